@@ -141,48 +141,6 @@ void fixtures_expect(const fixtures *all, fixture_dump *dump)
     }
 }
 
-void fixture_survives_cuts(const fixture *f, size_t step)
-{
-    uint64_t before = UINT64_MAX;
-    hd_trace *trace;
-    for (size_t size = f->size; size > step; size -= step) {
-        if (read_text(&trace, f->text, size, &read_fast, 0, NULL) != HD_OK) continue;
-        if (hd_trace_event_count(trace) > before) fail_msg("%s: more events in %zu bytes", f->name, size);
-        before = hd_trace_event_count(trace);
-        hd_trace_free(trace);
-    }
-}
-
-void fixtures_survive_flips(const fixtures *all)
-{
-    unsigned state_of_random = 1;
-    for (size_t f = 0; f < all->count; f++) {
-        char *copy = malloc(all->list[f].size);
-        for (unsigned round = 0; round < 300; round++) {
-            hd_trace *trace;
-            memcpy(copy, all->list[f].text, all->list[f].size);
-            for (unsigned i = 0; i < 1 + round % 8; i++) {
-                state_of_random = state_of_random * 1103515245 + 12345;
-                copy[(state_of_random >> 8) % all->list[f].size] ^= (char)(1 << (state_of_random >> 28 & 7));
-            }
-            if (read_text(&trace, copy, all->list[f].size, &read_fast, 0, NULL) == HD_OK) hd_trace_free(trace);
-        }
-        free(copy);
-    }
-}
-
-void fixtures_expect_threads(const fixtures *all)
-{
-    static const hd_read_options one = {.threads = 1}, three = {.threads = 3};
-    for (size_t f = 0; f < all->count; f++) {
-        char *expected = dump_text(all->list[f].text, all->list[f].size, &one, 0, DUMP_ALL);
-        char *got = dump_text(all->list[f].text, all->list[f].size, &three, 0, DUMP_ALL);
-        fixture_expect_same(all->list[f].name, expected, got);
-        free(expected);
-        free(got);
-    }
-}
-
 uint64_t fixture_noted(const hd_trace *trace, const char *code)
 {
     for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {

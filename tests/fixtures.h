@@ -41,11 +41,6 @@ void fixtures_expect(const fixtures *all, fixture_dump *dump);
 void fixture_expect_same(const char *name, const char *expected, const char *got);
 /* The test fails if --strict takes a damaged one, or tells no place of the damage, or refuses another one. */
 void fixtures_expect_strict(const fixtures *all);
-/* A file cut at every `step` bytes has no more events; each with 300 times some flipped bits: no crash. */
-void fixture_survives_cuts(const fixture *f, size_t step);
-void fixtures_survive_flips(const fixtures *all);
-/* By three threads the same comes as by one. */
-void fixtures_expect_threads(const fixtures *all);
 /* Count of a code of the ledger. */
 uint64_t fixture_noted(const hd_trace *trace, const char *code);
 /* Write all NAME.expect anew, for --update: read them before you commit them. The exit status. */

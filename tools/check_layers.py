@@ -177,7 +177,8 @@ def check_listed(root):
             folder = folder.parent
         if not name.startswith("'"):
             name = f"'{path.relative_to(folder)}'"
-        if name not in (folder / "meson.build").read_text(encoding="utf-8"):
+        built = (folder / "meson.build").read_text(encoding="utf-8")
+        if name not in built and f"'{path.relative_to(folder)}'" not in built:
             problems.append(f"{relative}: not named in {(folder / 'meson.build').relative_to(root)}, so never built")
     return problems
 
@@ -218,16 +219,23 @@ def check_toured(root):
 def check_formats(root):
     listed = re.findall(r"^FORMAT\((\w+)\)", (root / "src/format/formats.inc").read_text(encoding="utf-8"), re.M)
     rows = (root / "docs/formats.md").read_text(encoding="utf-8")
+    fuzzed = (root / "fuzz/meson.build").read_text(encoding="utf-8")
+    table = (root / "tests/format/test_importers.c").read_text(encoding="utf-8")
+    importers = re.findall(r'^    \{"(\w+)", "\.', table, re.M)
     problems = [] if listed else ["src/format/formats.inc lists no formats"]
     for path in sources(root, "src/format"):
         for name in re.findall(r"^const hd_format hd_(\w+)_format\b", path.read_text(encoding="utf-8"), re.M):
             if name not in listed or path.parent.name != name:
                 problems.append(f"{path.relative_to(root)}: hd_{name}_format is not FORMAT({name}) in src/format/formats.inc")
     for name in listed:
-        wanted = {f"docs/formats/{name}.md": "a page", f"tests/format/test_{name}*.c": "a test"}
+        wanted = {f"docs/formats/{name}.md": "a page"}
+        if name not in importers:
+            wanted |= {f"tests/format/test_{name}*.c": "a test"}
         folder = root / "src/format" / name
         if not folder.is_dir() or any(".reads = true" in path.read_text(encoding="utf-8") for path in folder.rglob("*.c")):
-            wanted |= {f"fuzz/fuzz_{name}*.c": "a fuzz target", f"fuzz/corpus/{name}*/*": "files to fuzz with"}
+            wanted |= {f"fuzz/corpus/{name}*/*": "files to fuzz with"}
+            if f"'{name}" not in fuzzed:
+                problems.append(f"src/format/{name}: fuzz/meson.build has no target for it")
         problems += [f"src/format/{name}: there is no {what}, {pattern}" for pattern, what in wanted.items()
                      if not any(root.glob(pattern))]
         if not re.search(rf"^\| \[[^]]*\]\(formats/{name}\.md\)", rows, re.M):

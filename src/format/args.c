@@ -72,6 +72,11 @@ uint32_t hd_args_text(hd_args *args, hd_json_span value)
     return hd_json_span_is(value, "null") ? HD_STRING_NONE : hd_args_intern(args, value.data, value.size);
 }
 
+void hd_intern_texts(hd_builder *builder, const hd_named_text *list)
+{
+    for (; list->text; list++) *list->out = hd_builder_intern_text(builder, list->text);
+}
+
 uint32_t hd_intern_format(hd_builder *builder, const char *format, ...)
 {
     char text[256];

@@ -60,6 +60,12 @@ uint32_t hd_args_intern(hd_args *args, const char *data, size_t size);
 uint32_t hd_args_text(hd_args *args, hd_json_span value);
 /* A whole number, in quotes or not, also 0x…; false: none, or beyond int64. */
 bool hd_json_span_int(int64_t *out, hd_json_span value);
+/* Words of a format, and where their ids go; {0} ends a list. */
+typedef struct hd_named_text {
+    uint32_t *out;
+    const char *text;
+} hd_named_text;
+void hd_intern_texts(hd_builder *builder, const hd_named_text *list);
 uint32_t hd_intern_format(hd_builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 hd_ident hd_ident_number(hd_builder *builder, int64_t value);
 

@@ -45,7 +45,7 @@ hd_status hd_walk_damaged(const hd_json_walk *w, const char *p, const char *what
     return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
 }
 
-hd_status hd_walk_decode(hd_string *out, hd_json_walk *w, const hd_json_text *text)
+static hd_status decode(hd_string *out, hd_json_walk *w, const hd_json_text *text)
 {
     *out = (hd_string){text->data, text->size};
     if (!text->escaped && !text->wide) return HD_OK;
@@ -128,7 +128,7 @@ static hd_status read_key(hd_json_walk *w, const char **at, hd_string *key)
     if (**at != '"') return hd_walk_damaged(w, *at, "no key where one must be");
     const char *p = hd_json_string(&text, *at + 1);
     if (!p) return hd_walk_damaged(w, *at, "a key is no valid string");
-    HD_TRY(hd_walk_decode(key, w, &text));
+    HD_TRY(decode(key, w, &text));
     p = hd_json_skip_space(p);
     if (*p != ':') return hd_walk_damaged(w, p, "no colon behind a key");
     *at = hd_json_skip_space(p + 1);
@@ -251,7 +251,7 @@ hd_status hd_walk_string(hd_string *out, hd_json_walk *w, const char **at)
     *out = (hd_string){NULL, 0};
     HD_TRY(hd_walk_skip(&span, w, at));
     if (*span.data != '"' || !hd_json_string(&text, span.data + 1)) return HD_OK;
-    return hd_walk_decode(out, w, &text);
+    return decode(out, w, &text);
 }
 
 hd_status hd_walk_number(hd_walk_span *out, hd_json_walk *w, const char **at)

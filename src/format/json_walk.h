@@ -80,9 +80,8 @@ hd_status hd_walk_enter(hd_json_walk *w, const char **at, char open, bool *is_nu
 /* The same, but what is neither is left out, and told (*is_null). *at may be NULL, which is null. */
 hd_status hd_walk_try_enter(hd_json_walk *w, const char **at, char open, bool *is_null);
 
-/* The decoded text of a string; valid until the next call. DAMAGED: it is not UTF-8. */
-hd_status hd_walk_decode(hd_string *out, hd_json_walk *w, const hd_json_text *text);
-/* The value at *at, if it is a string, else {NULL, 0}; *at goes behind it. */
+/* The value at *at decoded, if it is a string, else {NULL, 0}; *at goes behind it. Valid until the next call. DAMAGED:
+ * it is not UTF-8. */
 hd_status hd_walk_string(hd_string *out, hd_json_walk *w, const char **at);
 /* The number at *at as text; size 0: it is none. One that ends where the text does may be cut off, and is none. */
 hd_status hd_walk_number(hd_walk_span *out, hd_json_walk *w, const char **at);

@@ -1,4 +1,4 @@
-/* test_rocprofv3.c - runs of rocprofv3: fixtures, a folder, and every place where a file may end or change */
+/* test_rocprofv3.c - a folder of rocprofv3's tables is one run; test_importers.c has the other fixtures */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,14 +9,7 @@
 
 #include "dump.h"
 #include "fixtures.h"
-#include "read_text.h"
-
-static fixtures json, csv;
-
-static char *dump_fixture(const fixture *f)
-{
-    return dump_text(f->text, f->size, NULL, 0, DUMP_ALL);
-}
+#include "heddle/format.h"
 
 static char *dump_folder(const fixture *f)
 {
@@ -40,15 +33,6 @@ static fixture folder_fixture(void)
     return f;
 }
 
-static void test_rocprofv3__fixtures_give_their_dumps(void **state)
-{
-    (void)state;
-    fixtures_expect(&json, dump_fixture);
-    fixtures_expect(&csv, dump_fixture);
-    fixtures_expect_strict(&json);
-    fixtures_expect_strict(&csv);
-}
-
 static void test_rocprofv3__a_folder_is_one_run(void **state)
 {
     (void)state;
@@ -60,73 +44,15 @@ static void test_rocprofv3__a_folder_is_one_run(void **state)
     free(got);
 }
 
-/* Events are kept up to the cut: never fewer with more bytes. Of runs with counters their kernels stand alone for a
- * while, and what looks like damage depends on what follows. */
-static void cut_anywhere(const fixtures *all)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        uint64_t before = 0;
-        for (size_t size = 1; size <= f->size; size += f->is_damaged ? 13 : 1) {
-            hd_trace *trace;
-            if (read_text(&trace, f->text, size, &read_fast, 0, NULL) != HD_OK) continue;
-            uint64_t count = hd_trace_event_count(trace);
-            if (strncmp(f->name, "edge", 4) == 0 && count < before)
-                fail_msg("%s: fewer events in %zu bytes", f->name, size);
-            before = count;
-            hd_trace_free(trace);
-        }
-        assert_true(before > 0 || f->is_damaged);
-    }
-}
-
-static void test_rocprofv3__a_file_cut_anywhere_keeps_what_stands_before(void **state)
-{
-    (void)state;
-    cut_anywhere(&json);
-    cut_anywhere(&csv);
-}
-
-static void change_bits(const fixtures *all)
-{
-    for (size_t i = 0; i < all->count; i++) {
-        const fixture *f = &all->list[i];
-        for (size_t bit = 0; bit < f->size * 8; bit += f->is_damaged ? 61 : 5) {
-            hd_trace *trace;
-            f->text[bit / 8] = (char)(f->text[bit / 8] ^ 1 << bit % 8);
-            if (read_text(&trace, f->text, f->size, &read_fast, 0, NULL) == HD_OK) hd_trace_free(trace);
-            f->text[bit / 8] = (char)(f->text[bit / 8] ^ 1 << bit % 8);
-        }
-    }
-}
-
-static void test_rocprofv3__changed_bits_never_break_the_reader(void **state)
-{
-    (void)state;
-    change_bits(&json);
-    change_bits(&csv);
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rocprofv3__fixtures_give_their_dumps),
         cmocka_unit_test(test_rocprofv3__a_folder_is_one_run),
-        cmocka_unit_test(test_rocprofv3__a_file_cut_anywhere_keeps_what_stands_before),
-        cmocka_unit_test(test_rocprofv3__changed_bits_never_break_the_reader),
     };
-    json = fixtures_load("tests/format/rocprofv3");
-    csv = fixtures_load_as("tests/format/rocprofv3", ".csv");
+    if (argc < 2 || strcmp(argv[1], "--update") != 0) return cmocka_run_group_tests(tests, NULL, NULL);
     fixture f = folder_fixture();
-    int failed;
-    if (argc > 1 && strcmp(argv[1], "--update") == 0) {
-        char *text = dump_folder(&f);
-        failed = fixtures_update(&json, dump_fixture) | fixtures_update(&csv, dump_fixture) | !fixture_update(&f, text);
-        free(text);
-    } else {
-        failed = cmocka_run_group_tests(tests, NULL, NULL);
-    }
-    fixtures_free(&json);
-    fixtures_free(&csv);
-    return failed;
+    char *text = dump_folder(&f);
+    bool is_written = fixture_update(&f, text);
+    free(text);
+    return !is_written;
 }

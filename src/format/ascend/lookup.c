@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
+#include "format/args.h"
 #include "format/ascend/ascend.h"
 #include "trace/roles/trace_roles.h"
 
@@ -143,10 +144,7 @@ static hd_status read_connections(sq_reader *reader, hd_error *err)
 static void intern_texts(sq_reader *reader)
 {
     ascend_state *s = reader->state;
-    const struct {
-        uint32_t *out;
-        const char *text;
-    } list[] = {
+    const hd_named_text list[] = {
         {&s->text.correlation, "correlation"},
         {&s->text.device, "device"},
         {&s->text.bytes, "Bytes"},
@@ -175,9 +173,9 @@ static void intern_texts(sq_reader *reader)
         {&s->text.to_device, "async_npu"},
         {&s->text.task_queue, "async_task_queue"},
         {&s->text.backward, "fwdbwd"},
+        {0},
     };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        *list[i].out = hd_builder_intern_text(reader->builder, list[i].text);
+    hd_intern_texts(reader->builder, list);
 }
 
 /* rankId, deviceId */

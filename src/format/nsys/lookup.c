@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "format/args.h"
 #include "format/nsys/nsys.h"
 
 static const uint64_t tid_mask = 0xffffff;
@@ -116,10 +117,7 @@ static hd_status read_nvtx_names(sq_reader *reader, hd_error *err)
 static void intern_texts(sq_reader *reader)
 {
     nsys_state *s = reader->state;
-    const struct {
-        uint32_t *out;
-        const char *text;
-    } list[] = {
+    const hd_named_text list[] = {
         {&s->text.correlation, "correlation"},
         {&s->text.correlation_own, "correlationId"},
         {&s->text.grid, "grid"},
@@ -133,9 +131,9 @@ static void intern_texts(sq_reader *reader)
         {&s->text.driver, "cuda_driver"},
         {&s->text.cpu_process, "CPUs"},
         {&s->text.unknown, "[unknown]"},
+        {0},
     };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        *list[i].out = hd_builder_intern_text(reader->builder, list[i].text);
+    hd_intern_texts(reader->builder, list);
 }
 
 static hd_status read_labels(sq_reader *reader, hd_error *err)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "format/args.h"
 #include "format/rocpd/rocpd.h"
 
 #define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -194,10 +195,7 @@ static hd_status see_time(void *user, const sq_value *const *v, hd_error *err)
 static void intern_texts(sq_reader *reader)
 {
     rocpd_state *s = reader->state;
-    const struct {
-        uint32_t *out;
-        const char *text;
-    } list[] = {
+    const hd_named_text list[] = {
         {&s->text.correlation, "correlation"},
         {&s->text.correlation_own, "correlationId"},
         {&s->text.external, "external correlation id"},
@@ -216,9 +214,9 @@ static void intern_texts(sq_reader *reader)
         {&s->text.region, "region"},
         {&s->text.category, "category"},
         {&s->text.mangled, "mangled"},
+        {0},
     };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        *list[i].out = hd_builder_intern_text(reader->builder, list[i].text);
+    hd_intern_texts(reader->builder, list);
 }
 
 static hd_status read_sides(sq_reader *reader, hd_error *err)

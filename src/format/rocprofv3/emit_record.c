@@ -22,19 +22,24 @@ static void intern_texts(rocprof_run *run)
         [ROCPROF_DISPATCH] = "dispatch_id", [ROCPROF_SHARED] = "shared memory",
         [ROCPROF_BYTES] = "bytes",          [ROCPROF_REGISTERS] = "registers per thread",
     };
-    const struct {
-        uint32_t *out;
-        const char *text;
-    } list[] = {
-        {&run->text.kernel, "kernel"},          {&run->text.copy, "gpu_memcpy"},     {&run->text.memory, "[memory]"},
-        {&run->text.scratch, "scratch_memory"}, {&run->text.grid, "grid"},           {&run->text.block, "block"},
-        {&run->text.grid_items, "grid_size"},   {&run->text.device, "device"},       {&run->text.domain, "domain"},
-        {&run->text.end, "end_timestamp"},      {&run->text.operation, "operation"}, {&run->text.value, "value"},
+    const hd_named_text list[] = {
+        {&run->text.kernel, "kernel"},
+        {&run->text.copy, "gpu_memcpy"},
+        {&run->text.memory, "[memory]"},
+        {&run->text.scratch, "scratch_memory"},
+        {&run->text.grid, "grid"},
+        {&run->text.block, "block"},
+        {&run->text.grid_items, "grid_size"},
+        {&run->text.device, "device"},
+        {&run->text.domain, "domain"},
+        {&run->text.end, "end_timestamp"},
+        {&run->text.operation, "operation"},
+        {&run->text.value, "value"},
+        {0},
     };
     for (int i = 0; i < ROCPROF_FIELDS; i++)
         if (keys[i]) run->keys[i] = hd_builder_intern_text(run->builder, keys[i]);
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        *list[i].out = hd_builder_intern_text(run->builder, list[i].text);
+    hd_intern_texts(run->builder, list);
 }
 
 hd_status rocprof_run_init(rocprof_run *run, hd_builder *builder, const hd_read_options *options, hd_error *err)
@@ -72,9 +77,12 @@ void rocprof_run_begin(rocprof_run *run, uint32_t ordinal, int64_t pid)
     run->last_dispatch = HD_NO_NUMBER;
 }
 
-static void note(rocprof_run *run, const char *code, hd_ledger_level level, uint64_t count)
+static hd_status note(rocprof_run *run, const char *code, hd_ledger_level level, uint64_t count, hd_error *err)
 {
+    if (count && run->options->strict)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "%s, and --strict refuses repairs", code);
     if (count) hd_builder_ledger(run->builder, ROCPROF_STAGE, code, level, count, HD_OFFSET_NONE);
+    return HD_OK;
 }
 
 void rocprof_add_device(rocprof_run *run, int64_t device, hd_string name, int64_t units)
@@ -111,10 +119,10 @@ hd_status rocprof_run_finish(rocprof_run *run, hd_error *err)
         HD_TRY(hd_builder_settle_tracks(run->builder, err)); /* without the rows that were never added */
     HD_TRY(put_metadata(run, "agents", &run->agents_text, err));
     HD_TRY(put_metadata(run, "deviceProperties", &run->devices, err));
-    note(run, "rocprofv3.end-before-start", HD_LEDGER_REPAIR, run->bad_times);
-    note(run, "rocprofv3.no-time", HD_LEDGER_REPAIR, run->no_times);
-    note(run, "rocprofv3.text-not-utf8", HD_LEDGER_REPAIR, run->args.text_repairs);
-    note(run, "rocprofv3.arguments-lost", HD_LEDGER_LOSS, run->args.lost);
+    HD_TRY(note(run, "rocprofv3.end-before-start", HD_LEDGER_REPAIR, run->bad_times, err));
+    HD_TRY(note(run, "rocprofv3.no-time", HD_LEDGER_REPAIR, run->no_times, err));
+    HD_TRY(note(run, "rocprofv3.text-not-utf8", HD_LEDGER_REPAIR, run->args.text_repairs, err));
+    HD_TRY(note(run, "rocprofv3.arguments-lost", HD_LEDGER_LOSS, run->args.lost, err));
     hd_trace_facts *facts = hd_builder_facts(run->builder);
     facts->has_args = run->options->args == HD_ARGS_ALL;
     facts->base_ns = HD_NO_TIME; /* the clock counts from the machine's start */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "format/args.h"
 #include "format/rpd/rpd.h"
 
 #define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -68,10 +69,7 @@ static const char *const looked_up[] = {"rocpd_string",
 static void intern_texts(sq_reader *reader)
 {
     rpd_state *s = reader->state;
-    const struct {
-        uint32_t *out;
-        const char *text;
-    } list[] = {
+    const hd_named_text list[] = {
         {&s->correlation, "correlation"},
         {&s->device, "device"},
         {&s->stream, "stream"},
@@ -87,9 +85,9 @@ static void intern_texts(sq_reader *reader)
         {&s->hsa, "hsa_api"},
         {&s->mark, "user_annotation"},
         {&s->overhead, "overhead"},
+        {0},
     };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        *list[i].out = hd_builder_intern_text(reader->builder, list[i].text);
+    hd_intern_texts(reader->builder, list);
 }
 
 /* api_id, op_id */

@@ -191,6 +191,8 @@ struct sq_reader {
     unsigned worker_count;
     sq_damage damage;
     uint64_t text_repairs, arguments_lost;
+    const char *refused; /* what --strict refuses: the first loss or repair, of those with a place if there is one */
+    uint64_t refused_offset;
     uint64_t rows, events, lost, placed; /* of tables of events: rows = events + lost + placed */
     uint64_t done, total;                /* leaves, for the progress */
 };

@@ -146,13 +146,24 @@ static bool has_times(const sq_reader *reader, const sq_table *table)
     return false;
 }
 
+/* A loss or a repair. */
+static void note(sq_reader *reader, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset,
+                 uint32_t detail)
+{
+    if (!count) return;
+    hd_builder_ledger_detail(reader->builder, reader->format->info.name, code, level, count, offset, detail);
+    if (reader->refused && (reader->refused_offset != HD_OFFSET_NONE || offset == HD_OFFSET_NONE)) return;
+    reader->refused = code;
+    reader->refused_offset = offset;
+}
+
 static hd_status note_unread(sq_reader *reader, const sq_table *table)
 {
     char text[160];
     snprintf(text, sizeof text, "table %.120s", table->name);
     if (!hd_utf8_valid(text, strlen(text), false)) text[0] = '\0';
-    hd_builder_ledger_detail(reader->builder, reader->format->info.name, "sqlite.table-unread", HD_LEDGER_LOSS, 1,
-                             HD_OFFSET_NONE, hd_builder_intern_text(reader->builder, text));
+    note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, 1, HD_OFFSET_NONE,
+         hd_builder_intern_text(reader->builder, text));
     return HD_OK;
 }
 
@@ -187,19 +198,13 @@ static hd_status choose_tables(sources *all, sq_reader *reader, hd_error *err)
 static void add_losses(sq_reader *reader, const sq_worker *w)
 {
     for (int i = 0; i < SQ_LOSSES && w->losses[i].code; i++)
-        hd_builder_ledger(reader->builder, reader->format->info.name, w->losses[i].code, HD_LEDGER_LOSS,
-                          w->losses[i].count, HD_OFFSET_NONE);
+        note(reader, w->losses[i].code, HD_LEDGER_LOSS, w->losses[i].count, HD_OFFSET_NONE, HD_STRING_NONE);
     reader->rows += w->rows;
     reader->events += w->events;
     reader->lost += w->lost;
     reader->placed += w->placed;
     reader->text_repairs += w->text_repairs;
     reader->arguments_lost += w->arguments_lost;
-}
-
-static void note(sq_reader *reader, const char *code, hd_ledger_level level, uint64_t count, uint64_t offset)
-{
-    if (count) hd_builder_ledger(reader->builder, reader->format->info.name, code, level, count, offset);
 }
 
 static hd_status account(sq_reader *reader, hd_error *err)
@@ -210,20 +215,16 @@ static hd_status account(sq_reader *reader, hd_error *err)
         return hd_error_set(err, HD_ERR_INTERNAL, NULL, HD_OFFSET_NONE, "rows of tables are not all accounted for");
     sq_damage damage = file->damage;
     sq_damage_add(&damage, &reader->damage);
-    note(reader, "sqlite.page-damaged", HD_LEDGER_LOSS, damage.pages, damage.offset);
-    note(reader, "sqlite.row-damaged", HD_LEDGER_LOSS, damage.rows, damage.offset);
-    note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, file->unreadable, HD_OFFSET_NONE);
-    note(reader, "sqlite.text-not-utf8", HD_LEDGER_REPAIR, reader->text_repairs, HD_OFFSET_NONE);
-    note(reader, "sqlite.arguments-lost", HD_LEDGER_LOSS, reader->arguments_lost, HD_OFFSET_NONE);
+    note(reader, "sqlite.page-damaged", HD_LEDGER_LOSS, damage.pages, damage.offset, HD_STRING_NONE);
+    note(reader, "sqlite.row-damaged", HD_LEDGER_LOSS, damage.rows, damage.offset, HD_STRING_NONE);
+    note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, file->unreadable, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.text-not-utf8", HD_LEDGER_REPAIR, reader->text_repairs, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.arguments-lost", HD_LEDGER_LOSS, reader->arguments_lost, HD_OFFSET_NONE, HD_STRING_NONE);
     uint64_t rest = file->pieces.size % file->page_size;
-    note(reader, "sqlite.cut", HD_LEDGER_LOSS, rest != 0, file->pieces.size - rest);
-    uint64_t odd = damage.pages + damage.rows + reader->text_repairs + reader->arguments_lost + reader->lost;
-    if (reader->options->strict && odd)
-        return hd_error_set(err, HD_ERR_DAMAGED, NULL, damage.offset,
-                            "%llu pages and %llu rows make no sense, %llu rows have no place, and --strict refuses "
-                            "repairs",
-                            (unsigned long long)damage.pages, (unsigned long long)damage.rows,
-                            (unsigned long long)reader->lost);
+    note(reader, "sqlite.cut", HD_LEDGER_LOSS, rest != 0, file->pieces.size - rest, HD_STRING_NONE);
+    if (reader->options->strict && reader->refused)
+        return hd_error_set(err, HD_ERR_DAMAGED, NULL, reader->refused_offset, "%s, and --strict refuses repairs",
+                            reader->refused);
     return HD_OK;
 }
 

@@ -123,14 +123,14 @@ static hd_status read_document(tfmemory_reader *r)
 
 static hd_status finish(tfmemory_reader *r)
 {
-    HD_TRY(hd_rows_out_flush(&r->rows, r->err));
+    HD_TRY(hd_args_finish(&r->args, r->err));
     /* What stood around snapshots that were all lost is no trace. */
     if (!r->walk.lost || hd_trace_event_count(hd_builder_trace(r->builder)))
         hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "memoryProfile"),
                             hd_builder_intern(r->builder, r->rest.data, r->rest.size), true);
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->input_bytes = r->walk.size;
-    facts->has_args = true;
+    facts->has_args = r->args.wanted;
     facts->base_ns = HD_NO_TIME; /* the session's start, which nothing tells */
     return HD_OK;
 }
@@ -142,14 +142,11 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
     hd_error own = {0};
     err = err ? err : &own;
     tfmemory_reader r = {.builder = builder, .err = err, .category = hd_builder_intern_text(builder, "memory")};
-    HD_TRY(hd_rows_out_init(&r.rows, builder, options->threads, err));
+    HD_TRY(hd_args_init(&r.args, builder, options, err));
     hd_status status = hd_walk_init(&r.walk, &about, builder, input, SIZE_LIMIT, options, err);
     if (status == HD_OK) status = read_document(&r);
     if (status == HD_OK) status = finish(&r);
-    hd_rows_out_deinit(&r.rows);
-    free(r.keys);
-    free(r.values);
-    free(r.spans);
+    hd_args_deinit(&r.args);
     free(r.snapshots);
     free(r.rest.data);
     hd_walk_deinit(&r.walk);

@@ -104,23 +104,17 @@ static hd_row row_at(const tfmemory_reader *r, hd_kind kind, char phase, uint32_
 }
 
 /* ALLOCATION is told as "allocation"; an activity that is newer than the writer of the JSON is a number. */
-static hd_status activity_name(tfmemory_reader *r, uint32_t *out, hd_arg_type type, int64_t bits)
+static uint32_t activity_name(tfmemory_reader *r, hd_json_span value)
 {
     char text[64];
     size_t size = 0;
-    if (type == HD_ARG_STRING) {
-        hd_string s = hd_builder_string(r->builder, (uint32_t)bits);
-        for (; size < s.size && size < sizeof text; size++)
-            text[size] = s.data[size] >= 'A' && s.data[size] <= 'Z' ? (char)(s.data[size] | 0x20) : s.data[size];
-        if (size == s.size) {
-            *out = hd_builder_intern(r->builder, text, size);
-            return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
-        }
-        *out = (uint32_t)bits;
-        return HD_OK;
-    }
-    *out = hd_builder_intern_text(r->builder, "activity");
-    return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : HD_OK;
+    if (*value.data != '"') return hd_builder_intern_text(r->builder, "activity");
+    uint32_t id = hd_args_text(&r->args, value);
+    hd_string s = hd_builder_string(r->builder, id);
+    if (s.size > sizeof text) return id;
+    for (; size < s.size; size++)
+        text[size] = s.data[size] >= 'A' && s.data[size] <= 'Z' ? (char)(s.data[size] | 0x20) : s.data[size];
+    return hd_builder_intern(r->builder, text, size);
 }
 
 /* Every member becomes an argument; *name (may be NULL) is what memoryActivity says. */
@@ -132,10 +126,9 @@ static hd_status add_members(tfmemory_reader *r, const char **at, uint32_t *name
     HD_TRY(hd_walk_enter(&r->walk, at, '{', &is_null));
     if (is_null) return HD_OK;
     while ((status = tfmemory_next_member(r, at, &first, &key)) == HD_OK) {
-        size_t n = r->arg_count;
-        HD_TRY(tfmemory_add_arg(r, at, key));
-        if (name && tfmemory_is(r, key, "memoryActivity"))
-            HD_TRY(activity_name(r, name, (hd_arg_type)r->keys[n].type, r->values[n]));
+        hd_json_span value;
+        HD_TRY(tfmemory_add_arg(r, &value, at, key));
+        if (name && tfmemory_is(r, key, "memoryActivity")) *name = activity_name(r, value);
     }
     return status == HD_END ? HD_OK : status;
 }
@@ -154,6 +147,7 @@ static hd_status read_parts(tfmemory_reader *r, parts *out, const char *at)
     uint32_t key;
     hd_status status;
     hd_walk_span skipped;
+    hd_json_span value;
     *out = (parts){.activity_name = hd_builder_intern_text(r->builder, "snapshot")};
     at++;
     while ((status = tfmemory_next_member(r, &at, &first, &key)) == HD_OK) {
@@ -167,7 +161,7 @@ static hd_status read_parts(tfmemory_reader *r, parts *out, const char *at)
             HD_TRY(add_members(r, &at, &out->activity_name));
         } else {
             out->has_activity = true;
-            HD_TRY(tfmemory_add_arg(r, &at, key));
+            HD_TRY(tfmemory_add_arg(r, &value, &at, key));
         }
     }
     return status == HD_END ? HD_OK : status;
@@ -181,12 +175,12 @@ static hd_status add_snapshot(tfmemory_reader *r, const snapshot *s)
         hd_row row = row_at(r, HD_KIND_SLICE, 'X', p.activity_name, p.time_ps);
         row.duration_ns = 0;
         row.end_ps = row.start_ps;
-        HD_TRY(tfmemory_add_row(r, &row));
+        HD_TRY(hd_args_add_row(&r->args, &row, r->err));
     }
     if (!p.stats) return HD_OK;
     hd_row row = row_at(r, HD_KIND_COUNTER, 'C', r->allocator, p.time_ps);
     HD_TRY(add_members(r, &p.stats, NULL));
-    return tfmemory_add_row(r, &row);
+    return hd_args_add_row(&r->args, &row, r->err);
 }
 
 hd_status tfmemory_add_snapshots(tfmemory_reader *r)
@@ -196,7 +190,7 @@ hd_status tfmemory_add_snapshots(tfmemory_reader *r)
         if (r->snapshots[i].repeated) continue;
         r->walk.mended_offset = r->snapshots[i].offset;
         HD_TRY(hd_walk_pass(&r->walk, add_snapshot(r, &r->snapshots[i])));
-        r->arg_count = 0;
+        r->args.count = 0;
     }
     r->snapshot_count = 0;
     return HD_OK;

@@ -3,22 +3,17 @@
 #define HD_FORMAT_TFMEMORY_H
 
 #include "base/json/write.h"
+#include "format/args.h"
 #include "format/json_walk.h"
-#include "format/rows_out.h"
 
 #define TFMEMORY_STAGE "tfmemory"
 
 typedef struct tfmemory_reader {
     hd_json_walk walk;
     hd_builder *builder;
-    hd_rows_out rows;
+    hd_args args; /* of the row that is being made */
     hd_error *err;
     hd_json_out rest; /* the document without its snapshots */
-    /* the arguments of the row that is being made: side by side */
-    hd_arg_key *keys;
-    int64_t *values;
-    hd_walk_span *spans;
-    size_t key_capacity, value_capacity, span_capacity, arg_count;
     /* the snapshots of one allocator */
     struct tfmemory_snapshot *snapshots;
     size_t snapshot_count, snapshot_capacity;
@@ -34,12 +29,10 @@ hd_status tfmemory_read(hd_builder *builder, hd_input *input, const hd_read_opti
 /* hd_walk_member with the id of the key. */
 hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first, uint32_t *key);
 bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text);
-/* The value at *at as one more argument. 64-bit integers, which stand as strings, become integers. */
-hd_status tfmemory_add_arg(tfmemory_reader *r, const char **at, uint32_t key);
+/* The value at *at, which is *out then, as one more argument. 64-bit integers that stand as strings become integers. */
+hd_status tfmemory_add_arg(tfmemory_reader *r, hd_json_span *out, const char **at, uint32_t key);
 /* A time in ps: an integer, maybe as a string. */
 hd_status tfmemory_int(tfmemory_reader *r, int64_t *out, const char **at);
-/* A row with the arguments, which are gone then. */
-hd_status tfmemory_add_row(tfmemory_reader *r, hd_row *row);
 
 /* ---- companion.c ---- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json/json.h"
+#include "format/args.h"
 #include "format/otf2/read/read.h"
 
 void otf2_args_clear(otf2_reader *r)
@@ -258,37 +259,11 @@ void otf2_arg_attributes(otf2_reader *r, OTF2_AttributeList *attributes)
 
 /* ---- rows ---- */
 
-static void put_arg(hd_json_out *out, const otf2_reader *r, const hd_arg_key *key, int64_t bits)
-{
-    hd_string name = hd_builder_string(r->builder, key->key);
-    hd_string text = hd_builder_string(r->builder, (uint32_t)bits);
-    hd_json_put_string(out, name.data, name.size);
-    hd_json_put_text(out, ":");
-    switch (key->type) {
-    case HD_ARG_INT: hd_json_put_int(out, bits); break;
-    case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
-    case HD_ARG_NUMBER:
-    case HD_ARG_JSON: hd_json_put(out, text.data, text.size); break;
-    case HD_ARG_BOOL: hd_json_put_text(out, bits ? "true" : "false"); break;
-    case HD_ARG_STRING: hd_json_put_string(out, text.data, text.size); break;
-    default: hd_json_put_text(out, "null");
-    }
-}
-
 /* More sets of keys than there are shapes: the arguments as one JSON text. */
 static hd_status add_raw_row(otf2_reader *r, hd_row *row)
 {
-    hd_json_out out = {0};
-    hd_json_put_text(&out, "{\"args\":{");
-    for (size_t i = 0; i < r->args.count; i++) {
-        if (i) hd_json_put_text(&out, ",");
-        put_arg(&out, r, &r->args.keys[i], r->args.values[i]);
-    }
-    hd_json_put_text(&out, "}}");
-    int64_t text = out.failed ? 0 : hd_builder_intern(r->builder, out.data, out.size);
-    bool failed = out.failed;
-    free(out.data);
-    if (failed) return HD_NOMEM(r->err);
+    int64_t text = hd_args_as_text(r->builder, r->args.keys, r->args.values, (uint32_t)r->args.count);
+    if (text == HD_STRING_NONE) return HD_NOMEM(r->err);
     row->shape = hd_builder_raw_shape(r->builder);
     return hd_batch_add(r->batch, row, &text, r->err);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format/numbers.h"
 #include "format/otf2/read/read.h"
 
 static void put_uint(hd_json_out *out, uint64_t value)
@@ -39,15 +40,7 @@ static void put_value(hd_json_out *out, otf2_reader *r, const otf2_field *field,
         hd_json_put_text(out, "null");
         return;
     }
-    int64_t bits = r->args.values[0];
-    hd_string text = hd_builder_string(r->builder, (uint32_t)bits);
-    switch (r->args.keys[0].type) {
-    case HD_ARG_INT: hd_json_put_int(out, bits); break;
-    case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
-    case HD_ARG_NUMBER: hd_json_put(out, text.data, text.size); break;
-    case HD_ARG_STRING: hd_json_put_string(out, text.data, text.size); break;
-    default: hd_json_put_text(out, "null");
-    }
+    hd_json_put_value(out, r->builder, (hd_value){(hd_arg_type)r->args.keys[0].type, r->args.values[0]});
 }
 
 static bool says_nothing(const otf2_field *field, uint64_t value)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory/vector.h"
+#include "format/args.h"
 #include "format/perfetto/read/reader.h"
 
 enum { KEY_LIMIT = 256 };
@@ -51,47 +52,12 @@ hd_status perfetto_add_member(perfetto_reader *reader, const char *key, hd_arg_t
 
 /* ---- shapes ---- */
 
-static void put_value(perfetto_reader *reader, hd_json_out *out, const perfetto_arg *arg)
-{
-    hd_string s =
-        arg->key.type >= HD_ARG_NUMBER ? hd_builder_string(reader->builder, (uint32_t)arg->bits) : (hd_string){"", 0};
-    switch (arg->key.type) {
-    case HD_ARG_NULL: hd_json_put_text(out, "null"); break;
-    case HD_ARG_BOOL: hd_json_put_text(out, arg->bits ? "true" : "false"); break;
-    case HD_ARG_INT: hd_json_put_int(out, arg->bits); break;
-    case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(arg->bits), hd_decimal_scale(arg->bits)); break;
-    case HD_ARG_STRING: hd_json_put_string(out, s.data, s.size); break;
-    default: hd_json_put(out, s.data, s.size); break;
-    }
-}
-
-static void put_members(perfetto_reader *reader, const perfetto_args *args, unsigned scope, bool *first)
-{
-    for (size_t i = 0; i < args->count; i++) {
-        const perfetto_arg *arg = &args->list[i];
-        if (arg->key.scope != scope) continue;
-        hd_string key = hd_builder_string(reader->builder, arg->key.key);
-        if (!*first) hd_json_put_text(&reader->json, ",");
-        *first = false;
-        hd_json_put_string(&reader->json, key.data, key.size);
-        hd_json_put_text(&reader->json, ":");
-        put_value(reader, &reader->json, arg);
-    }
-}
-
 /* There are too many shapes or keys: all values as one text. */
-static hd_status raw_shape(perfetto_reader *reader, hd_row *row, const perfetto_args *args)
+static hd_status raw_shape(perfetto_reader *reader, hd_row *row, size_t count)
 {
-    bool first = true;
-    reader->json.size = 0;
-    hd_json_put_text(&reader->json, "{");
-    put_members(reader, args, HD_SCOPE_EVENT, &first);
-    hd_json_put_text(&reader->json, first ? "\"args\":{" : ",\"args\":{");
-    first = true;
-    put_members(reader, args, HD_SCOPE_ARGS, &first);
-    hd_json_put_text(&reader->json, "}}");
-    if (reader->json.failed) return HD_NOMEM(reader->err);
-    reader->values[0] = hd_builder_intern(reader->builder, reader->json.data, reader->json.size);
+    uint32_t text = hd_args_as_text(reader->builder, reader->keys, reader->values, (uint32_t)count);
+    if (text == HD_STRING_NONE) return HD_NOMEM(reader->err);
+    reader->values[0] = text;
     row->shape = hd_builder_raw_shape(reader->builder);
     perfetto_note(reader, "perfetto.raw-arguments", HD_LEDGER_NOTE, 1);
     return HD_OK;
@@ -115,5 +81,5 @@ hd_status perfetto_shape(perfetto_reader *reader, hd_row *row, const perfetto_ar
     row->shape =
         count > KEY_LIMIT ? HD_NONE : hd_builder_shape(reader->builder, reader->keys, (uint32_t)count, has_args);
     if (row->shape != HD_NONE && (count == 0 || row->shape != hd_builder_raw_shape(reader->builder))) return HD_OK;
-    return raw_shape(reader, row, args);
+    return raw_shape(reader, row, count);
 }
