@@ -98,7 +98,7 @@ typedef struct hd_graph_piece {
 hd_status hd_graph_path(hd_graph_piece **out, size_t *out_count, const hd_graph *graph, uint32_t node, int64_t from_ns,
                         int64_t until_ns, hd_error *err);
 void hd_graph_pieces_free(hd_graph_piece *pieces);
-/* The node that ends last of those that start in [from_ns, until_ns), what ends behind until_ns as if it ended there;
+/* The node that ends last of those that touch [from_ns, until_ns), what ends behind until_ns as if it ended there;
  * HD_NONE: none. */
 uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns);
 

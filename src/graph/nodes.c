@@ -251,7 +251,7 @@ static void name_calls(graph_maker *m)
     for (uint32_t i = 0; i < hd_trace_string_count(m->trace); i++) {
         hd_string name = hd_trace_string(m->trace, i);
         m->calls_of[i] = (uint8_t)hd_sync_kind_of(name);
-        if (name.size > 40 || name.size < 9) continue;
+        if (!name.data || name.size > 40 || name.size < 9) continue;
         if (memmem(name.data, name.size, "EventRecord", 11)) m->calls_of[i] = CALL_RECORD;
         if (memmem(name.data, name.size, "WaitEvent", 9)) m->calls_of[i] = CALL_WAIT;
     }

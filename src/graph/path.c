@@ -80,7 +80,7 @@ uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns)
     uint32_t last = HD_NONE;
     int64_t latest = INT64_MIN;
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (graph->starts[n] < from_ns || graph->starts[n] >= until_ns) continue;
+        if (graph->starts[n] >= until_ns || (graph->starts[n] < from_ns && graph->ends[n] <= from_ns)) continue;
         int64_t end = graph->ends[n] < until_ns ? graph->ends[n] : until_ns;
         if (end < latest) continue;
         latest = end;

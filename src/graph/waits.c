@@ -59,14 +59,16 @@ static uint32_t end_wait(graph_maker *m, const graph_call *call, int64_t time)
     return is_there ? node : HD_NONE;
 }
 
-/* Adds edges from work that has ended when the call returns. only_last: of those only from that which ended last. */
+/* Adds edges from work that has ended when the call returns; but what has no length and lies in the call has no place
+ * in the order before the rest of it. only_last: of those only from that which ended last. */
 static bool wait_for(graph_maker *m, const graph_call *call, uint32_t *works, size_t count, bool only_last)
 {
     hd_graph *g = m->g;
     int64_t time = INT64_MIN;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (g->ends[works[i]] > call->end) {
+        bool has_length = g->ends[works[i]] > g->starts[works[i]];
+        if (g->ends[works[i]] > call->end || (!has_length && g->ends[works[i]] > call->start)) {
             g->backward[HD_EDGE_SYNC] += !only_last;
             continue;
         }

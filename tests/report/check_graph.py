@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Holds `heddle graph --json` against the rules of include/heddle/graph.h, applied to random traces one by one, slowly
-and without any code of ours.
+and without any code of ours; and `heddle report critical-path` against simulations of that graph, in which one node after
+the other is later.
 
   check_graph.py --heddle HEDDLE [--rounds N]
 """
@@ -93,13 +94,13 @@ class Graph:
         self.rows, self.edges, self.lanes, self.queues = rows, [], {}, {}
         is_host = [r["cat"] not in ("kernel", "gpu_memcpy", "cuda_sync") for r in rows]
         has_program = any(r["cat"] in ("cpu_op", "cuda_runtime") for r in rows)
-        for tid in sorted({r["tid"] for r, host in zip(rows, is_host) if host}):
+        for tid in dict.fromkeys(r["tid"] for r, host in zip(rows, is_host) if host):  # tracks are in the order of the file
             of = [i for i, r in enumerate(rows) if is_host[i] and r["tid"] == tid]
             if not has_program or any(rows[i]["cat"] != "user_annotation" for i in of):
                 order = sorted(of, key=lambda i: (rows[i]["start"], -rows[i]["end"], i))
                 self.lanes[tid] = [{"at": n, "tid": tid, "order": order} for n in cut(rows, order)]
         calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["cat"] == "cuda_runtime"}
-        for stream in sorted({r["tid"] for r in rows if r["cat"] in ("kernel", "gpu_memcpy")}):
+        for stream in dict.fromkeys(r["tid"] for r in rows if r["pid"] == 0):
             works = sorted((i for i, r in enumerate(rows) if r["cat"] in ("kernel", "gpu_memcpy") and r["tid"] == stream),
                            key=lambda i: (rows[i]["start"], i))
             self.queues[stream] = []
@@ -126,7 +127,7 @@ class Graph:
             self.edges.append((id(x), id(y), kind))
 
     def wait_for(self, call, works, only_last=False):
-        works = [w for w in works if w["at"][1] <= call["end"]]
+        works = [w for w in works if w["at"][1] <= (call["end"] if w["at"][0] < w["at"][1] else call["start"])]
         if not works:
             return
         time = max(w["at"][1] for w in works)
@@ -217,18 +218,96 @@ def key(node):
 
 def wanted_of(rows):
     g = Graph(rows)
+    if not g.lanes and not g.queues:
+        return [], [], None
     nodes = {id(n): n for lane in [*g.lanes.values(), *g.queues.values()] for n in lane}
     edges = sorted((key(nodes[x]), key(nodes[y]), kind) for x, y, kind in g.edges)
-    return sorted(key(n) for n in nodes.values()), text_edges(edges)
+    return sorted(key(n) for n in nodes.values()), text_edges(edges), Schedule(g)
 
 
 def text_edges(edges):
     return sorted("%s -> %s %s" % edge for edge in edges)
 
 
+# ---- the critical path ----
+
+class Schedule:
+    """Start and end of all nodes, when some are later than they were."""
+
+    def __init__(self, g):
+        lanes = [n for lane in [*g.lanes.values(), *g.queues.values()] for n in lane]
+        self.kinds = {id(n): "work" if "queue" in n else None for n in lanes}
+        place = {id(n): k for k, n in enumerate(lanes)}
+        self.order = sorted(lanes, key=lambda n: (n["at"][0], place[id(n)]))
+        self.at = {id(n): n["at"] for n in lanes}
+        self.into = {id(n): [] for n in lanes}
+        for x, y, kind in g.edges:
+            self.into[y].append((x, kind))
+        self.begin, self.end = min(n["at"][0] for n in lanes), max(n["at"][1] for n in lanes)
+
+    def ready(self, x, y, at):
+        """The edge leaves the end of x, or its start if x went on beyond the start of y."""
+        return at[x][1] if self.at[x][1] <= self.at[y][0] else at[x][0]
+
+    def delay(self, y):
+        return self.at[y][0] - max([self.ready(x, y, self.at) for x, _ in self.into[y]], default=self.begin)
+
+    def end_with(self, late, shift):
+        at = {}
+        for n in self.order:
+            y = id(n)
+            start = max([self.ready(x, y, at) for x, _ in self.into[y]], default=self.begin) + self.delay(y)
+            start += shift if y == late else 0
+            at[y] = (start, start + self.at[y][1] - self.at[y][0])
+        return max(end for _, end in at.values())
+
+    def problems(self, said, rows):
+        pieces, slack = said["pieces"], {r["id"]: r["slack"] for r in said["slack"]}
+        if said["paths"][0]["length"] != self.end - self.begin or sum(c["total"] for c in said["classes"]) != self.end - self.begin:
+            yield "the path is not as long as the trace"
+        if sum(n["total"] for n in said["names"]) != self.end - self.begin:
+            yield "names are not as long as the trace"
+        time = self.begin
+        for p in pieces:
+            if p["start"] != time:
+                yield f"a gap before {p}"
+            time += p["duration"]
+            yield from self.piece_problems(p, rows)
+        if time != self.end:
+            yield "it ends elsewhere"
+        for row in {n["at"][2] for n in self.order} - {None}:
+            of = [id(n) for n in self.order if n["at"][2] == row]
+            if any(self.end_with(y, slack[row]) > self.end for y in of) or not any(self.end_with(y, slack[row] + 1) > self.end for y in of):
+                yield f"slack of {row}: {slack[row]}"
+
+    def piece_problems(self, p, rows):
+        """Some node of that event must be there then, lie on a longest path, and be of that class."""
+        start, end = p["start"], p["start"] + p["duration"]
+        for n in self.order:
+            y, at = id(n), n["at"]
+            if (at[2] if at[2] is not None else None) != p["id"]:
+                continue
+            if not p["waits"] and at[0] <= start and end <= at[1]:
+                row = rows[at[2]] if at[2] is not None else None
+                wanted = "gap" if row is None else {"kernel": "compute", "gpu_memcpy": "copy"}.get(
+                    row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else "cpu")
+                fine = p["class"] == wanted
+            elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
+                kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
+                fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "none": "unknown"}.get(k) for k in kinds}
+            else:
+                continue
+            if fine and self.end_with(y, 1) == self.end + 1:
+                return
+        yield f"no such node on a longest path: {p}"
+
+
+def ask(heddle, *words):
+    return json.loads(subprocess.run([heddle, *words], capture_output=True, text=True, check=True).stdout)
+
+
 def got_of(heddle, path):
-    out = subprocess.run([heddle, "graph", "--json", path], capture_output=True, text=True, check=True).stdout
-    said = json.loads(out)
+    said = ask(heddle, "graph", "--json", path)
     nodes = {n["node"]: (n["start"], n["end"], -1 if n["id"] is None else n["id"]) for n in said["nodes"]}
     edges = [(nodes[e["from"]], nodes[e["to"]], e["kind"]) for e in said["edges"]]
     return sorted(nodes.values()), text_edges(edges)
@@ -253,6 +332,10 @@ def main():
             for what, a, b in (("nodes", wanted[0], got[0]), ("edges", wanted[1], got[1])):
                 if a != b:
                     sys.exit(f"seed {seed}: {what}\n  wanted only: {[x for x in a if x not in b][:5]}\n  got only: {[x for x in b if x not in a][:5]}")
+            if wanted[2]:
+                said = ask(args.heddle, "report", "critical-path", "--pieces", "--slack", "--json", path)
+                for problem in wanted[2].problems(said, trace.rows):
+                    sys.exit(f"seed {seed}: {problem}")
     print(f"{edges} edges agree")
     if edges < args.rounds:
         sys.exit("too few edges to prove anything")
