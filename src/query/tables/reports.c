@@ -87,6 +87,9 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
         snprintf(f->name, NAME_BYTES, "%s", is_first ? report->name : table->name);
     else
         snprintf(f->name, NAME_BYTES, "%s_%s", report->name, table->name);
+    for (char *c = f->name; *c; c++) {
+        if (*c == '-') *c = '_'; /* critical-path */
+    }
     for (const hd_report_column *c = table->columns; c->name && f->column_count < COLUMNS_MAX / 2; c++)
         f->columns[f->column_count++] = (hd_query_column_about){c->name, type_of(c->type), c->meaning, false};
     f->adds_rank = !has_column(f, "rank");
