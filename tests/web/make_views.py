@@ -280,7 +280,7 @@ def main():
         for rank in range(8):
             small(folder / f"rank{rank}.json", rank, offset=rank * 5000, ranks=8)
     if wanted("job") and args.heddle:
-        subprocess.run([args.heddle, "synth", "--quiet", "--ranks", "8", "--steps", "4", "--no-python", "--slow-gpu", "3=40",
+        subprocess.run([args.heddle, "synth", "--quiet", "--ranks", "8", "--steps", "4", "--no-python", "--host-ranks", "4", "--slow-gpu", "3=40",
                         "--late-loader", "5=20ms", "-o", folder / "job.json"], check=True)
     for name, make in ADVERSARIAL.items():
         if wanted(name):

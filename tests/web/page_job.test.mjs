@@ -98,7 +98,7 @@ test("each cell tells what its trace says, by keys and by the mouse", async page
   for (let rank = 0; rank < RANKS; rank++) {
     for (let step = 0; step < 4; step++) {
       const text = await textOf(page), wanted = expected()[rank].steps[step];
-      assert.ok(text.startsWith(`rank ${rank}, ${wanted.name}: `), text);
+      assert.ok(text.startsWith(`rank ${rank} on node${rank >> 2}, ${wanted.name}: `), text);
       const figures = Object.fromEntries(MEASURES.map(measure => [measure, toNs(new RegExp(`${measure} ([^:]+?)(,|$)`).exec(text.slice(text.indexOf(": ")))[1])]));
       for (const measure of MEASURES) assert.equal(figures[measure], wanted[measure], `${measure} of ${text}`);
       await page.keyboard.press("ArrowRight");
@@ -108,7 +108,7 @@ test("each cell tells what its trace says, by keys and by the mouse", async page
   }
   const {x, y} = await middleOf(page, 6, 2);
   await page.mouse.move(x, y);
-  await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 6, ProfilerStep#3: "));
+  await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 6 on node1, ProfilerStep#3: "));
 });
 
 for (const theme of ["light", "dark"]) {
@@ -123,7 +123,7 @@ for (const theme of ["light", "dark"]) {
     await page.focus("#pane .flame canvas");
     const {x, y} = await middleOf(page, 0, 1);
     await page.mouse.move(x, y);
-    await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 5, ProfilerStep#2: "), null, "rank 5 is first");
+    await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 5 on node1, ProfilerStep#2: "), null, "rank 5 is first");
     await choose(page, "Order", "rank");
     await choose(page, "Colours", "time");
   });
@@ -141,11 +141,11 @@ test("zoomed by the wheel fewer ranks are in view, and the focus is never lost",
   const top = await middleOf(page, 0, 0, 4);
   await page.waitForSelector("#pane .flame canvas[aria-label*='Rows 5 to 8 of 8.']");
   await page.mouse.move(top.x, top.y);
-  await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 4,"), null, "four ranks are left");
+  await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 4 on"), null, "four ranks are left");
   await page.focus("#pane .flame canvas");
   for (let k = 0; k < 4; k++) await page.keyboard.press("ArrowUp");
   await page.waitForSelector("#pane .flame canvas[aria-label*='Rows 1 to 4 of 8.']");
-  assert.ok((await textOf(page)).startsWith("rank 0,"), await textOf(page));
+  assert.ok((await textOf(page)).startsWith("rank 0 on"), await textOf(page));
 });
 
 test("a click shows the step in the rank's trace and its peers', the others are hidden", async page => {
@@ -161,6 +161,11 @@ test("a click shows the step in the rank's trace and its peers', the others are 
   const from = steps[2].start - trace.start + session.traces[5].offset_ns;
   assert.ok(range.from < from && range.until > from + steps[2].time, JSON.stringify([range, from]));
   assert.ok(range.until - range.from < 3 * steps[2].time);
+  const first = await page.evaluate(() => { // the rank that was clicked is in view, not the first peer
+    const {app} = window.heddle, {scroll, tracks} = app.state, top = tracks.value.find(t => t.trace === 5 && t.parent === null);
+    return app.layout().find(`5.${top.id}`).y - scroll.value;
+  });
+  assert.ok(first >= 0 && first < 400, String(first));
 });
 
 test("a trace without steps says so", async page => {

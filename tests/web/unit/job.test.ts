@@ -10,7 +10,7 @@ const tableOf = (name: string, columns: string[], rows: ReportCell[][], count = 
 // Steps of one rank as [name, start, duration], its collectives as [start of the step, duration, size of what goes in].
 function traceOf(rank: number, steps: [string, number, number][], collectives: [number, number, number][] = [], more: { size?: number; cut?: boolean } = {}): StepTables {
   return {
-    trace: rank + 10, rank, tables: [
+    trace: rank + 10, rank, host: `node${rank % 2}`, tables: [
       tableOf("steps", ["rank", "step", "start", "duration"], steps.map(([name, start, duration]) => [null, name, start, duration])),
       tableOf("breakdown", ["rank", "device", "step", "step_start", "span", "exposed_communication", "idle"],
         steps.map(([name, start, duration]) => [null, 0, name, start, duration + 1, duration / 2, duration / 4] as ReportCell[]).concat([[null, 0, null, null, 9, 9, 9]])),
@@ -59,6 +59,7 @@ test("against the median of its step a rank that is slow alone stands out", () =
   assert.deepEqual(extentOf(shownFigures(job, "time", true)), [-2, 8]);
   assert.equal(extentOf(new Float64Array([NaN])), null);
   assert.deepEqual(orderOf(job, "most", shownFigures(job, "time", true)), [2, 1, 0]);
+  assert.deepEqual(orderOf(job, "host", job.figures.time), [0, 2, 1]);
 });
 
 test("a field shows the largest figure of the ranks and steps in it", () => {

@@ -24,6 +24,7 @@ export interface Job {
 export interface StepTables {
   trace: TraceId;
   rank: number | null;
+  host: string;
   tables: readonly ReportTable[];
 }
 
@@ -40,10 +41,11 @@ interface Place {
   trace: TraceId;
   rank: number | null;
   device: number | null;
+  host: string;
 }
 
 const placeOf = (of: StepTables, row: Cells): Place =>
-  ({ trace: of.trace, rank: (row.rank as number | null) ?? of.rank, device: (row.device as number | null) ?? null });
+  ({ trace: of.trace, host: of.host, rank: (row.rank as number | null) ?? of.rank, device: (row.device as number | null) ?? null });
 const keyOf = (place: Place): string => `${place.trace}/${place.rank}/${place.device}`;
 
 // Steps have names; one that comes again in the same row is another step.
@@ -77,10 +79,10 @@ const order = (a: number | null, b: number | null): number => (a ?? Infinity) ==
 
 function rowsByRank(places: Map<string, Place>): Map<string, JobRow> {
   const sorted = [...places].sort(([, a], [, b]) => order(a.rank, b.rank) || a.trace - b.trace || order(a.device, b.device));
-  return new Map(sorted.map(([key, { trace, rank, device }]) => {
+  return new Map(sorted.map(([key, { trace, rank, device, host }]) => {
     const several = sorted.filter(([, other]) => other.trace === trace && other.rank === rank).length > 1;
     const name = rank === null ? `trace ${trace}` : `rank ${rank}`;
-    return [key, { name: several ? `${name}, device ${device}` : name, rank, host: "", trace }];
+    return [key, { name: several ? `${name}, device ${device}` : name, rank, host, trace }];
   }));
 }
 

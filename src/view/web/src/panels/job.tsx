@@ -4,9 +4,10 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
 import { jobOfTables, MEASURES, type Job, type Measure } from "../data/job";
-import { useRequest } from "../data/request";
+import type { TraceId } from "../data/model";
+import { isAbort, useRequest } from "../data/request";
 import { formatDuration, formatShort, plural } from "../format";
-import { offsetOf, showRange } from "../tools/navigate";
+import { offsetOf, scrollTo, showRange } from "../tools/navigate";
 import { keyOf } from "../tracks/actions";
 import { colorAt, extentOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
@@ -19,13 +20,27 @@ const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
 const chosenOrder = signal<Order>("rank");
 
+// The hosts of those traces that tell it. A build without SQLite does not know.
+async function hostsOf(app: App, abort: AbortSignal): Promise<Map<TraceId, string>> {
+  const found = await app.source.query("SELECT id, value FROM metadata WHERE name = 'hostname'", {}, abort).catch((error: unknown) => {
+    if (isAbort(error)) throw error;
+    return null;
+  });
+  if (!found || "error" in found) return new Map();
+  return new Map(found.rows.flatMap(([id, value]) => {
+    const input = found.inputs[Number(BigInt(String(id)) >> BigInt(found.id_bits))];
+    return input ? [[input.trace, String(value).replace(/^"(.*)"$/, "$1")] as const] : [];
+  }));
+}
+
 // Reports of all traces that are ready, by step.
 async function askForJob(app: App, abort: AbortSignal): Promise<Job> {
   const ready = (app.state.session.peek()?.traces ?? []).filter((each) => each.state === "ready");
+  const hosts = await hostsOf(app, abort);
   return jobOfTables(await Promise.all(ready.map(async ({ id, rank }) => {
     const reports = [["steps", {}], ["breakdown", { by: "step" }], ["communication", { by: "step" }]] as const;
     const tables = await Promise.all(reports.map(([name, options]) => app.source.report(id, name, options, abort)));
-    return { trace: id, rank, tables: tables.flat() };
+    return { trace: id, rank, host: hosts.get(id) ?? "", tables: tables.flat() };
   })));
 }
 
@@ -107,8 +122,9 @@ function openCell(app: App, job: Job, figures: Float64Array, { row, step }: Cell
   const names = shown.map((each) => job.rows[each]?.name).join(", ");
   batch(() => {
     state.hidden.value = new Set(state.tracks.value.filter((track) => !traces.has(track.trace)).map(keyOf));
-    state.scroll.value = 0;
     state.message.value = { text: `${job.steps[step]} of ${names}${state.hidden.value.size ? "; other ranks are hidden" : ""}`, error: false };
     showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
   });
+  const first = state.tracks.value.find((track) => track.trace === job.rows[row]?.trace && track.parent === null);
+  if (first) scrollTo(app, keyOf(first), 0);
 }
