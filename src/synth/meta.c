@@ -249,7 +249,7 @@ void synth_trace_meta_before(synth *s)
     put_key(s, "deviceProperties", device_properties(s), false);
     if (s->options.ranks > 1) put_key(s, "distributedInfo", distributed_info(s), false);
     if (s->options.host_ranks && s->first_rank == s->last_rank)
-        put_key(s, "hostname", synth_text(s, "\"node%u\"", (unsigned)synth_host_of(&s->options, s->rank)), false);
+        put_key(s, "hostname", synth_text(s, "\"node%u\"", (unsigned)synth_host_of(&s->options, s->first_rank)), false);
     put_key(s, "record_shapes", synth_text(s, "1"), false);
     if (s->options.memory) put_key(s, "profile_memory", synth_text(s, "1"), false);
     if (s->options.python) put_key(s, "with_stack", synth_text(s, "1"), false);
