@@ -357,7 +357,7 @@ hd_status query_reports_register(query_tables *tables, hd_error *err)
     if (!tables->reports || !tables->reports->functions) return HD_NOMEM(err);
     for (size_t i = 0; i < hd_report_count(); i++) {
         const hd_report_about *report = hd_report_at(i);
-        for (const hd_report_table_about *t = report->tables; t->name; t++) {
+        for (const hd_report_table_about *t = report->tables; t->name && !report->table_option; t++) {
             report_function *f = &tables->reports->functions[tables->reports->function_count++];
             describe(f, tables, report, t);
             const hd_query_table_about about = {f->name, t->meaning, f->columns};
