@@ -14,11 +14,12 @@
 #include "base/sorted.h"
 #include "heddle/graph.h"
 #include "report/gpu/gpu.h"
+#include "report/gpu/hta_path.h"
 #include "trace/event.h"
 
 typedef struct path_options {
     gpu_options gpu;
-    bool pieces, slack;
+    bool pieces, slack, hta;
 } path_options;
 
 typedef enum path_class {
@@ -51,7 +52,7 @@ typedef struct critical_path {
     gpu_scope scope;
     const path_options *options;
     hd_graph *graph;
-    hd_table_builder *paths, *classes, *names, *pieces, *slack;
+    hd_table_builder *paths, *classes, *names, *pieces, *slack, *hta, *hta_edges;
     /* of the path at hand */
     uint32_t step;
     int64_t rank, from, until;
@@ -183,6 +184,57 @@ static hd_status add_path(critical_path *p, uint32_t node, hd_error *err)
     return status;
 }
 
+/* ---- as HTA counts ---- */
+
+static void add_hta_row(critical_path *p, const char *kind, const hta_path *all, const hta_sum *of)
+{
+    begin_row(p->hta, p);
+    if (kind)
+        hd_table_add_text(p->hta, kind);
+    else
+        hd_table_add_null(p->hta);
+    gpu_cell_count(p->hta, all->nodes, !kind);
+    hd_table_add_count(p->hta, of->edges);
+    hd_table_add_int(p->hta, of->weight);
+    gpu_cell_count(p->hta, all->path_nodes, !kind);
+    gpu_cell_count(p->hta, all->path_events, !kind);
+    hd_table_add_count(p->hta, of->path_edges);
+    hd_table_add_int(p->hta, of->path_weight);
+}
+
+static void add_hta_edge(critical_path *p, const hta_edge *edge)
+{
+    begin_row(p->hta_edges, p);
+    hd_table_add_text(p->hta_edges, hta_kind_names[edge->kind]);
+    hd_table_add_int(p->hta_edges, (int64_t)(edge->from / 2));
+    hd_table_add_bool(p->hta_edges, edge->from % 2);
+    hd_table_add_int(p->hta_edges, (int64_t)(edge->to / 2));
+    hd_table_add_bool(p->hta_edges, edge->to % 2);
+    hd_table_add_int(p->hta_edges, edge->weight);
+    hd_table_add_bool(p->hta_edges, edge->is_on_path);
+}
+
+/* Of the window of the path at hand. */
+static hd_status add_hta(critical_path *p, hd_error *err)
+{
+    hta_path found;
+    hta_sum all = {0};
+    hd_status status = hta_path_find(&found, &p->scope, p->from, p->until, err);
+    for (size_t e = 0; status == HD_OK && e < found.edge_count; e++) add_hta_edge(p, &found.edges[e]);
+    hta_path_deinit(&found);
+    if (status != HD_OK) return status;
+    for (int k = 0; k < HTA_KINDS; k++) {
+        const hta_sum *s = &found.kinds[k];
+        all.edges += s->edges;
+        all.weight += s->weight;
+        all.path_edges += s->path_edges;
+        all.path_weight += s->path_weight;
+        if (s->edges) add_hta_row(p, hta_kind_names[k], &found, s);
+    }
+    add_hta_row(p, NULL, &found, &all);
+    return HD_OK;
+}
+
 /* ---- which paths ---- */
 
 /* Where the thread of a step is when it ends; while a call waits then, the work that it waits for. HD_NONE: the graph
@@ -217,6 +269,7 @@ static hd_status add_steps(critical_path *p, hd_error *err)
         p->until = step->end;
         if (node == HD_NONE) node = hd_graph_last(p->graph, step->start, step->end);
         if (node != HD_NONE) HD_TRY(add_path(p, node, err));
+        if (p->hta) HD_TRY(add_hta(p, err));
     }
     return HD_OK;
 }
@@ -231,7 +284,8 @@ static hd_status add_whole(critical_path *p, hd_error *err)
     uint32_t node = hd_graph_last(p->graph, p->from, p->until);
     if (node == HD_NONE) return HD_OK;
     if (p->graph->ends[node] < p->until) p->until = p->graph->ends[node];
-    return add_path(p, node, err);
+    HD_TRY(add_path(p, node, err));
+    return p->hta ? add_hta(p, err) : HD_OK;
 }
 
 /* ---- slack ---- */
@@ -306,12 +360,15 @@ static hd_status add_tables(hd_report *out, critical_path *p, hd_error *err)
     HD_TRY(report_builder(&p->names, about, "names", err));
     if (p->options->pieces) HD_TRY(report_builder(&p->pieces, about, "pieces", err));
     if (p->options->slack) HD_TRY(report_builder(&p->slack, about, "slack", err));
+    if (p->options->hta) HD_TRY(report_builder(&p->hta, about, "hta", err));
+    if (p->options->hta) HD_TRY(report_builder(&p->hta_edges, about, "hta_edges", err));
     HD_TRY(p->scope.by & GPU_BY_STEP ? add_steps(p, err) : add_whole(p, err));
     if (p->slack) HD_TRY(add_slack(p, err));
     struct {
         hd_table_builder **builder;
         const char *largest;
-    } tables[] = {{&p->paths, ""}, {&p->classes, "total"}, {&p->names, "total"}, {&p->pieces, NULL}, {&p->slack, NULL}};
+    } tables[] = {{&p->paths, ""},   {&p->classes, "total"}, {&p->names, "total"}, {&p->pieces, NULL},
+                  {&p->slack, NULL}, {&p->hta, NULL},        {&p->hta_edges, NULL}};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         hd_table_builder *table = *tables[i].builder;
         *tables[i].builder = NULL;
@@ -328,7 +385,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK) status = add_tables(out, &p, err);
     if (status != HD_OK) hd_report_free(out);
     hd_graph_free(p.graph);
-    hd_table_builder *const tables[] = {p.paths, p.classes, p.names, p.pieces, p.slack};
+    hd_table_builder *const tables[] = {p.paths, p.classes, p.names, p.pieces, p.slack, p.hta, p.hta_edges};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) hd_table_builder_free(tables[i]);
     free(p.name_sums);
     gpu_groups_deinit(&p.keys);
@@ -388,12 +445,40 @@ static const hd_report_column slack_columns[] = {
     {0},
 };
 
+static const hd_report_column hta_columns[] = {
+    GPU_COLUMNS_RANK,
+    {"kind", HD_VALUE_STRING, "of edge, in HTA's words; null: all"},
+    {"nodes", HD_VALUE_COUNT, "two for each event; null: of a kind of edge"},
+    {"edges", HD_VALUE_COUNT, "of the graph"},
+    {"weight", HD_VALUE_DURATION, "sum over them"},
+    {"path_nodes", HD_VALUE_COUNT, "of the longest path; null: of a kind of edge"},
+    {"path_events", HD_VALUE_COUNT, "of the longest path; null: of a kind of edge"},
+    {"path_edges", HD_VALUE_COUNT, "of the longest path"},
+    {"path_weight", HD_VALUE_DURATION, "sum over them"},
+    {0},
+};
+
+static const hd_report_column hta_edge_columns[] = {
+    GPU_COLUMNS_RANK,
+    {"kind", HD_VALUE_STRING, "of edge, in HTA's words"},
+    {"from", HD_VALUE_INT, GPU_ID_OF "the event that it comes from"},
+    {"from_end", HD_VALUE_BOOL, "from its end, not its begin"},
+    {"to", HD_VALUE_INT, GPU_ID_OF "the event that it leads to"},
+    {"to_end", HD_VALUE_BOOL, "to its end, not its begin"},
+    {"weight", HD_VALUE_DURATION, "of the edge"},
+    {"on_path", HD_VALUE_BOOL, "it is on the longest path"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"paths", "a row per path: of all, or with --by step of each step", path_columns, HD_CHART_NONE, NULL, NULL},
     {"classes", "a path by class, most time first", class_columns, HD_CHART_BARS, "step,class", "total"},
     {"names", "a path by class and name, most time first", name_columns, HD_CHART_BARS, "class,name", "total"},
     {"pieces", "with --pieces: a path from its start to its end", piece_columns, HD_CHART_NONE, NULL, NULL},
     {"slack", "with --slack: a row per event of a thread or queue", slack_columns, HD_CHART_NONE, NULL, NULL},
+    {"hta", "with --hta: the graph and the path of HTA's critical path analysis, by kind of edge", hta_columns,
+     HD_CHART_NONE, NULL, NULL},
+    {"hta_edges", "with --hta: all edges of that graph", hta_edge_columns, HD_CHART_NONE, NULL, NULL},
     GPU_NOTES,
     {0},
 };
@@ -401,6 +486,7 @@ static const hd_report_table_about tables[] = {
 static const hd_option_about options[] = {
     {"pieces", HD_OPTION_FLAG, NULL, "make the table pieces", offsetof(path_options, pieces)},
     {"slack", HD_OPTION_FLAG, NULL, "make the table slack", offsetof(path_options, slack)},
+    {"hta", HD_OPTION_FLAG, NULL, "make the tables hta and hta_edges, for the same times", offsetof(path_options, hta)},
     {"by", HD_OPTION_PATTERNS, NULL, "a path for each of these: step", offsetof(path_options, gpu.by)},
     {"step", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
      offsetof(path_options, gpu.step)},
