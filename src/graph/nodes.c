@@ -15,12 +15,21 @@ typedef struct host_slice {
     uint32_t row, name;
 } host_slice;
 
+/* What a thread runs. One of Python alone, as what watches others, neither starts work nor waits for it. */
+typedef enum program { PROGRAM_NONE, PROGRAM_PYTHON, PROGRAM_CALLS } program;
+
+static program program_of(hd_role role)
+{
+    if (role == HD_ROLE_OP || role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return PROGRAM_CALLS;
+    return role == HD_ROLE_PYTHON ? PROGRAM_PYTHON : PROGRAM_NONE;
+}
+
 typedef struct gatherer {
     graph_maker *m;
     hd_roles roles;
-    uint32_t *counts;   /* by track: host slices of the lane; then where the next one goes */
-    bool *runs_program; /* by track */
-    bool has_program;
+    uint32_t *counts; /* by track: host slices of the lane; then where the next one goes */
+    uint8_t *runs;    /* by track: program */
+    uint8_t most;     /* of them */
     host_slice *slices;
     uint64_t taken;
 } gatherer;
@@ -53,9 +62,9 @@ static bool count_slice(gatherer *g, const hd_block *block, uint32_t row)
         m->told[m->told_count++] = (uint32_t)(block->first_row + row);
     }
     if (lane == HD_NONE) return true;
-    bool runs = role == HD_ROLE_OP || role == HD_ROLE_PYTHON || role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER;
-    g->runs_program[lane] |= runs;
-    g->has_program |= runs;
+    program runs = program_of(role);
+    if (runs > g->runs[lane]) g->runs[lane] = (uint8_t)runs;
+    if (runs > g->most) g->most = (uint8_t)runs;
     g->counts[lane]++;
     return true;
 }
@@ -264,7 +273,7 @@ static bool make_room(gatherer *g)
     hd_graph *graph = m->g;
     for (uint32_t t = 0; t < hd_trace_track_count(m->trace); t++) {
         uint32_t count = g->counts[t];
-        if (!count || (g->has_program && !g->runs_program[t])) continue;
+        if (!count || g->runs[t] < g->most) continue;
         g->counts[t] = (uint32_t)g->taken;
         g->taken += count;
         m->thread_of[t] = graph->lane_count;
@@ -298,14 +307,14 @@ static bool make_threads(gatherer *g)
 hd_status graph_make_nodes(graph_maker *m, hd_error *err)
 {
     size_t tracks = hd_trace_track_count(m->trace);
-    gatherer g = {.m = m, .counts = calloc(tracks + 1, sizeof *g.counts), .runs_program = calloc(tracks + 1, 1)};
+    gatherer g = {.m = m, .counts = calloc(tracks + 1, sizeof *g.counts), .runs = calloc(tracks + 1, 1)};
     m->thread_of = malloc((tracks + 1) * sizeof *m->thread_of);
     m->queue_of = malloc((tracks + 1) * sizeof *m->queue_of);
     m->ranks = malloc((tracks + 1) * sizeof *m->ranks);
     m->calls_of = calloc((size_t)hd_trace_string_count(m->trace) + 1, 1);
     m->g->lanes = calloc(2 * tracks + 1, sizeof *m->g->lanes);
-    bool fine = hd_roles_init(&g.roles, m->trace) && g.counts && g.runs_program && m->thread_of && m->queue_of &&
-                m->ranks && m->calls_of && m->g->lanes;
+    bool fine = hd_roles_init(&g.roles, m->trace) && g.counts && g.runs && m->thread_of && m->queue_of && m->ranks &&
+                m->calls_of && m->g->lanes;
     for (uint32_t t = 0; fine && t < tracks; t++) {
         m->thread_of[t] = m->queue_of[t] = HD_NONE;
         m->ranks[t] = hd_trace_rank_of(m->trace, t);
@@ -316,6 +325,6 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
     fine = fine && make_queues(m);
     hd_roles_deinit(&g.roles);
     free(g.counts);
-    free(g.runs_program);
+    free(g.runs);
     return fine ? HD_OK : HD_NOMEM(err);
 }

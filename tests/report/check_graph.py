@@ -26,6 +26,8 @@ class Trace:
         self.streams = rng.sample([7, 20, 21, 22], rng.randint(1, 3))
         for thread in range(rng.randint(1, 3)):
             self.thread(100 + thread)
+        if rng.random() < 0.3:  # a thread that watches
+            self.add("python_function", "wait", 99, rng.randint(0, 50), rng.randint(0, 2000))
         rng.shuffle(self.rows)
 
     def add(self, cat, name, tid, start, dur, **args):
@@ -93,10 +95,10 @@ class Graph:
     def __init__(self, rows):
         self.rows, self.edges, self.lanes, self.queues = rows, [], {}, {}
         is_host = [r["cat"] not in ("kernel", "gpu_memcpy", "cuda_sync") for r in rows]
-        has_program = any(r["cat"] in ("cpu_op", "cuda_runtime") for r in rows)
+        wanted = next((cats for cats in (("cpu_op", "cuda_runtime"), ("python_function",)) if any(r["cat"] in cats for r in rows)), None)
         for tid in dict.fromkeys(r["tid"] for r, host in zip(rows, is_host) if host):  # tracks are in the order of the file
             of = [i for i, r in enumerate(rows) if is_host[i] and r["tid"] == tid]
-            if not has_program or any(rows[i]["cat"] != "user_annotation" for i in of):
+            if not wanted or any(rows[i]["cat"] in wanted for i in of):
                 order = sorted(of, key=lambda i: (rows[i]["start"], -rows[i]["end"], i))
                 self.lanes[tid] = [{"at": n, "tid": tid, "order": order} for n in cut(rows, order)]
         calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["cat"] == "cuda_runtime"}
