@@ -114,6 +114,8 @@ install_peers() {
     if python3 -m venv "$folder" &&
        "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: -r "$root/tests/peers.txt" &&
        "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps HolisticTraceAnalysis==0.5.0; then # needs JupyterLab, it says
+        "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps xprof==2.24.2 || # x86-64 alone
+            echo "setup: pip install failed: the test with TensorBoard's trace viewer is skipped" >&2
         cp "$root/tests/peers.txt" "$folder/.heddle-lock"
     else
         echo "setup: pip install failed: the tests with pyarrow, DuckDB, pandas, notebooks and the like are skipped" >&2

@@ -89,6 +89,7 @@ const char *hd_way_state_name(hd_way_state state);
  *   uprobe      launch functions of any library through perf_event_open
  *   stacks      CPU stacks of launches inside the program (frame pointers, DWARF)
  *   perf-stacks CPU stacks by the kernel (perf callchains), as `uprobe` uses them
+ *   kernel      events of the system's kernel, by its tracepoints
  *   python      names of Python frames (CPython's perf trampoline, or its frames)
  *   nsys rocprofv3 xctrace mctracer     that tool on PATH */
 typedef struct hd_way {

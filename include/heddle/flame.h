@@ -70,7 +70,9 @@ typedef struct hd_flame {
     uint32_t traces;  /* that were added */
     int64_t no_stack; /* weight under [no stack] */
     uint64_t no_stack_count, pending_count;
-    int64_t removed;    /* weight left out by names, from, until */
+    int64_t removed;  /* weight left out by names, from, until */
+    int64_t negative; /* weight of samples that weigh less than 0, as what was freed does: they are left out */
+    uint64_t negative_count;
     char *event;        /* whose samples were counted; NULL: of all. Traces added later are held to it */
     char *events;       /* those of the first trace that has several, with their counts; NULL: there were not several */
     uint64_t cut_names; /* frames that folded text cannot hold as they are: a ';' or a newline in them */

@@ -13,8 +13,8 @@
  * table.h        The result of every analysis: named columns with types and units, rows, printed as text, JSON, CSV.
  * report.h       Analyses, from a trace to tables: info, check, memory. gpus.h: what GPUs can do at most.
  * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
- *                memory.h: allocations and frees. index.h: what covers a time on a track, fast. names.h: kernels' names
- *                in short.
+ *                graph.h: what waited for what. memory.h: allocations and frees. index.h: what covers a time on a
+ *                track, fast. names.h: kernels' names in short.
  * arrow.h        Events and tables as Arrow streams, for pyarrow, polars, DuckDB. parquet.h: and as files.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
@@ -79,6 +79,7 @@
 #include "heddle/flame.h"
 #include "heddle/format.h"
 #include "heddle/gpus.h"
+#include "heddle/graph.h"
 #include "heddle/index.h"
 #include "heddle/launches.h"
 #include "heddle/memory.h"

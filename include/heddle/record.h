@@ -62,6 +62,9 @@ typedef struct hd_record_options {
     const char *step_name; /* NVTX ranges of this name are steps; at most 63 bytes; NULL: as docs/windows.md says */
     hd_ring_policy policy; /* of a full ring */
 
+    bool
+        kernel; /* events of the system's kernel on all CPUs as well: scheduling, interrupts, jobs and fences of GPUs */
+
     bool no_symbolize; /* leave addresses in stacks as they are */
     bool keep;         /* keep the folder of the parts */
     bool wait_all;     /* wait for all descendants of the command, not for it alone. Children of the caller that it did

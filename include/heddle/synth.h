@@ -24,6 +24,21 @@ enum {
     HD_SYNTH_COMM_MAX = 15, /* bytes of a thread's name, as Linux has it */
 };
 
+/* What makes others of a job wait, or its times lie. */
+typedef enum hd_synth_job_fault_kind {
+    HD_SYNTH_SLOW_GPU,      /* where: a rank; its GPU takes `amount` percent longer for kernels and copies */
+    HD_SYNTH_SLOW_HOST,     /* where: a host; its threads take `amount` percent longer for all they do */
+    HD_SYNTH_LATE_LOADER,   /* where: a rank; each of its batches comes `amount` ns later */
+    HD_SYNTH_SHIFTED_CLOCK, /* where: a host; its clock is `amount` ns ahead */
+    HD_SYNTH_JOB_FAULTS
+} hd_synth_job_fault_kind;
+
+/* Put in at the rank, or host, `where`; amount 0: not. Hosts are counted as ranks are without host_ranks. */
+typedef struct hd_synth_job_fault {
+    uint32_t where;
+    int64_t amount; /* percent: 0 to 10,000; ns: up to an hour, of the clock either way */
+} hd_synth_job_fault;
+
 /* Start from hd_synth_options_default(). Where all ranks go into one trace, counts of faults are for each of them. */
 typedef struct hd_synth_options {
     uint64_t seed;
@@ -34,6 +49,8 @@ typedef struct hd_synth_options {
     int32_t rank;     /* whose trace to make, or HD_SYNTH_ALL_RANKS: all in one, each under its own processes */
     uint32_t streams; /* compute streams of each GPU, from 1; collectives have one more */
     uint32_t jitter_percent; /* how far durations vary between ranks, 0 to 100 */
+    uint32_t host_ranks;     /* ranks of a host, which share its clock and name it; 0: each has a clock of its own */
+    hd_synth_job_fault job_faults[HD_SYNTH_JOB_FAULTS]; /* at most one of each kind */
     bool python, flows, counters, memory;
     uint32_t crossings;    /* slices that cross others: half by less than 5 us, half genuine */
     uint32_t late_kernels; /* kernels that start before their launch */

@@ -40,6 +40,7 @@ typedef struct hd_view_options {
     bool token;         /* demand the token also on this machine, where others may have accounts */
     unsigned threads;   /* of reading, 0: one per core */
     uint64_t memory_limit; /* of reading, as in hd_read_options, for all files together; 0: 64 MiB */
+    const char *binary;    /* of the files given to hd_view_start, as in hd_read_options; copied */
     hd_view_failed *failed;
     void *failed_user;
     bool framed; /* pages of this machine (http://localhost, 127.0.0.1, ::1 of any port, an editor's views) may show the

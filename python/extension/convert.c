@@ -17,7 +17,7 @@ typedef struct convert_job {
     job job;
     const char **inputs, **pass_texts;
     size_t input_count, pass_count;
-    PyObject *keep_inputs, *keep_passes, *to;
+    PyObject *keep_inputs, *keep_passes, *to, *binary;
     hd_pass **passes;
     hd_convert_options options;
     hd_read_options read;
@@ -58,6 +58,7 @@ static void drop_convert(job *base)
     Py_XDECREF(job->keep_inputs);
     Py_XDECREF(job->keep_passes);
     Py_XDECREF(job->to);
+    Py_XDECREF(job->binary);
     job_free(base);
 }
 
@@ -101,16 +102,17 @@ static PyObject *convert_dict(const hd_convert_report *r)
     return NULL;
 }
 
-/* convert(inputs, to, format, passes, ranks, processes, strict, threads, memory_limit, level, pretty, clean) */
+/* convert(inputs, to, format, passes, ranks, processes, strict, threads, memory_limit, level, pretty, clean,
+   binary) */
 static PyObject *convert(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *inputs, *to = NULL, *passes;
+    PyObject *inputs, *to = NULL, *passes, *binary;
     const char *format;
     int ranks, processes, strict, pretty, clean, level;
     unsigned threads;
     unsigned long long memory_limit;
-    if (!PyArg_ParseTuple(args, "OO&zOpppIKipp", &inputs, path_converter, &to, &format, &passes, &ranks, &processes,
-                          &strict, &threads, &memory_limit, &level, &pretty, &clean)) {
+    if (!PyArg_ParseTuple(args, "OO&zOpppIKippO", &inputs, path_converter, &to, &format, &passes, &ranks, &processes,
+                          &strict, &threads, &memory_limit, &level, &pretty, &clean, &binary)) {
         Py_XDECREF(to);
         return NULL;
     }
@@ -134,7 +136,9 @@ static PyObject *convert(PyObject *Py_UNUSED(module), PyObject *args)
     job->inputs = texts_of(inputs, &job->keep_inputs, &job->input_count);
     job->pass_texts = job->inputs ? texts_of(passes, &job->keep_passes, &job->pass_count) : NULL;
     job->passes = job->pass_texts ? calloc(job->pass_count + 1, sizeof *job->passes) : NULL;
-    bool good = job->passes && (!format || keep_format);
+    bool good =
+        job->passes && (!format || keep_format) && (binary == Py_None || PyUnicode_FSConverter(binary, &job->binary));
+    job->read.binary = fs_text(job->binary);
     if (good && keep_format) good = PyList_Append(job->keep_inputs, keep_format) == 0;
     if (good && keep_format) job->write.format = fs_text(keep_format);
     Py_XDECREF(keep_format);

@@ -184,6 +184,7 @@ static PyObject *reports(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     PyObject *list = PyList_New(0);
     for (size_t i = 0; list && i < hd_report_count(); i++) {
         const hd_report_about *about = hd_report_at(i);
+        if (about->table_option) continue; /* of no trace */
         PyObject *options = options_of(about->options);
         if (!options || !append(list, Py_BuildValue("(sssN)", about->name, about->title, about->text, options)))
             Py_CLEAR(list);

@@ -97,6 +97,7 @@ typedef struct read_job {
     job job;
     hd_read_options options;
     PyObject *path, *name; /* bytes */
+    PyObject *binary;      /* bytes; NULL: none */
     PyObject *read;        /* a file object's `read` */
     Py_buffer buffer;
     bool has_buffer;
@@ -161,6 +162,7 @@ static void drop_read(job *base)
     Py_XDECREF(job->read);
     Py_XDECREF(job->path);
     Py_XDECREF(job->name);
+    Py_XDECREF(job->binary);
     job_free(base);
 }
 
@@ -179,16 +181,17 @@ static PyObject *take_trace(read_job *job)
     return shared ? handle_of(shared) : PyErr_NoMemory();
 }
 
-/* read(kind, source, name, strict, lazy, sources, args, threads, memory_limit): kind "path", "memory" or "file". */
+/* read(kind, source, name, strict, lazy, sources, args, threads, memory_limit, binary)
+ * kind: "path", "memory" or "file" */
 static PyObject *read_trace(PyObject *Py_UNUSED(module), PyObject *args)
 {
     const char *kind;
-    PyObject *source, *name;
+    PyObject *source, *name, *binary;
     int strict, lazy, sources, all_args;
     unsigned threads;
     unsigned long long memory_limit;
-    if (!PyArg_ParseTuple(args, "sOOppppIK", &kind, &source, &name, &strict, &lazy, &sources, &all_args, &threads,
-                          &memory_limit)) {
+    if (!PyArg_ParseTuple(args, "sOOppppIKO", &kind, &source, &name, &strict, &lazy, &sources, &all_args, &threads,
+                          &memory_limit, &binary)) {
         return NULL;
     }
     read_job *job = job_new(sizeof *job, run_read, drop_read);
@@ -199,7 +202,9 @@ static PyObject *read_trace(PyObject *Py_UNUSED(module), PyObject *args)
                                      .sources = sources,
                                      .threads = threads,
                                      .memory_limit = memory_limit};
-    bool good = name == Py_None || PyUnicode_FSConverter(name, &job->name);
+    bool good = (name == Py_None || PyUnicode_FSConverter(name, &job->name)) &&
+                (binary == Py_None || PyUnicode_FSConverter(binary, &job->binary));
+    job->options.binary = fs_text(job->binary);
     if (good && *kind == 'p') {
         good = PyUnicode_FSConverter(source, &job->path);
     } else if (good && *kind == 'm') {

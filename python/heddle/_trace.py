@@ -349,7 +349,7 @@ class Trace:
     def _files(self) -> tuple[list[str], tempfile.TemporaryDirectory[str] | None]:
         """Files that hold the trace: its own, or a store that is made of it."""
         paths = self.paths
-        if len(paths) == len(self._open_parts()):
+        if not self._options.get("binary") and len(paths) == len(self._open_parts()):
             return paths, None
         scratch = tempfile.TemporaryDirectory(prefix="heddle-")
         path = os.path.join(scratch.name, "trace.heddle")
@@ -394,10 +394,11 @@ class Trace:
         return data
 
 
-def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, threads: int, memory_limit: int) -> _Part:
+def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, threads: int, memory_limit: int,
+          binary: PathLike | None) -> _Part:
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
-        return _Part(_heddle.read("path", path, None, strict, lazy, sources, args, threads, memory_limit), path)
+        return _Part(_heddle.read("path", path, None, strict, lazy, sources, args, threads, memory_limit, binary), path)
     if isinstance(source, (bytes, bytearray, memoryview)):
         kind = "memory"
     elif hasattr(source, "read"):
@@ -405,8 +406,8 @@ def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, t
     else:
         raise TypeError(f"a path, bytes, or a file object is needed, not {type(source).__name__}")
     name = getattr(source, "name", None)
-    return _Part(_heddle.read(kind, source, name if isinstance(name, str) else None, strict, lazy, sources, args, threads, memory_limit),
-                 None)
+    return _Part(_heddle.read(kind, source, name if isinstance(name, str) else None, strict, lazy, sources, args, threads, memory_limit,
+                              binary), None)
 
 
 def _callers_level() -> int:
@@ -427,7 +428,7 @@ def _warn(part: _Part) -> None:
 
 
 def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool = True, sources: bool = False, args: bool = True,
-         threads: int = 0, memory_limit: int = 0) -> Trace:
+         threads: int = 0, memory_limit: int = 0, binary: PathLike | None = None) -> Trace:
     """Read a trace of any format that `heddle.formats()` lists, packed by gzip or zstd or not.
 
     source        a path, bytes, a file object (opened as binary), or a list of these: then they are the ranks of one run, each
@@ -439,6 +440,7 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
     args          read arguments; without them it is faster, and takes less memory
     threads       0: one per core
     memory_limit  bytes that events may take in memory, the rest goes to a temporary file; 0: a quarter of the machine's
+    binary        the program of an XRay log, which has the names of its functions; None: it is looked for beside it
 
     Raises `NotFoundError`, `InputError`, `FormatError`, `DamagedError`. What could not be kept of the input is a `LossWarning`,
     once for each input.
@@ -448,10 +450,10 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
         raise ValueError("no trace is named")
     parts = []
     for item in items:
-        parts.append(_read(item, strict, lazy, sources, args, threads, memory_limit))
+        parts.append(_read(item, strict, lazy, sources, args, threads, memory_limit, binary))
         _warn(parts[-1])
     return Trace(parts, {"strict": strict, "lazy": lazy, "sources": sources, "args": args, "threads": threads,
-                         "memory_limit": memory_limit})
+                         "memory_limit": memory_limit, "binary": binary})
 
 
 def _reopen(paths: list[str], options: dict[str, Any]) -> Trace:
@@ -483,7 +485,7 @@ def path_of(source: PathLike | Trace, folder: Path) -> str:
     if not isinstance(source, Trace):
         return os.fspath(source)
     paths = source.paths
-    if len(paths) == 1 and os.path.exists(paths[0]):
+    if len(paths) == 1 and os.path.exists(paths[0]) and not source._options.get("binary"):
         return paths[0]
     path = folder / "trace.heddle"
     source.write(path)

@@ -116,13 +116,15 @@ class FixReport:
 
 def convert(source: Input | Sequence[Input], target: PathLike, *, format: str | None = None, passes: Iterable[str] = (),
             fix: bool = False, ranks: bool = False, processes: bool = False, strict: bool = False, threads: int = 0,
-            memory_limit: int = 0, level: int = 0, pretty: bool = False, clean: bool = False) -> ConvertReport:
+            memory_limit: int = 0, level: int = 0, pretty: bool = False, clean: bool = False,
+            binary: PathLike | None = None) -> ConvertReport:
     """Write traces as another file; several inputs become one trace. `target` appears whole or not at all.
 
     format      of the target; else by its extension
     passes      run in this order, as `heddle passes` writes them: "crop:from=10%", "lanes" …; fix: "lanes" at the end
     ranks       name processes by their rank, also of one input; processes: the inputs are processes of one run, not ranks
     strict      write nothing if anything of the input would be lost: `DamagedError`, `UnsupportedError`
+    binary      the program of an XRay log, which has the names of its functions; else it is looked for beside it
     level       of compression; pretty: indent JSON; clean: replace an OTF2 archive or a folder that is there
 
     After Ctrl-C nothing is written if reading had not ended; what is being written by then is finished in the background.
@@ -135,7 +137,8 @@ def convert(source: Input | Sequence[Input], target: PathLike, *, format: str | 
             place = Path(folder, str(i))
             place.mkdir()
             paths.append(path_of(one, place))
-        raw = _heddle.convert(paths, target, format, chain, ranks, processes, strict, threads, memory_limit, level, pretty, clean)
+        raw = _heddle.convert(paths, target, format, chain, ranks, processes, strict, threads, memory_limit, level, pretty, clean,
+                              binary)
     raw["steps"] = [Step(*row) for row in raw["steps"]]
     raw["ledger"] = [LedgerRow(*row) for row in raw["ledger"]]
     return ConvertReport(**raw)

@@ -86,6 +86,7 @@ hd_status devices_find_ways(hd_devices *devices, const char *root, hd_error *err
 void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root);         /* cuda.c */
 void devices_way_uprobe(hd_way *way, const char *root);                            /* perf.c */
 void devices_way_callchain(hd_way *way, const char *root);
+void devices_way_kernel(hd_way *way, const char *root);
 void devices_way_python(hd_way *way); /* python.c */
 
 /* State, why and advice in one go; the texts are cut where they are too long. */

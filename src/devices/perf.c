@@ -1,4 +1,4 @@
-/* perf.c - whether the kernel lets us probe functions and take stacks: perf_event_open is tried for real
+/* perf.c - whether the kernel lets us probe functions, take stacks, have its events: perf_event_open is tried for real
  *
  * A uprobe event needs CAP_SYS_ADMIN (before Linux 6.18 perhaps CAP_PERFMON) whatever perf_event_paranoid says; stacks
  * of one's own processes need perf_event_paranoid of at most 2. Containers often forbid the call as a whole (seccomp).
@@ -87,11 +87,11 @@ static bool find_place(char *path, size_t size, uint64_t *offset)
 }
 
 /* 0, or why the event could not be had. It is never enabled. */
-static int try_event(struct perf_event_attr *attr)
+static int try_event(struct perf_event_attr *attr, int pid, int cpu)
 {
     attr->size = sizeof *attr;
     attr->disabled = 1;
-    long fd = syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    long fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0) return errno;
     close((int)fd);
     return 0;
@@ -105,7 +105,7 @@ static int try_uprobe(int64_t type)
     struct perf_event_attr attr = {.type = (uint32_t)type, .sample_period = 1};
     attr.config1 = (uintptr_t)path;
     attr.config2 = offset;
-    return try_event(&attr);
+    return try_event(&attr, 0, -1);
 }
 
 static int try_callchain(void)
@@ -116,7 +116,14 @@ static int try_callchain(void)
                                    .sample_type = PERF_SAMPLE_CALLCHAIN,
                                    .exclude_kernel = 1,
                                    .exclude_callchain_kernel = 1};
-    return try_event(&attr);
+    return try_event(&attr, 0, -1);
+}
+
+static int try_tracepoint(int64_t id)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_TRACEPOINT, .config = (uint64_t)id, .sample_period = 1, .sample_type = PERF_SAMPLE_RAW};
+    return try_event(&attr, -1, 0);
 }
 #else
 static int try_uprobe(int64_t type)
@@ -127,6 +134,12 @@ static int try_uprobe(int64_t type)
 
 static int try_callchain(void)
 {
+    return ENOSYS;
+}
+
+static int try_tracepoint(int64_t id)
+{
+    (void)id;
     return ENOSYS;
 }
 #endif
@@ -191,4 +204,52 @@ void devices_way_callchain(hd_way *way, const char *root)
     else
         devices_say(way, HD_WAY_MISSING, "Use a Linux kernel with CONFIG_PERF_EVENTS.",
                     "opening an event with stacks failed: %s; %s", strerror(failed), told);
+}
+
+#define ADVICE_KERNEL                                                                                                  \
+    "Run heddle as root, or give it the right: sudo setcap cap_perfmon,cap_dac_read_search+ep \"$(command -v "         \
+    "heddle)\"."
+
+/* The number of sched_switch, or -1 - errno. */
+static int64_t switch_id(const char *root)
+{
+    static const char *const folders[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+    char path[DEVICES_PATH_BYTES];
+    int why = ENOENT;
+    for (int i = 0; i < 2; i++) {
+        if (!devices_path(path, sizeof path, root, "%s/events/sched/sched_switch/id", folders[i])) continue;
+        int64_t id = devices_number(path);
+        if (id >= 0) return id;
+        if (access(path, R_OK) != 0 && errno != ENOENT) why = errno;
+    }
+    return -1 - why;
+}
+
+void devices_way_kernel(hd_way *way, const char *root)
+{
+    perf_facts facts;
+    char told[128];
+    find_facts(&facts, root);
+    describe(told, sizeof told, &facts);
+    int64_t id = switch_id(root);
+    if (id == -1 - ENOENT) {
+        devices_say(way, HD_WAY_MISSING,
+                    "Mount the kernel's events: sudo mount -t tracefs tracefs /sys/kernel/tracing.",
+                    "no /sys/kernel/tracing/events/sched/sched_switch; %s", told);
+        return;
+    }
+    if (root[0]) {
+        devices_say(way, HD_WAY_PARTLY, "Look from that machine itself.", "tracepoints are there, not tried; %s", told);
+        return;
+    }
+    int failed = id < 0 ? (int)(-1 - id) : try_tracepoint(id);
+    if (!failed)
+        devices_say(way, HD_WAY_WORKS, "", "a tracepoint was opened; %s", told);
+    else
+        devices_say(way, HD_WAY_MISSING,
+                    failed != EACCES && failed != EPERM ? "Use a Linux kernel with CONFIG_PERF_EVENTS."
+                    : id >= 0 && facts.capable          ? ADVICE_CONTAINER
+                                                        : ADVICE_KERNEL,
+                    "%s failed: %s; %s", id < 0 ? "reading the kernel's events" : "opening a tracepoint",
+                    strerror(failed), told);
 }

@@ -17,6 +17,7 @@ static const way_entry entries[] = {
     {"uprobe", "launch functions of any library, with uprobes"},
     {"stacks", "CPU stacks of launches, taken inside of the program"},
     {"perf-stacks", "CPU stacks of launches, taken by the kernel"},
+    {"kernel", "events of the system's kernel: scheduling, interrupts, jobs and fences of GPUs, with --kernel"},
     {"python", "names of Python functions in stacks"},
     {"nsys", "NVIDIA's Nsight Systems, with --with nsys"},
     {"rocprofv3", "AMD's profiler, with --with rocprofv3"},
@@ -91,7 +92,7 @@ static void way_tool(hd_way *way, const tool_entry *tool, const char *root)
 
 hd_status devices_find_ways(hd_devices *devices, const char *root, hd_error *err)
 {
-    enum { FIRST_TOOL = 6 };
+    enum { FIRST_TOOL = 7 };
     devices->ways = calloc(WAY_COUNT, sizeof *devices->ways);
     if (!devices->ways) return HD_NOMEM(err);
     devices->way_count = WAY_COUNT;
@@ -104,7 +105,8 @@ hd_status devices_find_ways(hd_devices *devices, const char *root, hd_error *err
     devices_way_uprobe(&devices->ways[2], root);
     way_stacks(&devices->ways[3]);
     devices_way_callchain(&devices->ways[4], root);
-    devices_way_python(&devices->ways[5]);
+    devices_way_kernel(&devices->ways[5], root);
+    devices_way_python(&devices->ways[6]);
     for (size_t i = FIRST_TOOL; i < WAY_COUNT; i++) way_tool(&devices->ways[i], &tools[i - FIRST_TOOL], root);
     return HD_OK;
 }

@@ -88,32 +88,36 @@ hd_status flame_add_cpu(flame_adder *adder)
 
 /* ---- samples ---- */
 
-/* To the nearest integer, the half up; false: below 0. */
-static bool rounded(int64_t *out, int64_t packed)
+/* To the nearest integer, the half away from 0. */
+static int64_t rounded(int64_t packed)
 {
     int64_t mantissa = hd_decimal_mantissa(packed);
     int64_t digit = 0; /* the last one that went */
-    if (mantissa < 0) return false;
     for (unsigned i = hd_decimal_scale(packed); i > 0; i--) {
         digit = mantissa % 10;
         mantissa /= 10;
     }
-    *out = mantissa + (digit >= 5);
-    return true;
+    return mantissa + (digit >= 5) - (digit <= -5);
 }
 
-/* Samples without a weight, or with one that is none, count as one. */
+/* Samples without a weight, or with one that is no number, count as one. */
 static int64_t weight_of(const flame_adder *a, const hd_event *event, uint32_t key)
 {
     int64_t weight;
     hd_value value;
     if (key == HD_STRING_NONE || !hd_event_arg(&value, a->trace, event, key)) return 1;
-    if (value.type == HD_ARG_DECIMAL) return rounded(&weight, value.bits) ? weight : 1;
-    return hd_event_arg_int(&weight, a->trace, event, key) && weight >= 0 ? weight : 1;
+    if (value.type == HD_ARG_DECIMAL) return rounded(value.bits);
+    return hd_event_arg_int(&weight, a->trace, event, key) ? weight : 1;
 }
 
+/* What was given back, or is less than before, has no width: it is left out, and told. */
 static hd_status add_sample(flame_adder *a, const hd_event *event, uint32_t stack, int64_t weight)
 {
+    if (weight < 0) {
+        a->flame->negative = flame_sum(a->flame->negative, weight);
+        a->flame->negative_count++;
+        return HD_OK;
+    }
     const flame_leaf none = {HD_NONE, HD_FRAME_UNKNOWN};
     const filter_text nothing = {FLAME_NO_STACK, strlen(FLAME_NO_STACK)};
     int64_t part;

@@ -132,6 +132,10 @@ static void say_more(svg_words *out, const hd_flame *flame, const svg_layout *la
         words_weight(weight, sizeof weight, flame->removed, flame->of);
         say(out, "%s left out as asked for", weight);
     }
+    if (flame->negative_count) {
+        put_grouped(count, sizeof count, flame->negative_count);
+        say(out, "%s samples below 0 left out", count);
+    }
     put_grouped(all, sizeof all, layout->frames + layout->left_out);
     if (layout->left_out && min_percent > 0) {
         put_grouped(count, sizeof count, layout->left_out);

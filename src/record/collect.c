@@ -84,6 +84,10 @@ static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
         record_say(c->r, "%s is damaged (%s): what can be read of it is in the trace", part->path, damage);
     }
     if (!c->r->options->no_symbolize) HD_TRY(name_frames(c, trace, part, err));
+    if (part->is_kernel) {
+        c->r->result->captures++;
+        return HD_OK;
+    }
     return record_count(c->r->result, &c->processes[part->process], *trace, err);
 }
 

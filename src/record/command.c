@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "record/impl.h"
+#include "record/kernel.h"
 
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGCONT};
 enum { PASSED_ON = sizeof passed_on / sizeof *passed_on, NOT_EXECUTABLE = 126, NOT_FOUND = 127, KILLED = 128 };
@@ -196,23 +196,42 @@ static void note_end(recording *r, const child *c)
 
 /* ---- all of it ---- */
 
-/* Fails only if the command may not run without. */
-static hd_status attach(bool *out, recording *r, const child *c)
+/* Of a tracer that could not begin. Fails only if the command may not run without. */
+static hd_status not_attached(recording *r, hd_status status, const hd_error *why)
+{
+    char text[HD_ERROR_TEXT_BYTES];
+    if (r->options->strict) {
+        if (r->err) *r->err = *why;
+        return status;
+    }
+    record_say(r, "%s", hd_error_text(text, sizeof text, why));
+    return HD_OK;
+}
+
+static hd_status attach(bool *out, record_kernel **out_kernel, recording *r, const child *c)
 {
     const hd_record_options *o = r->options;
     hd_error err = {0};
+    hd_status status;
     *out = false;
-    if (!o->attach || r->without) return HD_OK;
-    hd_status status = o->attach(o->user, c->pid, r->result->parts, &err);
-    *out = status == HD_OK;
-    if (status == HD_OK) return HD_OK;
-    if (o->strict) {
-        if (r->err) *r->err = err;
-        return status;
+    *out_kernel = NULL;
+    if (r->without) return HD_OK;
+    if (o->attach) {
+        status = o->attach(o->user, c->pid, r->result->parts, &err);
+        *out = status == HD_OK;
+        if (!*out) HD_TRY(not_attached(r, status, &err));
     }
-    char text[HD_ERROR_TEXT_BYTES];
-    record_say(r, "%s", hd_error_text(text, sizeof text, &err));
-    return HD_OK;
+    err = (hd_error){0};
+    status = o->kernel ? record_kernel_start(out_kernel, r, &err) : HD_OK;
+    return status == HD_OK ? HD_OK : not_attached(r, status, &err);
+}
+
+static hd_status detach(recording *r, bool attached, record_kernel *kernel)
+{
+    const hd_record_options *o = r->options;
+    hd_status status = record_kernel_stop(kernel, r->err);
+    hd_status ended = attached && o->detach ? o->detach(o->user, status == HD_OK ? r->err : NULL) : HD_OK;
+    return status == HD_OK ? ended : status;
 }
 
 /* It still waits, and is nothing but a copy of us. */
@@ -226,9 +245,11 @@ static hd_status run_child(recording *r, child *c)
 {
     HD_TRY(start(r, c));
     bool attached;
-    hd_status status = attach(&attached, r, c);
+    record_kernel *kernel;
+    hd_status status = attach(&attached, &kernel, r, c);
     if (status != HD_OK) {
         end_child(c);
+        if (attached) r->options->detach(r->options->user, NULL);
         return status;
     }
     c->started_ns = hd_now_ns();
@@ -241,11 +262,8 @@ static hd_status run_child(recording *r, child *c)
         note_end(r, c);
         if (r->options->wait_all) wait_for_others(r, c);
     }
-    if (attached && r->options->detach) {
-        hd_status ended = r->options->detach(r->options->user, r->err);
-        status = status == HD_OK ? ended : status;
-    }
-    return status;
+    hd_status ended = detach(r, attached, kernel);
+    return status == HD_OK ? ended : status;
 }
 
 hd_status record_command(recording *r)

@@ -9,6 +9,8 @@
 
 #define RECORD_README "README"
 
+typedef struct record_kernel record_kernel; /* kernel.h */
+
 typedef struct recording {
     const hd_record_options *options;
     hd_record_result *result;
@@ -53,6 +55,7 @@ typedef struct record_part {
     int64_t began_s; /* Unix time */
     uint32_t pid;    /* 0: not known */
     size_t process;  /* its number: captures of one pid are of one process */
+    bool is_kernel;  /* of the system, and no process */
     bool full;       /* may have events: more than a header, or nobody knows */
 } record_part;
 

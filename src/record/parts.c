@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "record/impl.h"
+#include "record/kernel.h"
 
 #define EXTENSION ".hdcap"
 
@@ -102,6 +103,7 @@ hd_status record_parts_make(const recording *r, hd_error *err)
 
 static bool is_capture_name(const char *name)
 {
+    if (strcmp(name, KERNEL_FILE) == 0) return true;
     size_t size = strlen(name), extension = strlen(EXTENSION);
     return size > extension && strcmp(name + size - extension, EXTENSION) == 0;
 }
@@ -156,6 +158,8 @@ static bool add_part(record_list *list, int folder, const char *parent, const ch
     if (asprintf(&part->path, "%s/%s", parent, name) < 0) return false;
     list->count++;
     read_head(part, folder, name);
+    part->is_kernel = strcmp(name, KERNEL_FILE) == 0;
+    if (part->is_kernel) part->start_ns = INT64_MAX; /* behind the processes */
     list->full += part->full;
     return true;
 }

@@ -10,11 +10,12 @@
 #include "report/report.h"
 
 static const hd_report_about *const reports[] = {
-    &report_summary_about,   &report_breakdown_about,     &report_kernels_about, &report_copies_about,
-    &report_operators_about, &report_modules_about,       &report_ranges_about,  &report_steps_about,
-    &report_launches_about,  &report_queue_about,         &report_states_about,  &report_idle_about,
-    &report_syncs_about,     &report_communication_about, &report_flops_about,   &report_timeline_about,
-    &report_memory_about,    &report_info_about,          &report_check_about,   &report_attribution_about};
+    &report_summary_about,     &report_breakdown_about,     &report_kernels_about,       &report_copies_about,
+    &report_operators_about,   &report_modules_about,       &report_ranges_about,        &report_steps_about,
+    &report_launches_about,    &report_queue_about,         &report_states_about,        &report_idle_about,
+    &report_syncs_about,       &report_critical_path_about, &report_communication_about, &report_flops_about,
+    &report_timeline_about,    &report_memory_about,        &report_info_about,          &report_check_about,
+    &report_attribution_about, &report_whatif_about};
 
 enum { REPORT_COUNT = sizeof reports / sizeof *reports };
 

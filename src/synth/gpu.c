@@ -71,7 +71,7 @@ static placement place(synth *s, const synth_thread *t, uint32_t index, int64_t 
     int64_t ready_ns = when.own, overlap_ns = 0;
     synth_wait(&when, &stream->free);
     end = when;
-    synth_spend(s, &end, duration_ns);
+    synth_spend_slowly(s, &end, duration_ns, s->slow_gpu);
     int64_t own_ns = end.own - when.own;
     bool crossing = may_overlap(s, stream, ready_ns, own_ns) && synth_quota_take(&s->now.small_gpu);
     if (crossing) {

@@ -113,6 +113,11 @@ typedef struct synth_state {
     hd_synth_truth truth;
 } synth_state;
 
+/* How many percent longer all takes: on this rank, and on the slowest. */
+typedef struct synth_slowness {
+    int64_t own, most;
+} synth_slowness;
+
 typedef struct synth_kernel_ids {
     uint32_t name, grid, block;
     int64_t blocks_per_sm, warps_per_sm;
@@ -143,7 +148,8 @@ typedef struct synth {
     int64_t pid, device;
     uint32_t cpu_process, gpu_process, begin_thread, watch_thread;
     int64_t clock_base_ns, clock_offset_ns, clock_drift_ppb;
-    int64_t noise_percent;                         /* how much of the noise this rank has: stragglers have more */
+    int64_t noise_percent; /* how much of the noise this rank has */
+    synth_slowness slow_gpu, slow_host;
     uint32_t step_count, step_layers, last_layers; /* the plan: the last step may be shorter */
     synth_state now;
     int64_t *graph_nodes; /* correlation of the call that made each node */
@@ -176,11 +182,18 @@ int64_t synth_clock(const synth *s, int64_t true_ns);
 /* ---- time ---- */
 
 /* Let about `ns` pass, with the rank's noise. */
-static inline void synth_spend(synth *s, synth_when *when, int64_t ns)
+static inline void synth_spend_slowly(synth *s, synth_when *when, int64_t ns, synth_slowness slow)
 {
     int64_t slack = ns * s->options.jitter_percent / 100;
-    when->latest += ns + slack;
-    when->own += ns + synth_below(&s->now.noise, slack + 1) * s->noise_percent / 100;
+    int64_t own = ns + synth_below(&s->now.noise, slack + 1) * s->noise_percent / 100;
+    when->latest += (ns + slack) * (100 + slow.most) / 100;
+    when->own += own * (100 + slow.own) / 100;
+}
+
+/* The same of what the host does. */
+static inline void synth_spend(synth *s, synth_when *when, int64_t ns)
+{
+    synth_spend_slowly(s, when, ns, s->slow_host);
 }
 
 /* Let exactly `ns` pass on every rank. */
@@ -301,6 +314,7 @@ uint64_t synth_faults_size(const synth *s);
 
 /* ---- meta.c ---- */
 
+uint32_t synth_host_of(const hd_synth_options *options, uint32_t rank);
 int64_t synth_clock_base(bool cupti); /* where the run lies on the clock of its trace */
 void synth_rank_tracks(synth *s);
 void synth_rank_meta(synth *s);

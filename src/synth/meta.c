@@ -37,15 +37,36 @@ static uint32_t thread_track(synth *s, int64_t pid, int64_t tid)
     return track;
 }
 
+uint32_t synth_host_of(const hd_synth_options *options, uint32_t rank)
+{
+    return options->host_ranks ? rank / options->host_ranks : rank;
+}
+
+static synth_slowness slowness(const hd_synth_job_fault *fault, uint32_t where)
+{
+    return (synth_slowness){.own = where == fault->where ? fault->amount : 0, .most = fault->amount};
+}
+
+static void rank_pace(synth *s, uint32_t host)
+{
+    const hd_synth_job_fault *faults = s->options.job_faults;
+    s->slow_gpu = slowness(&faults[HD_SYNTH_SLOW_GPU], s->rank);
+    s->slow_host = slowness(&faults[HD_SYNTH_SLOW_HOST], host);
+    s->clock_offset_ns += slowness(&faults[HD_SYNTH_SHIFTED_CLOCK], host).own;
+}
+
 void synth_rank_tracks(synth *s)
 {
     bool alone = s->first_rank == s->last_rank;
-    synth_random clock = synth_seed(s->options.seed ^ 0x636c6f636b, s->rank);
+    uint32_t host = synth_host_of(&s->options, s->rank);
+    synth_random clock = synth_seed(s->options.seed ^ 0x636c6f636b, host);
     s->pid = 41000 + (int64_t)s->rank * 1000;
     s->device = alone ? s->rank % 8 : s->rank;
     s->clock_base_ns = synth_clock_base(s->options.cupti);
-    s->clock_offset_ns = s->rank ? synth_below(&clock, 1200001) - 600000 : 0;
-    s->clock_drift_ppb = s->rank ? synth_below(&clock, 24001) - 12000 : 0;
+    s->clock_offset_ns = host ? synth_below(&clock, 1200001) - 600000 : 0;
+    s->clock_drift_ppb = host ? synth_below(&clock, 24001) - 12000 : 0;
+    rank_pace(s, host);
+    if (s->options.host_ranks) clock = synth_seed(s->options.seed ^ 0x70616365, s->rank);
     s->noise_percent = 60 + synth_below(&clock, 41);
     s->cpu_process = thread_track(s, s->pid, 0);
     s->gpu_process = thread_track(s, s->device, 0);
@@ -227,6 +248,8 @@ void synth_trace_meta_before(synth *s)
     put_key(s, "schemaVersion", synth_text(s, "1"), false);
     put_key(s, "deviceProperties", device_properties(s), false);
     if (s->options.ranks > 1) put_key(s, "distributedInfo", distributed_info(s), false);
+    if (s->options.host_ranks && s->first_rank == s->last_rank)
+        put_key(s, "hostname", synth_text(s, "\"node%u\"", (unsigned)synth_host_of(&s->options, s->first_rank)), false);
     put_key(s, "record_shapes", synth_text(s, "1"), false);
     if (s->options.memory) put_key(s, "profile_memory", synth_text(s, "1"), false);
     if (s->options.python) put_key(s, "with_stack", synth_text(s, "1"), false);

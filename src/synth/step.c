@@ -182,11 +182,20 @@ static void put_pair(synth *s, char begin, char end, uint32_t track, synth_text_
     synth_put(s, SYNTH_CPU, &event, NULL);
 }
 
+/* One rank may wait longer than the others. */
+static void wait_for_loader(const synth *s, synth_when *now)
+{
+    const hd_synth_job_fault *late = &s->options.job_faults[HD_SYNTH_LATE_LOADER];
+    now->latest += late->amount;
+    if (s->rank == late->where) now->own += late->amount;
+}
+
 static void load_batch(synth *s, synth_thread *t, uint32_t number)
 {
     int64_t from_ns = t->now.own;
     synth_open_annotation(s, t, s->texts[SYNTH_TEXT_NEXT_BATCH]);
     synth_spend(s, &t->now, synth_about(s, 90000));
+    wait_for_loader(s, &t->now);
     synth_close_annotation(s, t);
     int64_t to_ns = t->now.own, middle_ns = from_ns + (to_ns - from_ns) / 2;
     int64_t values[] = {number, 8};

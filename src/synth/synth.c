@@ -5,6 +5,7 @@
 #include "synth/impl.h"
 
 enum { STEPS_MAX = 100000000, JITTER_MAX = 2000000 };
+#define HOUR_NS INT64_C(3600000000000)
 #define RUN_NS INT64_C(100000000000000000) /* no run is longer: three years */
 static const uint64_t events_max = 4000000000;
 
@@ -52,6 +53,31 @@ static hd_status check_stack_options(const hd_synth_options *o, hd_error *err)
     return HD_OK;
 }
 
+static hd_status check_job_faults(const hd_synth_options *o, hd_error *err)
+{
+    static const struct {
+        const char *name;
+        int64_t least, most;
+        bool is_of_host;
+    } kinds[HD_SYNTH_JOB_FAULTS] = {
+        [HD_SYNTH_SLOW_GPU] = {"a GPU can be 0 to 10,000 percent slower", 0, 10000, false},
+        [HD_SYNTH_SLOW_HOST] = {"a host can be 0 to 10,000 percent slower", 0, 10000, true},
+        [HD_SYNTH_LATE_LOADER] = {"a batch can come up to an hour late", 0, HOUR_NS, false},
+        [HD_SYNTH_SHIFTED_CLOCK] = {"a clock can be shifted by an hour at most", -HOUR_NS, HOUR_NS, true},
+    };
+    uint32_t hosts = synth_host_of(o, o->ranks - 1) + 1;
+    for (int i = 0; i < HD_SYNTH_JOB_FAULTS; i++) {
+        const hd_synth_job_fault *fault = &o->job_faults[i];
+        uint32_t most = kinds[i].is_of_host ? hosts : o->ranks;
+        if (fault->amount < kinds[i].least || fault->amount > kinds[i].most)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s", kinds[i].name);
+        if (fault->amount && fault->where >= most)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no %s %u among %u",
+                                kinds[i].is_of_host ? "host" : "rank", (unsigned)fault->where, (unsigned)most);
+    }
+    return HD_OK;
+}
+
 static hd_status check_options(const hd_synth_options *o, hd_error *err)
 {
     HD_TRY(check_range("events", o->events, 0, events_max, err));
@@ -66,6 +92,7 @@ static hd_status check_options(const hd_synth_options *o, hd_error *err)
     if (o->cupti && (o->crossings || o->negatives))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "crossings and negative durations are of ops, which a trace of CUPTI does not have");
+    HD_TRY(check_job_faults(o, err));
     return check_stack_options(o, err);
 }
 

@@ -105,7 +105,10 @@ static void test_ways__another_machines_kernel_is_read_and_not_tried(void **stat
     hd_devices *devices = look(NULL);
     assert_non_null(strstr(hd_devices_way(devices, "uprobe")->why, "no uprobe events"));
     assert_int_equal(state_of(devices, "perf-stacks"), HD_WAY_MISSING);
+    assert_int_equal(state_of(devices, "kernel"), HD_WAY_MISSING);
+    assert_non_null(strstr(hd_devices_way(devices, "kernel")->advice, "mount -t tracefs"));
     hd_devices_free(devices);
+    put_file("/sys/kernel/debug/tracing/events/sched/sched_switch/id", "316\n");
     put_file("/sys/bus/event_source/devices/uprobe/type", "9\n");
     put_file("/proc/sys/kernel/perf_event_paranoid", "4\n");
     put_file("/proc/self/status", "Name:\tx\nCapEff:\t0000004000000000\n");
@@ -113,6 +116,7 @@ static void test_ways__another_machines_kernel_is_read_and_not_tried(void **stat
     assert_int_equal(state_of(devices, "uprobe"), HD_WAY_PARTLY);
     assert_non_null(strstr(hd_devices_way(devices, "uprobe")->why, "perf_event_paranoid is 4, CAP_PERFMON is held"));
     assert_int_equal(state_of(devices, "perf-stacks"), HD_WAY_PARTLY);
+    assert_int_equal(state_of(devices, "kernel"), HD_WAY_PARTLY);
     hd_devices_free(devices);
     put_file("/sys/bus/event_source/devices/uprobe/type", "nine\n");
     put_file("/proc/self/status", "CapEff:\t0000000000000000\n");
@@ -202,6 +206,11 @@ static void test_ways__this_machine_is_tried_for_real(void **state)
     if (fd < 0) assert_non_null(strstr(hd_devices_way(devices, "perf-stacks")->why, strerror(refused)));
     bool has_type = access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0;
     if (!has_type) assert_int_equal(state_of(devices, "uprobe"), HD_WAY_MISSING);
+    bool has_events = access("/sys/kernel/tracing/events/sched/sched_switch/id", R_OK) == 0 ||
+                      access("/sys/kernel/debug/tracing/events/sched/sched_switch/id", R_OK) == 0;
+    if (!has_events) assert_int_equal(state_of(devices, "kernel"), HD_WAY_MISSING);
+    if (state_of(devices, "kernel") == HD_WAY_MISSING)
+        assert_true(hd_devices_way(devices, "kernel")->advice[0] != '\0');
     if (state_of(devices, "uprobe") == HD_WAY_MISSING)
         assert_true(hd_devices_way(devices, "uprobe")->advice[0] != '\0');
     assert_int_equal(state_of(devices, "session"), HD_WAY_WORKS);

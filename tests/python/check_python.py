@@ -55,6 +55,24 @@ class Reading(Base):
         self.assertEqual([tuple(row) for row in rows], [(e["ts"] * 1000, e["dur"] * 1000, e["name"], e["cat"]) for e in self.events])
         self.assertEqual(rows[0]._fields, ("ts", "dur", "name", "category"))
 
+    def test_an_xray_log_gets_its_names_from_the_program_that_is_named(self):
+        data = DATA.parent / "xray"
+        if not data.is_dir():
+            self.skipTest("there is no ../shared/data/xray")
+        log, program = self.place / "alone", data / "xbin"
+        log.write_bytes(next(data.glob("basic.xbin.??????")).read_bytes())
+        for source in (log, log.read_bytes()):
+            names = {row.name for row in heddle.open(source, binary=program).slices()}
+            self.assertIn("main", names)
+            self.assertNotIn("main", {row.name for row in heddle.open(source).slices()})
+        with heddle.open(log, binary=program) as trace:
+            heddle.convert(trace, self.place / "opened.heddle")
+        heddle.convert(log, self.place / "named.heddle", binary=program)
+        for name in ("opened.heddle", "named.heddle"):
+            self.assertEqual({row.name for row in heddle.open(self.place / name).slices()}, names)
+        with self.assertRaises(ValueError):
+            heddle.open(self.path, binary=program)
+
     def test_path_bytes_file_and_packed_are_one_trace(self):
         packed = self.place / "trace.json.gz"
         packed.write_bytes(gzip.compress(self.bytes))

@@ -349,6 +349,55 @@ static void test_synth__a_collective_ends_at_one_true_time_on_all_ranks(void **s
     assert_int_equal(count, 6 * (4 + 1 + 1));
 }
 
+/* Time in collectives and in other kernels of a rank. */
+typedef struct rank_sums {
+    int64_t collectives_ns, kernels_ns;
+} rank_sums;
+
+static rank_sums sums_of(const hd_trace *trace)
+{
+    rank_sums sums = {0};
+    hd_event e;
+    for (walk w = {trace, HD_KIND_SLICE, 0}; next_event(&e, &w);) {
+        if (!is_text(trace, e.category, "kernel")) continue;
+        hd_string name = hd_trace_string(trace, e.name);
+        bool is_collective = name.size >= 13 && memcmp(name.data, "ncclDevKernel", 13) == 0;
+        *(is_collective ? &sums.collectives_ns : &sums.kernels_ns) += e.duration_ns;
+    }
+    return sums;
+}
+
+static void test_synth__all_wait_for_the_rank_that_is_late(void **state)
+{
+    (void)state;
+    hd_synth_options options = hd_synth_options_default();
+    options.ranks = 6;
+    options.host_ranks = 2;
+    options.job_faults[HD_SYNTH_SLOW_GPU] = (hd_synth_job_fault){1, 40};
+    options.job_faults[HD_SYNTH_LATE_LOADER] = (hd_synth_job_fault){4, 20000000};
+    options.job_faults[HD_SYNTH_SHIFTED_CLOCK] = (hd_synth_job_fault){2, 5000000};
+    rank_sums sums[6];
+    int64_t ends[6][256], offsets[6];
+    size_t count = 0;
+    for (options.rank = 0; options.rank < 6; options.rank++) {
+        hd_synth_truth truth;
+        hd_trace *trace = make(&options, &truth);
+        sums[options.rank] = sums_of(trace);
+        offsets[options.rank] = truth.clock_offset_ns;
+        count = collective_ends(ends[options.rank], 256, trace);
+        hd_trace_free(trace);
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_true(i == 1 ? sums[i].kernels_ns > sums[0].kernels_ns * 13 / 10
+                           : sums[i].kernels_ns < sums[0].kernels_ns * 11 / 10);
+        if (i != 4) assert_true(sums[i].collectives_ns > sums[4].collectives_ns + 4 * 15000000);
+        if (i != 1 && i != 4) assert_true(sums[i].collectives_ns > sums[1].collectives_ns);
+        assert_int_equal(offsets[i], offsets[i & ~1]); /* a host has one clock */
+        for (size_t k = 0; k < count; k++) assert_true(llabs(ends[i][k] - ends[0][k] - offsets[i]) < 10000);
+    }
+    assert_true(offsets[4] > 5000000 - 600001 && offsets[4] < 5000000 + 600001);
+}
+
 static void test_synth__each_rank_has_its_own_processes(void **state)
 {
     (void)state;
@@ -434,6 +483,10 @@ static void test_synth__absurd_options_are_refused(void **state)
     o = fine, o.layers = UINT32_MAX;
     assert_refused(o, HD_ERR_ARGUMENT);
     o = fine, o.streams = 0;
+    assert_refused(o, HD_ERR_ARGUMENT);
+    o = fine, o.job_faults[HD_SYNTH_SLOW_GPU] = (hd_synth_job_fault){1, 5};
+    assert_refused(o, HD_ERR_ARGUMENT);
+    o = fine, o.job_faults[HD_SYNTH_SLOW_HOST] = (hd_synth_job_fault){0, 10001};
     assert_refused(o, HD_ERR_ARGUMENT);
     o = fine, o.ranks = 0;
     assert_refused(o, HD_ERR_ARGUMENT);
@@ -552,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_synth__events_of_a_track_come_in_the_order_of_time),
         cmocka_unit_test(test_synth__parts_can_be_left_out),
         cmocka_unit_test(test_synth__a_collective_ends_at_one_true_time_on_all_ranks),
+        cmocka_unit_test(test_synth__all_wait_for_the_rank_that_is_late),
         cmocka_unit_test(test_synth__each_rank_has_its_own_processes),
         cmocka_unit_test(test_synth__the_number_of_events_is_met_within_a_tenth),
         cmocka_unit_test(test_synth__no_steps_leave_the_metadata),

@@ -6,6 +6,7 @@ usage: tests/web/make_views.py DIR [--heddle PROGRAM] [NAME...]
 small       three training steps with everything that the page shows, by hand; with --heddle in every format
 busy37      one stream of 20,000 short kernels that is busy to 37 % (of each 100 µs to a share of its own)
 ranks       eight ranks of small, with clocks that differ
+job         four steps of eight ranks, of which 3 has a slow GPU and 5 waits for its batches; only with --heddle
 the rest    each one awkward thing (see ADVERSARIAL below)
 All numbers come from fixed seeds.
 """
@@ -278,6 +279,9 @@ def main():
     if wanted("ranks"):
         for rank in range(8):
             small(folder / f"rank{rank}.json", rank, offset=rank * 5000, ranks=8)
+    if wanted("job") and args.heddle:
+        subprocess.run([args.heddle, "synth", "--quiet", "--ranks", "8", "--steps", "4", "--no-python", "--host-ranks", "4", "--slow-gpu", "3=40",
+                        "--late-loader", "5=20ms", "-o", folder / "job.json"], check=True)
     for name, make in ADVERSARIAL.items():
         if wanted(name):
             make(folder / f"{name}.json")

@@ -7,9 +7,9 @@ import fs from "node:fs";
 const toNs = us => Math.round(Number(us) * 1000);
 
 // {slices: [{name, category, pid, tid, start, end, args, index}], counters, instants, flows}; slices in order of start,
-// longer ones first.
-export function readChrome(file) {
-  const json = JSON.parse(fs.readFileSync(file, "utf8"));
+// longer ones first. With a base, in µs, times count from there: for files whose times are larger.
+export function readChrome(file, base = 0) {
+  const json = JSON.parse(fs.readFileSync(file, "utf8"), base ? (key, value) => (key === "ts" ? value - base : value) : undefined);
   const events = Array.isArray(json) ? json : json.traceEvents;
   const trace = {slices: [], counters: [], instants: [], flows: [], events: events.length};
   const open = new Map();

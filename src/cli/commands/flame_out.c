@@ -161,6 +161,10 @@ void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *f
     if (written->changed_names)
         cli_say(printer, "%s name%s held what %s cannot, and %s changed\n", hd_text_count(a, written->changed_names),
                 plural(written->changed_names), out->format_name, written->changed_names == 1 ? "was" : "were");
+    if (flame->negative_count)
+        cli_say(printer, "%s sample%s of a weight below 0 (freed, or less than before) left out: -%s in all\n",
+                hd_text_count(a, flame->negative_count), plural(flame->negative_count),
+                weight_text(b, flame, flame->negative < -INT64_MAX ? INT64_MAX : -flame->negative));
     if (total == 0 && flame->removed)
         cli_say(printer, "the graph is empty: --names, --from or --until left nothing of %s\n",
                 weight_text(a, flame, flame->removed));
@@ -199,9 +203,10 @@ void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_fla
     cli_say(printer,
             ",\n  \"format\": \"%s\",\n  \"of\": \"%s\",\n  \"unit\": \"%s\",\n  \"total\": %" PRId64
             ",\n  \"no_stack\": %" PRId64 ",\n  \"no_stack_count\": %" PRIu64 ",\n  \"pending\": %" PRIu64
-            ",\n  \"removed\": %" PRId64,
+            ",\n  \"removed\": %" PRId64 ",\n  \"negative\": %" PRId64 ",\n  \"negative_count\": %" PRIu64,
             out->format_name, hd_flame_of_name(flame->of), hd_flame_unit(flame->of), flame->total ? flame->total[0] : 0,
-            flame->no_stack, flame->no_stack_count, flame->pending_count, flame->removed);
+            flame->no_stack, flame->no_stack_count, flame->pending_count, flame->removed, flame->negative,
+            flame->negative_count);
     if (flame->event) {
         cli_say(printer, ",\n  ");
         cli_say_text_json(printer, "event", flame->event);

@@ -319,6 +319,8 @@ const cli_command cmd_synth = {
         "Plays a training run that never was - steps, ops, launches, kernels on several streams, copies, collectives "
         "over ranks with a clock each, python stacks, flows, counters, memory - and writes it as a profiler would "
         "have. The same options give the same bytes on every machine.\n\n"
+        "One GPU, host, data loader or clock of a job can be made the one that is to be "
+        "found: --slow-gpu, --slow-host, --late-loader, --clock-shift.\n\n"
         "Faults can be put in, and are counted in the summary (and with --json), so that what check, fix or an "
         "analysis finds can be held against what is there. Counts of faults are for each rank. --damage breaks the "
         "JSON text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
@@ -335,6 +337,8 @@ const cli_command cmd_synth = {
             {"heddle synth -o small.json", "four steps on one GPU"},
             {"heddle synth -o big.json.gz --events 10M --seed 7", "ten million events"},
             {"heddle synth -o run.json --ranks 8 --steps 10", "run_rank0.json to run_rank7.json"},
+            {"heddle synth -o job.json --ranks 16 --host-ranks 8 --slow-gpu 3=40 --late-loader 5=20ms",
+             "two hosts, and two ranks that all others wait for"},
             {"heddle synth -o bad.json --crossings 40 --damage all", "something for check and fix"},
             {"heddle synth -o gpu.json --cupti --stacks cpu.txt --stack-offset 3s", "two halves for merge"},
             {0},

@@ -2,6 +2,7 @@
 #include "cli/commands/synth_options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,10 @@ const char *const synth_damage_kinds[] = {"truncate", "comma", "nan",       "quo
 #define FLAG(option, member, text)                                                                                     \
     {                                                                                                                  \
         .name = option, .kind = CLI_FLAG, FIELD(member), .help = text                                                  \
+    }
+#define FAULT(option, member, form, text)                                                                              \
+    {                                                                                                                  \
+        .name = option, .kind = CLI_TEXT, .value = form, FIELD(member), .help = text                                   \
     }
 
 const cli_option synth_options[] = {
@@ -62,6 +67,12 @@ const cli_option synth_options[] = {
      FIELD(streams),
      .help = "compute streams of each GPU"},
     COUNT("jitter", jitter, 100, "how far durations vary between ranks, in percent"),
+    COUNT("host-ranks", host_ranks, HD_SYNTH_RANKS_MAX,
+          "ranks of a host, which share a clock (0: a host for each rank)"),
+    FAULT("slow-gpu", slow_gpu, "RANK=PERCENT", "the GPU of a rank takes longer for its kernels and copies"),
+    FAULT("slow-host", slow_host, "HOST=PERCENT", "the threads of a host take longer for all they do"),
+    FAULT("late-loader", late_loader, "RANK=TIME", "each batch of a rank comes later"),
+    FAULT("clock-shift", clock_shift, "HOST=TIME", "the clock of a host is ahead, or with - behind"),
     {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "the same seed gives the same trace"},
     FLAG("no-python", no_python, "leave out python stacks"),
     FLAG("no-flows", no_flows, "leave out flows"),
@@ -136,6 +147,33 @@ static bool parse_offset(int64_t *out, const char *text)
     return ns && !__builtin_mul_overflow((int64_t)value, ns, out);
 }
 
+/* "3=40" percent, or "3=40ms". */
+static bool parse_fault(hd_synth_job_fault *out, cli_run *run, const char *option, const char *text, bool is_time)
+{
+    char *end;
+    if (!text) return true;
+    errno = 0;
+    unsigned long where = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : ULONG_MAX;
+    if (where < HD_SYNTH_RANKS_MAX && *end == '=') {
+        const char *amount = end + 1;
+        out->where = (uint32_t)where;
+        if (is_time && parse_offset(&out->amount, amount)) return true;
+        if (!is_time && amount[0] >= '0' && amount[0] <= '9') out->amount = strtoll(amount, &end, 10);
+        if (!is_time && end != amount && !*end && !errno) return true;
+    }
+    cli_usage_error(run, "--%s '%s' is not a number and %s (such as %s)", option, text, is_time ? "a time" : "percents",
+                    is_time ? "3=40ms" : "3=40");
+    return false;
+}
+
+static bool parse_faults(hd_synth_job_fault *out, cli_run *run, const synth_command *command)
+{
+    return parse_fault(&out[HD_SYNTH_SLOW_GPU], run, "slow-gpu", command->slow_gpu, false) &&
+           parse_fault(&out[HD_SYNTH_SLOW_HOST], run, "slow-host", command->slow_host, false) &&
+           parse_fault(&out[HD_SYNTH_LATE_LOADER], run, "late-loader", command->late_loader, true) &&
+           parse_fault(&out[HD_SYNTH_SHIFTED_CLOCK], run, "clock-shift", command->clock_shift, true);
+}
+
 bool synth_options_of(hd_synth_options *out, cli_run *run, const synth_command *command, int64_t rank)
 {
     *out = (hd_synth_options){
@@ -146,6 +184,7 @@ bool synth_options_of(hd_synth_options *out, cli_run *run, const synth_command *
         .ranks = (uint32_t)command->ranks,
         .rank = (int32_t)rank,
         .streams = (uint32_t)command->streams,
+        .host_ranks = (uint32_t)command->host_ranks,
         .jitter_percent = (uint32_t)command->jitter,
         .python = !command->no_python && !command->cupti,
         .flows = !command->no_flows,
@@ -163,6 +202,7 @@ bool synth_options_of(hd_synth_options *out, cli_run *run, const synth_command *
         .stack_ids = command->stack_ids,
         .stack_comm = command->stack_comm,
     };
+    if (!parse_faults(out->job_faults, run, command)) return false;
     if (!command->stack_offset || parse_offset(&out->stack_offset_ns, command->stack_offset)) return true;
     cli_usage_error(run, "--stack-offset '%s' is not a time (such as 250us, -3s or 40y)", command->stack_offset);
     return false;

@@ -7,12 +7,13 @@
 
 typedef struct synth_command {
     const char *output, *stacks;
-    uint64_t events, steps, layers, ranks, streams, jitter, seed, graphs;
+    uint64_t events, steps, layers, ranks, streams, jitter, seed, graphs, host_ranks;
     int64_t rank;
     bool merged, no_python, no_flows, no_counters, no_memory, cupti;
     uint64_t crossings, late_kernels, orphans, negatives;
     uint64_t damage, damage_count;
     uint64_t stack_jitter, stack_lost, stack_paths;
+    const char *slow_gpu, *slow_host, *late_loader, *clock_shift;
     const char *stack_offset, *stack_comm;
     bool stack_ids;
 } synth_command;

@@ -17,12 +17,13 @@
 
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 #include "heddle/view.h"
 
 extern char **environ;
 
 struct view_options {
-    const char *port, *listen;
+    const char *port, *listen, *binary;
     bool no_open, token;
     uint64_t memory_limit, threads;
     double stop_after_s;
@@ -67,6 +68,7 @@ static const cli_option options[] = {
      .max = 1024,
      .field = offsetof(struct view_options, threads),
      .help = "threads that read; 0 is one per core"},
+    OPTION_BINARY(.field = offsetof(struct view_options, binary)),
     {0},
 };
 
@@ -271,6 +273,7 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
                              .token = chosen->token,
                              .threads = (unsigned)chosen->threads,
                              .memory_limit = chosen->memory_limit,
+                             .binary = chosen->binary,
                              .failed = on_failed,
                              .failed_user = errors};
     sigset_t before, waiting;

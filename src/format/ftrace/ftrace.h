@@ -3,6 +3,7 @@
  *   ftrace.c   the format as the list of formats sees it
  *   dat.c      trace.dat of trace-cmd: header, options, sections
  *   pages.c    the ring buffer's pages of each CPU, merged by time
+ *   graph.c    lines of the tracer function_graph, in that text
  *   text.c     the text of the kernel's `trace` file and of `trace-cmd report`
  */
 #ifndef HD_FORMAT_FTRACE_FTRACE_H
@@ -27,6 +28,22 @@ typedef struct ftrace_stream {
     uint32_t data_bytes;
 } ftrace_stream;
 
+/* Calls of the tracer function_graph. Zero-initialised is empty. */
+typedef struct ftrace_graph {
+    struct graph_owner *owners;
+    size_t count, capacity;
+    hd_map by_number;
+    uint64_t times_made; /* lines without a time */
+} ftrace_graph;
+
+typedef struct ftrace_graph_line {
+    int64_t time_ns, cpu, tid; /* HD_NO_TIME, HD_NO_NUMBER: not told */
+    int64_t duration_ns;       /* HD_NO_TIME: none */
+    hd_string comm, call;      /* "name() {", "name();", "}", a comment */
+    bool is_switch;            /* the CPU runs another thread from here on */
+    bool is_interrupt;         /* call is its arrow */
+} ftrace_graph_line;
+
 typedef struct ftrace_reader {
     tp_place place;
     tp_data data;
@@ -41,6 +58,7 @@ typedef struct ftrace_reader {
     uint64_t tick_offset;
     bool is_other_clock; /* ticks of an unknown length */
     uint64_t records;
+    ftrace_graph graph;
 } ftrace_reader;
 
 /* Count; DAMAGED when that is no mere note and repairs are refused. */
@@ -51,6 +69,15 @@ hd_status ftrace_read_pages(ftrace_reader *r);
 hd_status ftrace_read_dat(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
 /* text.c */
 bool ftrace_is_text(const unsigned char *head, size_t size);
+/* An event with what is printed behind its name. */
+hd_status ftrace_add_event(ftrace_reader *r, hd_string name, hd_string rest, tp_event *event);
 hd_status ftrace_read_text(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err);
+/* graph.c: a line; the part of it from its duration on. false: it is none of function_graph. */
+bool ftrace_graph_parse(ftrace_graph_line *out, hd_string line);
+bool ftrace_graph_call(ftrace_graph_line *out, hd_string text);
+hd_status ftrace_graph_add(ftrace_reader *r, const ftrace_graph_line *line, uint64_t offset);
+/* What still runs has no end. */
+hd_status ftrace_graph_finish(ftrace_reader *r);
+void ftrace_graph_deinit(ftrace_graph *graph);
 
 #endif

@@ -4,6 +4,8 @@
  *               bash-1977  (   1977) [000] d..3 17284.993652: sched_waking: comm=sh pid=12 prio=120 target_cpu=001
  *               bash-1977  [000] 17284.993652123: sched_waking:         comm=sh pid=12 prio=120 target_cpu=001
  *
+ *             bash-1977  [000] 17284.993652: do_filp_open <-do_sys_open         tracer function: an instant
+ *
  * Fields are told apart by their "key=" or "key:"; what has none is the argument `text`.
  */
 #include <stdlib.h>
@@ -226,34 +228,73 @@ static void parse_rest(ftrace_reader *r, tp_event *event, hd_string name, hd_str
     parse_fields(r, event, rest);
 }
 
+/* "callee <-caller" of the tracer function. */
+static bool parse_function(ftrace_reader *r, tp_event *event, hd_string rest)
+{
+    const char *arrow = memmem(rest.data, rest.size, " <-", 3);
+    if (!arrow || arrow == rest.data) return false;
+    event->name = tp_text(&r->place, rest.data, (size_t)(arrow - rest.data));
+    tp_put_text(event, tp_key(&r->place, "caller"),
+                tp_text(&r->place, arrow + 3, (size_t)(rest.data + rest.size - arrow) - 3));
+    return true;
+}
+
+hd_status ftrace_add_event(ftrace_reader *r, hd_string name, hd_string rest, tp_event *event)
+{
+    bool is_function = name.size == 8 && memcmp(name.data, "function", 8) == 0;
+    event->name = tp_text(&r->place, name.data, name.size);
+    if (!is_function || !parse_function(r, event, rest)) parse_rest(r, event, name, rest);
+    return tp_add(&r->place, event);
+}
+
 /* ---- lines ---- */
+
+/* "CPU:0 [LOST 12 EVENTS]" */
+static hd_status add_lost(ftrace_reader *r, hd_string text, uint64_t offset)
+{
+    static const char lost[] = "[LOST ";
+    int64_t count = 1;
+    const char *hole = memmem(text.data, text.size, lost, 6), *end = text.data + text.size;
+    const char *blank = hole ? memchr(hole + 6, ' ', (size_t)(end - hole) - 6) : NULL;
+    if (!hole) return ftrace_note(r, "ftrace.line-unreadable", HD_LEDGER_LOSS, 1, offset);
+    if (!blank || !hd_text_int(&count, hole + 6, (size_t)(blank - hole) - 6) || count < 1) count = 1;
+    return ftrace_note(r, "ftrace.events-lost", HD_LEDGER_LOSS, (uint64_t)count, offset);
+}
+
+static hd_status add_text_line(ftrace_reader *r, const text_line *t, uint64_t offset)
+{
+    tp_event event = {.time_ns = t->time_ns, .cpu = t->cpu, .tid = t->tid, .pid = HD_NO_NUMBER};
+    ftrace_graph_line g = {.time_ns = t->time_ns, .cpu = t->cpu, .tid = t->tid, .comm = t->comm};
+    if (t->pid != HD_NO_NUMBER) HD_TRY(tp_know_process(&r->place, t->tid, t->pid));
+    HD_TRY(tp_know_name(&r->place, t->tid, t->comm));
+    if (hd_starts_with(t->name.data, t->name.size, "funcgraph_e") && ftrace_graph_call(&g, t->rest))
+        return ftrace_graph_add(r, &g, offset);
+    return ftrace_add_event(r, t->name, t->rest, &event);
+}
+
+static bool is_heading(hd_string text)
+{
+    static const char *const starts[] = {"#", "cpus=", "version =", "----------------"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        if (hd_starts_with(text.data, text.size, starts[i])) return true;
+    }
+    return !text.size;
+}
 
 static hd_status add_line(ftrace_reader *r, const hd_line *line)
 {
-    static const char lost[] = "[LOST ";
-    tp_event event = {.tid = HD_NO_NUMBER, .pid = HD_NO_NUMBER};
     text_line t;
-    int64_t count = 1;
-    hd_string text = hd_text_trim(line->text, line->size);
-    if (!text.size || *text.data == '#' || hd_starts_with(text.data, text.size, "cpus=") ||
-        hd_starts_with(text.data, text.size, "version ="))
-        return HD_OK;
-    const char *hole = hd_starts_with(text.data, text.size, "CPU:") ? memmem(text.data, text.size, lost, 6) : NULL;
-    if (hole) {
-        const char *blank = memchr(hole + 6, ' ', (size_t)(text.data + text.size - hole) - 6);
-        if (!blank || !hd_text_int(&count, hole + 6, (size_t)(blank - hole) - 6) || count < 1) count = 1;
-        return ftrace_note(r, "ftrace.events-lost", HD_LEDGER_LOSS, (uint64_t)count, line->offset);
-    }
-    if (!parse_line(&t, text)) return ftrace_note(r, "ftrace.line-unreadable", HD_LEDGER_LOSS, 1, line->offset);
-    if (t.pid != HD_NO_NUMBER) HD_TRY(tp_know_process(&r->place, t.tid, t.pid));
+    ftrace_graph_line g;
     uint64_t repaired = r->place.repaired;
-    HD_TRY(tp_know_name(&r->place, t.tid, t.comm));
-    event.time_ns = t.time_ns;
-    event.cpu = t.cpu;
-    event.tid = t.tid;
-    event.name = tp_text(&r->place, t.name.data, t.name.size);
-    parse_rest(r, &event, t.name, t.rest);
-    HD_TRY(tp_add(&r->place, &event));
+    hd_string text = hd_text_trim(line->text, line->size);
+    if (is_heading(text)) return HD_OK;
+    if (hd_starts_with(text.data, text.size, "CPU:")) return add_lost(r, text, line->offset);
+    if (ftrace_graph_parse(&g, text))
+        HD_TRY(ftrace_graph_add(r, &g, line->offset));
+    else if (parse_line(&t, text))
+        HD_TRY(add_text_line(r, &t, line->offset));
+    else
+        return ftrace_note(r, "ftrace.line-unreadable", HD_LEDGER_LOSS, 1, line->offset);
     return ftrace_note(r, "ftrace.utf8", HD_LEDGER_REPAIR, r->place.repaired - repaired, line->offset);
 }
 
@@ -278,6 +319,7 @@ static hd_status read_lines(ftrace_reader *r, hd_lines *lines)
 static hd_status read_text(ftrace_reader *r, hd_lines *lines)
 {
     HD_TRY(read_lines(r, lines));
+    HD_TRY(ftrace_graph_finish(r));
     hd_builder_facts(r->builder)->input_bytes = lines->read_bytes;
     HD_TRY(ftrace_note(r, "ftrace.switch-missing", HD_LEDGER_NOTE, r->place.switches_lost, HD_OFFSET_NONE));
     if (!r->place.events)
@@ -294,6 +336,7 @@ hd_status ftrace_read_text(hd_builder *builder, hd_input *input, const hd_read_o
     hd_status status = tp_open(&r.place, builder, options, err);
     if (status == HD_OK) status = read_text(&r, &lines);
     tp_close(&r.place);
+    ftrace_graph_deinit(&r.graph);
     hd_lines_deinit(&lines);
     return status;
 }
@@ -316,7 +359,8 @@ bool ftrace_is_text(const unsigned char *head, size_t size)
             if (hd_starts_with(text.data, text.size, heads[i]) && i == 0) return true;
         }
         if (!is_head) lines++;
-        if (!is_head && parse_line(&t, text)) events++;
+        ftrace_graph_line g;
+        if (!is_head && (ftrace_graph_parse(&g, text) || parse_line(&t, text))) events++;
         rest.data += skip;
         rest.size -= skip;
     }

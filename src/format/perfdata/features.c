@@ -3,6 +3,7 @@
  * EVENT_DESC, EVENT_UPDATE and old HEADER_EVENT_TYPE name events; where none does, type and config do.
  */
 #include <stdio.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "format/perfdata/perfdata.h"
@@ -157,8 +158,13 @@ static void put_texts(perfdata_reader *r, const char *key, hd_byte_reader *in, u
 /* Unix time of the zero of the clock that times are on. */
 static bool take_clock(perfdata_reader *r, hd_byte_reader *in)
 {
-    hd_byte_reader_le(in, 8); /* version and clock */
+    hd_byte_reader_le(in, 4); /* version */
+    uint64_t id = hd_byte_reader_le(in, 4);
     uint64_t wall = hd_byte_reader_le(in, 8), clock = hd_byte_reader_le(in, 8);
+    if (id == CLOCK_MONOTONIC) {
+        put_key(&r->about, "clock");
+        hd_json_put_string(&r->about, "monotonic", 9);
+    }
     if (!in->failed && wall <= INT64_MAX && clock <= wall)
         hd_builder_facts(r->samples.builder)->base_ns = (int64_t)(wall - clock);
     return !in->failed;

@@ -287,12 +287,13 @@ static hd_status stack_of(perfdata_reader *r, uint32_t *out, const perfdata_reco
 /* ---- samples ---- */
 
 /* The raw data of a tracepoint, as text; switches also make slices of CPUs and states of threads. *out_known: its
- * layout is. */
-static hd_status place_raw(perfdata_reader *r, bool *out_known, hd_stack_sample *sample, const perfdata_fields *f,
-                           uint64_t offset)
+ * layout is. *out_placed: it was taken without a place in code, so that it is an event, and no sample. */
+static hd_status place_raw(perfdata_reader *r, bool *out_known, bool *out_placed, hd_stack_sample *sample,
+                           const perfdata_fields *f, uint64_t offset)
 {
     enum { TRACEPOINT = 2 };
     tp_event event;
+    bool has_place = f->has_ip || f->chain_count;
     bool is_one = f->event->type == TRACEPOINT && f->event->config <= UINT32_MAX;
     const tp_layout *layout = is_one ? tp_layouts_find(&r->layouts.layouts, (uint32_t)f->event->config) : NULL;
     *out_known = layout != NULL;
@@ -300,12 +301,14 @@ static hd_status place_raw(perfdata_reader *r, bool *out_known, hd_stack_sample 
     if (!tp_decode(&event, &r->tracepoints, layout, f->raw, f->raw_size))
         HD_TRY(perfdata_count(r, PERFDATA_SAMPLE_DAMAGED, 1, offset));
     r->text.size = 0;
-    tp_put_words(&r->text, &r->tracepoints, &event);
+    if (has_place || sample->time_ns == HD_NO_TIME) tp_put_words(&r->text, &r->tracepoints, &event);
     if (r->text.failed) return HD_NOMEM(r->samples.err);
     sample->trace = hd_builder_intern(r->samples.builder, r->text.size ? (char *)r->text.data : "", r->text.size);
     if (sample->time_ns == HD_NO_TIME) return HD_OK;
     event.time_ns = sample->time_ns;
     event.cpu = f->has_cpu ? (int64_t)f->cpu : TP_NO_CPU;
+    r->tracepoints.no_instants = has_place;
+    *out_placed = !has_place;
     return tp_add(&r->tracepoints, &event);
 }
 
@@ -324,11 +327,11 @@ static hd_status place_sample(perfdata_reader *r, const perfdata_record *record)
     if (f.has_cpu) sample.cpu_type = HD_ARG_INT;
     sample.cpu = f.cpu;
     if (f.has_address) sample.address_type = hd_value_of_unsigned(&sample.address, r->samples.builder, f.address);
-    bool is_known = true;
-    if (f.raw_size) HD_TRY(place_raw(r, &is_known, &sample, &f, record->offset));
+    bool is_known = true, is_placed = false;
+    if (f.raw_size) HD_TRY(place_raw(r, &is_known, &is_placed, &sample, &f, record->offset));
     if (f.has_others || !is_known) HD_TRY(perfdata_count(r, PERFDATA_FIELDS, 1, record->offset));
     if (f.has_user_stack) HD_TRY(perfdata_count(r, PERFDATA_USER_STACK, 1, record->offset));
-    return hd_stack_samples_add(&r->samples, &sample);
+    return is_placed ? HD_OK : hd_stack_samples_add(&r->samples, &sample);
 }
 
 /* ---- what threads do ---- */

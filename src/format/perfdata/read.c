@@ -447,7 +447,6 @@ hd_status perfdata_read(hd_builder *builder, hd_input *input, const hd_read_opti
     hd_builder_facts(builder)->base_ns = HD_NO_TIME;
     hd_status status = hd_stack_samples_open(&r.samples, builder, input, "perfdata", codes, options, err);
     if (status == HD_OK) status = tp_open(&r.tracepoints, builder, options, err);
-    r.tracepoints.no_instants = true;
     r.layouts.place = &r.tracepoints;
     if (status == HD_OK) status = read_input(&s, input);
     if (status == HD_OK) status = finish(&r);

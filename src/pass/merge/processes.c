@@ -41,19 +41,26 @@ uint32_t merge_process_text(const merger *m, size_t index, const hd_track *proce
 
 /* ---- clocks ---- */
 
-/* The text of the member "host" of the key "process"; an id of `hosts`, HD_STRING_NONE: it is not said. */
+/* The text of the member "host" of the key "process", or of what perf says of a recording on the same clock; an id of
+ * `hosts`, HD_STRING_NONE: it is not said. */
 static hd_status host_of(uint32_t *out, hd_strings *hosts, const hd_trace *trace, hd_error *err)
 {
     hd_string process = merge_metadata_of(trace, "process");
-    const char *host = NULL;
-    size_t size = 0;
+    bool is_perf = !process.data;
+    const char *host = NULL, *clock;
+    size_t size = 0, clock_size;
     *out = HD_STRING_NONE;
+    if (is_perf) process = merge_metadata_of(trace, "perf");
     if (!process.data) return HD_OK;
     char *text = calloc(1, process.size + HD_JSON_PADDING);
     if (!text) return HD_NOMEM(err);
     memcpy(text, process.data, process.size);
     const char *end = hd_json_skip_value(text);
-    if (end && *text == '{' && hd_json_find(&host, &size, text, "host")) *out = hd_strings_intern(hosts, host, size);
+    bool is_object = end && *text == '{', is_ours = !is_perf;
+    if (is_object && is_perf)
+        is_ours = hd_json_find(&clock, &clock_size, text, "clock") && strncmp(clock, "\"monotonic\"", 11) == 0;
+    if (is_object && is_ours && hd_json_find(&host, &size, text, is_perf ? "hostname" : "host"))
+        *out = hd_strings_intern(hosts, host, size);
     free(text);
     return HD_OK;
 }

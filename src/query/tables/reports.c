@@ -87,6 +87,9 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
         snprintf(f->name, NAME_BYTES, "%s", is_first ? report->name : table->name);
     else
         snprintf(f->name, NAME_BYTES, "%s_%s", report->name, table->name);
+    for (char *c = f->name; *c; c++) {
+        if (*c == '-') *c = '_'; /* critical-path */
+    }
     for (const hd_report_column *c = table->columns; c->name && f->column_count < COLUMNS_MAX / 2; c++)
         f->columns[f->column_count++] = (hd_query_column_about){c->name, type_of(c->type), c->meaning, false};
     f->adds_rank = !has_column(f, "rank");
@@ -354,7 +357,7 @@ hd_status query_reports_register(query_tables *tables, hd_error *err)
     if (!tables->reports || !tables->reports->functions) return HD_NOMEM(err);
     for (size_t i = 0; i < hd_report_count(); i++) {
         const hd_report_about *report = hd_report_at(i);
-        for (const hd_report_table_about *t = report->tables; t->name; t++) {
+        for (const hd_report_table_about *t = report->tables; t->name && !report->table_option; t++) {
             report_function *f = &tables->reports->functions[tables->reports->function_count++];
             describe(f, tables, report, t);
             const hd_query_table_about about = {f->name, t->meaning, f->columns};

@@ -117,7 +117,7 @@ static void add_row(hd_table_builder *b, const syncs *t, uint32_t group)
     const sync_sum *sum = &t->sums[group];
     gpu_cells_rank(b, &t->scope, key->rank, key->step);
     gpu_cell_text(b, &t->texts, key->call);
-    hd_table_add_text(b, gpu_sync_kind_names[key->kind]);
+    hd_table_add_text(b, hd_sync_kind_names[key->kind]);
     report_cell_string(b, t->scope.trace, key->op);
     report_cell_string(b, t->scope.trace, key->frame);
     hd_table_add_count(b, sum->calls);
@@ -125,7 +125,7 @@ static void add_row(hd_table_builder *b, const syncs *t, uint32_t group)
     hd_table_add_int(b, gpu_nearest(sum->total, (gpu_i128)sum->calls));
     hd_table_add_int(b, sum->longest);
     gpu_cell_time(b, gpu_whole(sum->busy), t->scope.counted > 0);
-    hd_table_add_bool(b, key->kind == GPU_SYNC_COPY || key->op != HD_STRING_NONE);
+    hd_table_add_bool(b, key->kind == HD_SYNC_COPY || key->op != HD_STRING_NONE);
 }
 
 static hd_status add_tables(hd_report *out, syncs *t, hd_error *err)

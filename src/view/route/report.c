@@ -55,6 +55,7 @@ hd_status view_route_reports(view_reply *reply, const view_request *request, hd_
     hd_json_put_text(json, "{\"reports\": [");
     for (size_t i = 0; i < hd_report_count(); i++) {
         const hd_report_about *about = hd_report_at(i);
+        if (about->table_option) continue; /* of no trace */
         hd_json_put_text(json, i ? ",\n{" : "{");
         put_text(json, "name", about->name);
         put_text(json, "title", about->title);
@@ -100,7 +101,8 @@ static char **options_of(const view_request *request)
 static hd_status refuse_paths(const hd_report_about *about, const view_request *request, hd_error *err)
 {
     for (const hd_option_about *o = about ? about->options : NULL; o && o->name; o++) {
-        if (view_option_is_allowed(o->kind) || !view_param_text(request, o->name)) continue;
+        bool is_table = about->table_option && strcmp(o->name, about->table_option) == 0;
+        if ((view_option_is_allowed(o->kind) && !is_table) || !view_param_text(request, o->name)) continue;
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "%s names a file, which the page must not: run `heddle report %s --%s FILE`", o->name,
                             about->name, o->name);

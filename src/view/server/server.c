@@ -95,6 +95,7 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
     const view_session_options session = {.threads = options->threads,
                                           .memory_limit = options->memory_limit,
                                           .expected = count,
+                                          .binary = options->binary,
                                           .failed = options->failed,
                                           .failed_user = options->failed_user};
     uint32_t trace;

@@ -88,6 +88,7 @@ static void read_entry(view_entry *entry)
     hd_read_options options = {.lazy = !entry->is_second,
                                .threads = s->options.threads,
                                .memory_limit = s->memory_of_one,
+                               .binary = entry->path ? s->binary : NULL,
                                .progress = on_progress,
                                .progress_user = entry};
     char opened[32];
@@ -225,10 +226,14 @@ hd_status view_session_new(view_session **out, const view_session_options *optio
         return HD_NOMEM(err);
     }
     if (options) s->options = *options;
-    if (getentropy(s->id, sizeof s->id) != 0) {
+    s->binary = s->options.binary ? strdup(s->options.binary) : NULL;
+    bool has_id = getentropy(s->id, sizeof s->id) == 0;
+    if (!has_id || (s->options.binary && !s->binary)) {
         view_sql_free(s->sql);
+        free(s->binary);
         free(s);
-        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the system gives no random numbers");
+        return has_id ? HD_NOMEM(err)
+                      : hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "the system gives no random numbers");
     }
     uint64_t all = s->options.memory_limit ? s->options.memory_limit : memory_default;
     s->memory_of_one = all / (s->options.expected ? s->options.expected : 1);
@@ -279,6 +284,7 @@ void view_session_free(view_session *s)
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->failing);
     pthread_mutex_destroy(&s->lock);
+    free(s->binary);
     free(s);
 }
 

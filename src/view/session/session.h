@@ -21,6 +21,7 @@ typedef struct view_session_options {
     unsigned threads;      /* of reading, 0: one per core */
     uint64_t memory_limit; /* of all traces; 0: 64 MiB */
     size_t expected;       /* how many will share it; 0: one */
+    const char *binary;    /* of those that are added by their path, as in hd_read_options; copied */
     hd_view_failed *failed;
     void *failed_user;
 } view_session_options;

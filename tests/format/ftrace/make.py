@@ -239,6 +239,57 @@ no event at all
             sh-1    [000]   2.000000: cut_off
 """
 
+GRAPH = """# tracer: function_graph
+#
+# CPU  DURATION                  FUNCTION CALLS
+# |     |   |                     |   |   |   |
+ 0)               |          } /* outer_one */
+ 0)   0.541 us    |          __fput();
+ 0) ! 120.500 us  |        } /* outer_two */
+ 0)               |  do_sys_open(dfd=0xffffff9c, flags=0x8000) {
+ 0)   0.541 us    |    getname(); /* = 0x0 */
+ 0)   ==========> |
+ 0)               |    /* sched_waking: comm=sh pid=12 prio=120 target_cpu=001 */
+ 0)               |    /* it is (a text) of trace_printk */
+ 0)   <========== |
+ 0) + 10.125 us   |  } /* do_sys_open ret=0x3 */
+ ------------------------------------------
+ 0)     sh-12     =>   kworker/0:1-7
+ ------------------------------------------
+
+ 0)               |  process_one_work() {
+ 0)               |    work_fn [mod]() {
+ 1)   2.000 us    |  tick_irq_enter();
+ 0)   4.000 us    |  } /* process_one_work */
+   360.774522 |   1)    sh-12     |  d..1 |   0.541 us    |  stop_one();
+   360.774530 |   1)    sh-12     |  d..1 |               |  stop_all() {
+   360.774531 |   1)    sh-12     |  d..1 |   1.999 us    |    stop_two();
+   360.774533 |   1)    sh-12     |  d..1 |   2.100 us    |  }
+              sh-12    [001]   361.000000001: funcgraph_entry:                   |  vfs_read() {
+              sh-12    [001]   361.000000101: funcgraph_entry:        0.500 us   |    rw_verify_area();
+              sh-12    [001]   361.000000901: funcgraph_exit:         0.900 us   |  }
+              sh-12    [001]   361.000001: do_filp_open <-do_sys_open
+              sh-12    [001]   361.000002: funcgraph_entry:                   |  never_ends() {
+"""
+BAD_GRAPH = """# tracer: function_graph
+ 0)               |  {
+ 0)   x us        |  name();
+ 0)   1.0 us      |  no call
+ 0)   1.0 us
+ 999999999999999999999)   1.0 us    |  name();
+ 0)  9223372036854775807.0 us    |  long();
+ 0)  9223372036854775.0 us    |  long();
+ 0)  9223372036854775.0 us    |  longer();
+ 0)   1.0 us      |  }
+ 0)   1.0 us      |  } /*
+ 0)               |  a\xff() {
+ 0)   1.0 us      |  } /* b */
+CPU:1 [LOST 3 EVENTS]
+ 9223372036.0 |  1)   9223372036854775.0 us    |  name();
+ 1)   -1.0 us     |  name();
+ 1)  a-99999999999999999999 | 1.0 us     |  name();
+"""
+
 
 def main():
     place = pathlib.Path(__file__).parent
@@ -251,7 +302,8 @@ def main():
     at = broken.rindex(struct.pack("<QQ", 1100, 1 << 31))
     broken[at + 8:at + 16] = struct.pack("<Q", 8 | 1 << 31)
     files = {"small.dat": good, "edge-seven.dat": seven(cpus()), "edge-seven-zlib.dat": seven(cpus(), True), "bad-lost.dat": bytes(broken), "bad-cut.dat": good[:-5000],
-             "gpu.ftrace": GPU.encode(), "kinds.ftrace": KINDS.encode(), "bad-lines.ftrace": BAD.encode("latin-1")}
+             "gpu.ftrace": GPU.encode(), "kinds.ftrace": KINDS.encode(), "bad-lines.ftrace": BAD.encode("latin-1"),
+             "graph.ftrace": GRAPH.encode(), "bad-graph.ftrace": BAD_GRAPH.encode("latin-1")}
     for name, data in files.items():
         (place / name).write_bytes(data)
         (place.parents[2] / "fuzz/corpus/ftrace" / name.replace(".", "-")).write_bytes(data)

@@ -15,6 +15,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
 from collections import defaultdict
 from decimal import Decimal
 
@@ -159,6 +161,31 @@ def check(heddle, path, binary):
     print(f"{path}: {len(events)} events are the same; {records} records of llvm-xray")
 
 
+def count_in_view(heddle, log, options):
+    """How often heddle view finds the function main."""
+    view = subprocess.Popen([heddle, "view", "--no-open", "--port", "0", "--stop-after", "60", *options, log], text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        url = re.search(r"http://\S+", view.stdout.readline())[0]
+        state = "reading"
+        while state == "reading":
+            state = json.load(urllib.request.urlopen(url + "api/session"))["traces"][0]["state"]
+            time.sleep(0.02)
+        assert state == "ready", state
+        return json.load(urllib.request.urlopen(url + "api/search?trace=0&q=main"))["count"]
+    finally:
+        view.terminate()
+        view.wait()
+
+
+def check_view(heddle, path, binary):
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "alone"
+        log.write_bytes(path.read_bytes())
+        assert count_in_view(heddle, log, []) == 0, "names without a program"
+        assert count_in_view(heddle, log, ["--binary", binary]) == 1
+
+
 def main():
     heddle = os.path.abspath(sys.argv[1])
     folder = pathlib.Path(__file__).resolve().parents[3] / "../shared/data/xray"
@@ -168,6 +195,7 @@ def main():
         return 77
     for path in logs:
         check(heddle, path, folder / path.name.split(".")[1])
+    check_view(heddle, logs[0], folder / logs[0].name.split(".")[1])
     return 0
 
 

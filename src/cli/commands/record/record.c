@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/commands/record/out.h"
@@ -18,7 +19,7 @@ enum { WAIT_COMMAND, WAIT_ALL };
 struct record_options {
     const char *output, *recover, *library, *tool;
     const char *delay, *duration, *steps, *step_name;
-    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check;
+    bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check, kernel;
     int graph, policy, wait;
     uint64_t memory_limit, threads;
     cli_texts uprobes;
@@ -84,6 +85,7 @@ static int check_ignored(cli_run *run)
         {o->strict, RUN, "strict"},
         {o->wait != 0, RUN, "wait"},
         {o->library, RUN, "library"},
+        {o->kernel, RUN, "kernel"},
         {o->recover, ALSO, "recover"},
         {o->uprobes.count != 0, ALSO, "uprobe"},
     };
@@ -120,6 +122,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
         .steps = o->steps,
         .step_name = o->step_name,
         .policy = policies[o->policy],
+        .kernel = o->kernel,
         .no_symbolize = o->no_symbolize,
         .keep = o->keep,
         .wait_all = o->wait == WAIT_ALL,
@@ -150,16 +153,27 @@ static void say(void *user, const char *message)
     fflush(stderr);
 }
 
+/* Each function or event may take a descriptor for each CPU: more than the 1024 that most processes begin with. The
+ * command has been forked, and keeps its own limit. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static hd_status attach(void *user, int pid, const char *parts, hd_error *err)
 {
     struct record_user *u = user;
-    return record_uprobe_attach(&u->uprobe, pid, parts, err);
+    raise_descriptors();
+    return u->uprobe.plan ? record_uprobe_attach(&u->uprobe, pid, parts, err) : HD_OK;
 }
 
 static hd_status detach(void *user, hd_error *err)
 {
     struct record_user *u = user;
-    return record_uprobe_detach(&u->uprobe, err);
+    return u->uprobe.plan ? record_uprobe_detach(&u->uprobe, err) : HD_OK;
 }
 
 static int plan_uprobes(struct record_user *user, hd_record_options *options)
@@ -170,10 +184,10 @@ static int plan_uprobes(struct record_user *user, hd_record_options *options)
                                 .returns = o->uprobe_returns,
                                 .stack_bytes = (uint32_t)o->uprobe_stack_bytes};
     int status = record_uprobe_plan(&user->uprobe, user->run, &o->uprobes, &uprobe, o->strict);
-    if (status != CLI_OK || !user->uprobe.plan) return status;
+    if (status != CLI_OK || !(user->uprobe.plan || o->kernel)) return status;
     options->attach = attach;
     options->detach = detach;
-    options->no_cuda = !o->library;
+    options->no_cuda = user->uprobe.plan && !o->library;
     return CLI_OK;
 }
 
@@ -377,6 +391,11 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(folded),
      .help = "their stacks as extended folded text besides"},
+    {.name = "kernel",
+     .kind = CLI_FLAG,
+     FIELD(kernel),
+     .help = "events of the system's kernel on all CPUs as well: what threads run and wait for, interrupts, jobs and "
+             "fences of GPU drivers"},
     {.name = "with",
      .kind = CLI_TEXT,
      .value = "TOOL",
@@ -419,6 +438,7 @@ const cli_command cmd_record = {
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
+            {"sudo heddle record --kernel ./server", "what the system does beside the GPU, on one clock"},
             {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
             {"heddle record --check", "which ways to capture work here, and what to do for the others"},
             {"heddle record --recover train.heddle.parts", "after a crash of the machine"},

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "heddle/report.h"
 
@@ -31,16 +30,6 @@ int record_uprobe_plan(record_uprobe *uprobe, cli_run *run, const cli_texts *spe
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
-/* Each function may take a descriptor for each CPU: more than the 1024 that most processes begin with. The command has
- * been forked, and keeps its own limit. */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 hd_status record_uprobe_attach(record_uprobe *uprobe, int pid, const char *parts, hd_error *err)
 {
     size_t size = strlen(parts) + sizeof "/uprobe-.hdcap" + 12;
@@ -49,7 +38,6 @@ hd_status record_uprobe_attach(record_uprobe *uprobe, int pid, const char *parts
     snprintf(path, size, "%s/uprobe-%d.hdcap", parts, pid);
     hd_uprobe_options options = uprobe->options;
     options.capture = path;
-    raise_descriptors();
     hd_status status = hd_uprobe_start(&uprobe->tracer, uprobe->plan, pid, &options, err);
     uprobe->was_attached = status == HD_OK;
     free(path);

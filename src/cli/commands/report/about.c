@@ -44,8 +44,10 @@ static void help_options(cli_run *run, const hd_report_about *about)
 
 void report_help(cli_run *run, const hd_report_about *about, const cli_option *options)
 {
-    cli_print(run, "heddle report %s - %s\n\nUsage: heddle report %s [OPTION...] FILE...\n\n", about->name,
-              about->title, about->name);
+    const char *option = about->table_option;
+    cli_print(run, "heddle report %s - %s\n\nUsage: heddle report %s %s%s%s[OPTION...]%s\n\n", about->name,
+              about->title, about->name, option ? "--" : "", option ? option : "", option ? " FILE " : "",
+              option ? "" : " FILE...");
     cli_help_text(run, about->text, 0);
     help_options(run, about);
     cli_help_options(run, "Options of every report", options, NULL);
@@ -112,6 +114,8 @@ static void print_report(cli_run *run, const hd_report_about *about)
     print_member(run, "title", about->title, ",\n   ");
     print_member(run, "text", about->text, ",\n");
     print_options(run, about->options);
+    cli_print(run, "   ");
+    print_member(run, "table_option", about->table_option, ",\n");
     cli_print(run, "   \"tables\": [");
     for (const hd_report_table_about *t = about->tables; t->name; t++) {
         cli_print(run, t == about->tables ? "\n    {" : ",\n    {");

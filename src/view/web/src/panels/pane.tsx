@@ -7,6 +7,7 @@ import type { App } from "../app";
 import { FidelityPanel } from "./fidelity";
 import { DetailsPanel } from "./details";
 import { FlamePanel } from "./flame";
+import { JobPanel } from "./job";
 import { QueryPanel } from "./query";
 import { queryCommands } from "./query_commands";
 import { ReportsPanel } from "./reports";
@@ -15,7 +16,7 @@ import { SelectionPanel } from "./selection";
 import type { Tab } from "../state";
 
 const TABS: readonly (readonly [Tab, string])[] = [
-  ["details", "Details"], ["selection", "Selection"], ["flame", "Flame"], ["reports", "Reports"], ["query", "Query"], ["search", "Search"], ["fidelity", "Fidelity"],
+  ["details", "Details"], ["selection", "Selection"], ["flame", "Flame"], ["reports", "Reports"], ["query", "Query"], ["job", "Job"], ["search", "Search"], ["fidelity", "Fidelity"],
 ];
 
 const LEAST = 90; // px
@@ -54,7 +55,7 @@ export function mountPane(el: HTMLElement, app: App): void {
 // What was just selected decides what the pane shows, unless it shows something that follows anyway. Who closed it is not
 // bothered by every click; a box is dragged to see its table.
 function tabAfter(tab: Tab | null, shut: boolean, change: "event" | "area"): Tab | null {
-  if ((shut && change === "event") || tab === "flame" || ((tab === "reports" || tab === "query") && change === "area") || (tab === "search" && change === "event")) return tab;
+  if ((shut && change === "event") || tab === "flame" || tab === "job" || ((tab === "reports" || tab === "query") && change === "area") || (tab === "search" && change === "event")) return tab;
   return change === "event" ? "details" : "selection";
 }
 
@@ -123,6 +124,7 @@ function Panel({ app, tab }: { app: App; tab: Tab }): JSX.Element {
     case "flame": return <FlamePanel app={app} />;
     case "reports": return <ReportsPanel app={app} />;
     case "query": return <QueryPanel app={app} />;
+    case "job": return <JobPanel app={app} />;
     case "search": return <SearchPanel app={app} />;
     case "fidelity": return <FidelityPanel app={app} />;
   }

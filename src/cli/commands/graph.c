@@ -1,0 +1,236 @@
+/* graph.c - heddle graph: what waited for what in a trace */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/report_out.h"
+#include "cli/shared_options.h"
+#include "cli/times.h"
+#include "heddle/graph.h"
+#include "heddle/launches.h"
+
+struct graph_options {
+    const char *from, *until, *step, *binary;
+    int format;
+    bool dot, strict;
+    int64_t around;
+    uint64_t depth;
+};
+
+static const struct graph_options defaults = {.around = -1, .depth = 2};
+
+enum { FORMAT_SUMMARY, FORMAT_TEXT, FORMAT_DOT };
+static const char *const format_names[] = {"summary", "text", "dot", NULL};
+
+#define FIELD(member) .field = offsetof(struct graph_options, member)
+
+static const cli_option options[] = {
+    {.name = "format",
+     .kind = CLI_CHOICE,
+     .value = "FORMAT",
+     .choices = format_names,
+     FIELD(format),
+     .help = "summary: how many nodes and edges; text: a line per node, in order, with what it waits for; dot: for "
+             "Graphviz"},
+    {.name = "dot", .kind = CLI_FLAG, FIELD(dot), .help = "--format dot"},
+    {.name = "step",
+     .kind = CLI_TEXT,
+     .value = "N",
+     FIELD(step),
+     .help = "only step N, of heddle report steps: its number or its whole name, with the GPU work launched in it"},
+    {.name = "from",
+     .kind = CLI_TEXT,
+     .value = "TIME",
+     FIELD(from),
+     .help = "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the trace's span"},
+    {.name = "until", .kind = CLI_TEXT, .value = "TIME", FIELD(until), .help = "end there"},
+    {.name = "around",
+     .kind = CLI_INTEGER,
+     .value = "ID",
+     .min = 0,
+     .max = 4294967294.0,
+     FIELD(around),
+     .help = "only this event and what is near it: `id` in the table slice of heddle query"},
+    {.name = "depth",
+     .kind = CLI_COUNT,
+     .value = "N",
+     .max = 200,
+     FIELD(depth),
+     .help = "with --around: up to N edges away"},
+    OPTION_STRICT(FIELD(strict)),
+    OPTION_BINARY(FIELD(binary)),
+    {0},
+};
+
+/* ---- what is shown ---- */
+
+static int64_t window_time(const hd_trace *trace, hd_convert_time time, int64_t otherwise)
+{
+    __extension__ typedef __int128 i128;
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    if (time.unit == HD_CONVERT_UNSET || facts->start_ns == HD_NO_TIME) return otherwise;
+    i128 span = (i128)facts->end_ns - facts->start_ns;
+    i128 at = facts->start_ns + (time.unit == HD_CONVERT_NS ? time.value : span * time.value / 1000000);
+    return at > INT64_MAX ? INT64_MAX : (int64_t)at;
+}
+
+static bool is_step(const char *name, size_t size, const char *wanted)
+{
+    char whole[64];
+    int length = snprintf(whole, sizeof whole, "ProfilerStep#%.40s", wanted);
+    return (size == strlen(wanted) && memcmp(name, wanted, size) == 0) ||
+           (size == (size_t)length && memcmp(name, whole, size) == 0);
+}
+
+/* The first step of that name. */
+static hd_status choose_step(hd_graph_view *view, const hd_trace *trace, const char *wanted, hd_error *err)
+{
+    hd_report report;
+    hd_status status = hd_report_run(&report, "steps", &(hd_report_input){.trace = trace}, err);
+    if (status != HD_OK) return status;
+    const hd_table *steps = hd_report_table(&report, "steps");
+    enum { STEP = 1, START, DURATION, GPU_END = 6 };
+    for (size_t row = 0; steps && row < hd_table_row_count(steps) && !view->has_window; row++) {
+        size_t size = 0;
+        const char *name = hd_table_is_null(steps, row, STEP) ? "" : hd_table_get_string(&size, steps, row, STEP);
+        if (!is_step(name, size, wanted)) continue;
+        view->has_window = true;
+        view->from_ns = hd_table_get_int(steps, row, START);
+        view->until_ns = view->from_ns + hd_table_get_int(steps, row, DURATION);
+        if (!hd_table_is_null(steps, row, GPU_END) && hd_table_get_int(steps, row, GPU_END) > view->until_ns)
+            view->until_ns = hd_table_get_int(steps, row, GPU_END);
+    }
+    hd_report_free(&report);
+    if (view->has_window) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no step '%.60s'; heddle report steps lists them",
+                        wanted);
+}
+
+static int fill_view(hd_graph_view *view, hd_convert_time times[2], cli_run *run)
+{
+    const struct graph_options *o = run->options;
+    *view = (hd_graph_view){.has_around = o->around >= 0, .around = (uint64_t)o->around, .depth = (unsigned)o->depth};
+    if (o->step && (o->from || o->until))
+        return cli_usage_error(run, "--step is a window; it takes no --from, --until");
+    if (run->global.json && (o->dot || o->format != FORMAT_SUMMARY))
+        return cli_usage_error(run, "--json is a format of its own");
+    bool is_part = o->step || o->from || o->until || view->has_around;
+    if (is_part && !run->global.json && !o->dot && o->format == FORMAT_SUMMARY)
+        return cli_usage_error(run, "the summary is of the whole graph; choose --format text, --dot or --json");
+    int status = cli_parse_time(run, &times[0], "--from", o->from);
+    return status == CLI_OK ? cli_parse_time(run, &times[1], "--until", o->until) : status;
+}
+
+/* ---- the summary ---- */
+
+static void print_count(cli_run *run, const char *name, uint64_t count)
+{
+    char text[HD_VALUE_TEXT_BYTES];
+    if (count) cli_print(run, "  %14s  %s\n", hd_text_count(text, count), name);
+}
+
+static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
+{
+    char span[HD_VALUE_TEXT_BYTES], name[60];
+    uint64_t nodes[HD_NODE_KINDS] = {0}, edges[HD_EDGE_KINDS] = {0};
+    for (uint32_t n = 0; n < graph->node_count; n++) nodes[graph->kinds[n]]++;
+    for (size_t e = 0; graph->node_count && e < graph->first_edges[graph->node_count]; e++)
+        edges[graph->edge_kinds[e]]++;
+    report_print_path(run, path);
+    cli_print(run, "  %s on %" PRIu32 " threads and queues\n", hd_text_duration(span, graph->end_ns - graph->start_ns),
+              graph->lane_count);
+    cli_print(run, "\nnodes\n");
+    for (int k = 0; k < HD_NODE_KINDS; k++) print_count(run, hd_node_kind_name((hd_node_kind)k), nodes[k]);
+    cli_print(run, "\nedges\n");
+    for (int k = 0; k < HD_EDGE_KINDS; k++) print_count(run, hd_edge_kind_name((hd_edge_kind)k), edges[k]);
+    cli_print(run, "\nnot in it\n");
+    print_count(run, "slices of other rows, without a time, or still open", graph->slices_left_out);
+    for (int k = 0; k < HD_EDGE_KINDS; k++) {
+        snprintf(name, sizeof name, "edges of kind %s that contradict the clock", hd_edge_kind_name((hd_edge_kind)k));
+        print_count(run, name, graph->backward[k]);
+    }
+    print_count(run, "pieces of GPU work without a launch", graph->works_without_launch);
+    print_count(run, "launches without GPU work", graph->launches_without_work);
+    print_count(run, "waits for work that is not known", graph->waits_without_work);
+}
+
+/* ---- the command ---- */
+
+static hd_status print_graph(cli_run *run, const char *path, const hd_trace *trace, hd_graph_view *view)
+{
+    const struct graph_options *o = run->options;
+    hd_launches *launches;
+    hd_graph *graph = NULL;
+    hd_status status = o->step ? choose_step(view, trace, o->step, &run->err) : HD_OK;
+    if (status == HD_OK) status = hd_launches_new(&launches, trace, &run->err);
+    if (status != HD_OK) return status;
+    status = hd_graph_new(&graph, trace, launches, &run->err);
+    hd_launches_free(launches);
+    if (status != HD_OK) return status;
+    hd_sink sink = {cli_write, run};
+    bool dot = o->dot || o->format == FORMAT_DOT;
+    if (run->global.json || dot || o->format == FORMAT_TEXT)
+        status = hd_graph_print(sink, graph,
+                                run->global.json ? HD_GRAPH_JSON
+                                : dot            ? HD_GRAPH_DOT
+                                                 : HD_GRAPH_TEXT,
+                                view, &run->err);
+    else
+        print_summary(run, path, graph);
+    hd_graph_free(graph);
+    return status;
+}
+
+static int run(cli_run *run)
+{
+    const struct graph_options *o = run->options;
+    const char *path = run->operands[0];
+    hd_convert_time times[2] = {0};
+    hd_graph_view view;
+    hd_trace *trace;
+    int wrong = fill_view(&view, times, run);
+    if (wrong != CLI_OK) return wrong;
+    if (report_read(&trace, run, path, (hd_read_options){.strict = o->strict, .binary = o->binary}) != HD_OK)
+        return CLI_FAILED;
+    view.has_window = o->from || o->until;
+    view.from_ns = window_time(trace, times[0], INT64_MIN);
+    view.until_ns = window_time(trace, times[1], INT64_MAX);
+    hd_status status = print_graph(run, path, trace, &view);
+    hd_trace_free(trace);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    return status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+const cli_command cmd_graph = {
+    .name = "graph",
+    .group = CLI_LOOK,
+    .summary = "what each call and kernel waited for, as a graph",
+    .usage = "FILE",
+    .offer = "<files>",
+    .description =
+        "Nodes are stretches of threads, each of the innermost slice that is open or of none (a gap), and the kernels, "
+        "copies and sets of GPU queues. Edges say what a node waited for: what stood before it on its thread or queue, "
+        "the call that launched it, the work before an event for which its queue waits, the work for which a call "
+        "waits. A node begins when the last of these is ready, and a delay later. A call that waits for a GPU has its "
+        "node where that wait is over.\n\n"
+        "What a trace does not tell, or what contradicts its clock, is left out and counted in the summary. In a "
+        "drawing, nodes of which each waits only for the one before it are one box; blue edges are launches, purple "
+        "ones events, red ones waits.",
+    .options = options,
+    .defaults = &defaults,
+    .options_size = sizeof defaults,
+    .operands_min = 1,
+    .operands_max = 1,
+    .has_json = true,
+    .run = run,
+    .examples =
+        (const cli_example[]){
+            {"heddle graph trace.json", "how many nodes and edges, and what is missing"},
+            {"heddle graph --dot --step 3 trace.json | dot -Tsvg -o step.svg", "a step as a picture, by Graphviz"},
+            {"heddle graph --format text --around 1042 --depth 3 trace.json", "what an event waited for"},
+            {0},
+        },
+};

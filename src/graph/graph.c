@@ -1,0 +1,172 @@
+/* graph.c - a graph is made: nodes, what waits for what, and the edges put in the order of nodes */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "graph/maker.h"
+#include "trace/spill.h"
+
+const char *hd_node_kind_name(hd_node_kind kind)
+{
+    static const char *const names[] = {"gap", "host", "sync", "work"};
+    return names[kind];
+}
+
+const char *hd_edge_kind_name(hd_edge_kind kind)
+{
+    static const char *const names[] = {"thread", "queue", "launch", "event", "sync"};
+    return names[kind];
+}
+
+const hd_graph_lane *hd_graph_lane_of(const hd_graph *graph, uint32_t node)
+{
+    uint32_t low = 0, high = graph->lane_count;
+    HD_PARTITION_POINT(low, high, at, graph->lanes[at].first_node <= node);
+    return &graph->lanes[low - 1];
+}
+
+uint32_t hd_graph_node_at(const hd_graph *graph, const hd_graph_lane *lane, int64_t time_ns)
+{
+    uint32_t low = lane->first_node, high = low + lane->node_count;
+    HD_PARTITION_POINT(low, high, at, graph->starts[at] <= time_ns);
+    return low == lane->first_node ? HD_NONE : low - 1;
+}
+
+/* ---- edges ---- */
+
+bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kind)
+{
+    const hd_graph *g = m->g;
+    if (g->starts[from] > g->starts[to] || (g->starts[from] == g->starts[to] && from >= to)) {
+        m->g->backward[kind]++;
+        return true;
+    }
+    if (!hd_large_grow((void **)&m->edges, &m->edge_capacity, m->edge_count, sizeof *m->edges, m->large)) return false;
+    m->edges[m->edge_count++] = (graph_edge){to, from, (uint8_t)kind};
+    return true;
+}
+
+/* A launch comes from the stretch of its call in which the work began, or the last of the call. */
+static bool add_launches(graph_maker *m)
+{
+    hd_graph *g = m->g;
+    const hd_launches *l = m->launches;
+    for (size_t i = 0; i < l->launch_count; i++) g->launches_without_work += l->launches[i].work_count == 0;
+    for (size_t i = 0; i < l->work_count; i++) {
+        const hd_launch *launch = l->works[i].launch == HD_NONE ? NULL : &l->launches[l->works[i].launch];
+        uint32_t node = m->nodes_of[i], lane = HD_NONE;
+        if (launch && launch->track < hd_trace_track_count(m->trace))
+            lane = m->thread_of[graph_lane_of_track(m->trace, launch->track)];
+        if (node == HD_NONE || lane == HD_NONE) {
+            g->works_without_launch++;
+            continue;
+        }
+        int64_t start = graph_time(launch->start_ns), time = g->starts[node];
+        int64_t last = launch->duration_ns > 1 ? graph_time(start + launch->duration_ns - 1) : start;
+        uint32_t from = hd_graph_node_at(g, &g->lanes[lane], time < last ? time : last);
+        if (time < start || from == HD_NONE)
+            g->backward[HD_EDGE_LAUNCH]++;
+        else if (!graph_add_edge(m, node, from, HD_EDGE_LAUNCH))
+            return false;
+    }
+    return true;
+}
+
+static void put_edge(hd_graph *g, size_t *next, uint32_t to, uint32_t from, hd_edge_kind kind)
+{
+    size_t at = next[to]++;
+    g->froms[at] = from;
+    g->edge_kinds[at] = (uint8_t)kind;
+}
+
+/* By node: first what stands before it, then the others as they were found. first_edges[n] is first where n's go on. */
+static bool order_edges(graph_maker *m)
+{
+    hd_graph *g = m->g;
+    size_t count = m->edge_count + g->node_count;
+    g->first_edges = hd_large_zeroed((size_t)g->node_count + 2, sizeof *g->first_edges, m->large);
+    g->froms = hd_large_new(count + 1, sizeof *g->froms, m->large);
+    g->edge_kinds = hd_large_new(count + 1, sizeof *g->edge_kinds, m->large);
+    if (!g->first_edges || !g->froms || !g->edge_kinds) return false;
+    size_t *next = g->first_edges + 1; /* filling moves the starts to where they belong */
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        for (uint32_t i = 1; i < g->lanes[l].node_count; i++) next[g->lanes[l].first_node + i] = 1;
+    }
+    for (size_t e = 0; e < m->edge_count; e++) next[m->edges[e].to]++;
+    size_t sum = 0;
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        size_t edges = next[n];
+        next[n] = sum;
+        sum += edges;
+    }
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        for (uint32_t i = 1; i < lane->node_count; i++)
+            put_edge(g, next, lane->first_node + i, lane->first_node + i - 1,
+                     lane->is_queue ? HD_EDGE_QUEUE : HD_EDGE_THREAD);
+    }
+    for (size_t e = 0; e < m->edge_count; e++)
+        put_edge(g, next, m->edges[e].to, m->edges[e].from, (hd_edge_kind)m->edges[e].kind);
+    return true;
+}
+
+static void find_span(hd_graph *g)
+{
+    g->start_ns = g->node_count ? INT64_MAX : 0;
+    g->end_ns = g->node_count ? INT64_MIN : 0;
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        if (g->starts[n] < g->start_ns) g->start_ns = g->starts[n];
+        if (g->ends[n] > g->end_ns) g->end_ns = g->ends[n];
+    }
+}
+
+/* ---- the whole ---- */
+
+static void free_maker(graph_maker *m)
+{
+    free(m->thread_of);
+    free(m->queue_of);
+    free(m->ranks);
+    free(m->calls_of);
+    hd_large_free(m->nodes_of);
+    hd_large_free(m->launched);
+    hd_large_free(m->calls);
+    hd_large_free(m->told);
+    hd_large_free(m->edges);
+}
+
+hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    *out = NULL;
+    if (hd_trace_row_count(trace, HD_KIND_SLICE) > INT32_MAX)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^31 slices");
+    graph_maker m = {
+        .g = calloc(1, sizeof *m.g), .trace = trace, .launches = launches, .large = hd_trace_large_bytes(trace)};
+    if (!m.g) return HD_NOMEM(err);
+    m.g->trace = trace;
+    hd_status status = graph_make_nodes(&m, err);
+    if (status == HD_OK && !(graph_make_waits(&m) && add_launches(&m) && order_edges(&m))) status = HD_NOMEM(err);
+    free_maker(&m);
+    if (status == HD_OK) {
+        find_span(m.g);
+        *out = m.g;
+    } else {
+        hd_graph_free(m.g);
+    }
+    return status;
+}
+
+void hd_graph_free(hd_graph *graph)
+{
+    if (!graph) return;
+    hd_large_free(graph->starts);
+    hd_large_free(graph->ends);
+    hd_large_free(graph->slices);
+    hd_large_free(graph->kinds);
+    hd_large_free(graph->first_edges);
+    hd_large_free(graph->froms);
+    hd_large_free(graph->edge_kinds);
+    free(graph->lanes);
+    free(graph);
+}

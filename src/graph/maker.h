@@ -1,0 +1,59 @@
+/* maker.h - how a graph is made: nodes.c makes nodes, waits.c what waits for work, graph.c the rest: begin there */
+#ifndef HD_GRAPH_MAKER_H
+#define HD_GRAPH_MAKER_H
+
+#include "heddle/graph.h"
+#include "trace/roles/sync_calls.h"
+
+/* What calls do, by their name: an hd_sync_kind, or with events. */
+enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT };
+
+/* A call that waits, records an event or makes a queue wait for one. */
+typedef struct graph_call {
+    int64_t rank, id; /* id: correlation; 0: none */
+    int64_t start, end;
+    uint32_t lane;
+    uint8_t what;     /* hd_sync_kind, CALL_… */
+    uint32_t told_by; /* row of the slice that tells what it waits for; HD_NONE */
+} graph_call;
+
+typedef struct graph_edge {
+    uint32_t to, from;
+    uint8_t kind;
+} graph_edge;
+
+typedef struct graph_maker {
+    hd_graph *g;
+    const hd_trace *trace;
+    const hd_launches *launches;
+    uint64_t large;
+    uint32_t *thread_of, *queue_of; /* by track: lane, HD_NONE */
+    int64_t *ranks;                 /* by track */
+    uint8_t *calls_of;              /* by string: hd_sync_kind, CALL_… */
+    uint32_t first_work;            /* node */
+    uint32_t *nodes_of;             /* by work: its node */
+    int64_t *launched;              /* by node of a queue less first_work: the latest start of a launch up to it */
+    graph_call *calls;              /* by rank, id and start once nodes are made */
+    size_t call_count, call_capacity;
+    uint32_t *told; /* rows of slices that tell of waits */
+    size_t told_count, told_capacity;
+    graph_edge *edges; /* but those of threads and queues */
+    size_t edge_count, edge_capacity;
+} graph_maker;
+
+hd_status graph_make_nodes(graph_maker *m, hd_error *err); /* fills all but edges */
+bool graph_make_waits(graph_maker *m);                     /* moves the starts of calls that wait. false: no memory */
+
+/* Counts it instead where it contradicts the order. false: no memory. */
+bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kind);
+
+static inline int64_t graph_time(int64_t ns)
+{
+    return ns > INT64_MAX / 2 ? INT64_MAX / 2 : ns < -INT64_MAX / 2 ? -INT64_MAX / 2 : ns;
+}
+static inline uint32_t graph_lane_of_track(const hd_trace *trace, uint32_t track)
+{
+    return hd_trace_track_at(trace, track)->same_as;
+}
+
+#endif

@@ -1,0 +1,321 @@
+/* nodes.c - the nodes of a graph: threads cut where slices begin and end, and the work of queues */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "graph/maker.h"
+#include "trace/event.h"
+#include "trace/lazy.h"
+#include "trace/ranks.h"
+#include "trace/roles/trace_roles.h"
+
+typedef struct host_slice {
+    int64_t start, end;
+    uint32_t row, name;
+} host_slice;
+
+typedef struct gatherer {
+    graph_maker *m;
+    hd_roles roles;
+    uint32_t *counts;   /* by track: host slices of the lane; then where the next one goes */
+    bool *runs_program; /* by track */
+    bool has_program;
+    host_slice *slices;
+    uint64_t taken;
+} gatherer;
+
+/* ---- slices of threads ---- */
+
+/* The lane's track; HD_NONE: it is no slice of a thread, or has no time. */
+static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uint32_t row)
+{
+    const hd_column *c = block->columns;
+    uint32_t track = (uint32_t)hd_column_at(&c[HD_COL_TRACK], row);
+    bool is_open = hd_column_at(&c[HD_COL_DURATION], row) == HD_NO_TIME &&
+                   (hd_column_at(&c[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
+    *role = hd_roles_in(&g->roles, block, row, (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row));
+    if (track >= hd_trace_track_count(g->m->trace) || hd_column_at(&c[HD_COL_START], row) == HD_NO_TIME || is_open ||
+        hd_role_is_work(*role) || *role == HD_ROLE_SYNC || *role == HD_ROLE_GPU_ANNOTATION ||
+        hd_roles_row(&g->roles, track) != HD_ROW_HOST)
+        return HD_NONE;
+    return graph_lane_of_track(g->m->trace, track);
+}
+
+static bool count_slice(gatherer *g, const hd_block *block, uint32_t row)
+{
+    hd_role role;
+    uint32_t lane = host_lane(g, &role, block, row);
+    if (role == HD_ROLE_SYNC) {
+        graph_maker *m = g->m;
+        if (!hd_large_grow((void **)&m->told, &m->told_capacity, m->told_count, sizeof *m->told, m->large))
+            return false;
+        m->told[m->told_count++] = (uint32_t)(block->first_row + row);
+    }
+    if (lane == HD_NONE) return true;
+    bool runs = role == HD_ROLE_OP || role == HD_ROLE_PYTHON || role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER;
+    g->runs_program[lane] |= runs;
+    g->has_program |= runs;
+    g->counts[lane]++;
+    return true;
+}
+
+static void put_slice(gatherer *g, const hd_block *block, uint32_t row)
+{
+    hd_role role;
+    uint32_t lane = host_lane(g, &role, block, row);
+    if (lane == HD_NONE || g->m->thread_of[lane] == HD_NONE) return;
+    int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
+    int64_t end = hd_end_or_last(start, hd_column_at(&block->columns[HD_COL_DURATION], row));
+    g->slices[g->counts[lane]++] = (host_slice){graph_time(start), graph_time(end), (uint32_t)(block->first_row + row),
+                                                (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row)};
+}
+
+static bool walk_slices(gatherer *g)
+{
+    for (size_t b = 0; b < hd_trace_block_count(g->m->trace, HD_KIND_SLICE); b++) {
+        const hd_block *block = hd_trace_block_at(g->m->trace, HD_KIND_SLICE, b);
+        for (uint32_t row = 0; row < block->row_count; row++) {
+            if (g->slices)
+                put_slice(g, block, row);
+            else if (!count_slice(g, block, row))
+                return false;
+        }
+        hd_trace_release(g->m->trace, block);
+    }
+    return true;
+}
+
+static inline bool stands_before(const host_slice *x, const host_slice *y)
+{
+    if (x->start != y->start) return x->start < y->start;
+    return x->end != y->end ? x->end > y->end : x->row < y->row;
+}
+
+static bool sort_slices(host_slice *list, size_t count, uint64_t large)
+{
+    size_t end;
+    HD_RUN_END(end, list, 0, count, x, y, stands_before(x, y));
+    if (end >= count) return true;
+    host_slice *spare = hd_large_new(count, sizeof *spare, large);
+    if (spare) HD_SORT_RUNS(list, spare, count, x, y, stands_before(x, y));
+    hd_large_free(spare);
+    return spare != NULL;
+}
+
+/* ---- nodes of threads ---- */
+
+static void add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end)
+{
+    uint32_t n = g->node_count++;
+    g->starts[n] = start;
+    g->ends[n] = end;
+    g->slices[n] = slice;
+    g->kinds[n] = (uint8_t)kind;
+}
+
+static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start, int64_t end)
+{
+    unsigned what = m->calls_of[s->name];
+    bool waits = what != HD_SYNC_NONE && what < HD_SYNC_KINDS;
+    add_node(m->g, waits ? HD_NODE_SYNC : HD_NODE_HOST, s->row, start, end);
+}
+
+static int64_t correlation_of(const hd_trace *trace, const hd_event *event)
+{
+    static const char *const names[] = {"correlation", "correlationId", "correlation_id"};
+    int64_t id = 0;
+    for (size_t i = 0; i < 3; i++) {
+        uint32_t key = hd_trace_find_string(trace, names[i], strlen(names[i]));
+        if (key != HD_STRING_NONE && hd_event_arg_int(&id, trace, event, key)) return id;
+    }
+    return 0;
+}
+
+/* Keeps what waits or is about events; of calls that wait within one another the outermost. */
+static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_t *reach)
+{
+    unsigned what = m->calls_of[s->name];
+    if (what == HD_SYNC_NONE || what == HD_SYNC_COPY || s->start < *reach) return true;
+    if (what < HD_SYNC_KINDS) *reach = s->end;
+    if (!hd_large_grow((void **)&m->calls, &m->call_capacity, m->call_count, sizeof *m->calls, m->large)) return false;
+    hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, s->row);
+    m->calls[m->call_count++] = (graph_call){.rank = m->ranks[m->g->lanes[lane].track],
+                                             .id = correlation_of(m->trace, &event),
+                                             .start = s->start,
+                                             .end = s->end,
+                                             .lane = lane,
+                                             .what = (uint8_t)what,
+                                             .told_by = HD_NONE};
+    return true;
+}
+
+/* Slices whose end the time has passed are closed: their rests are nodes. */
+static size_t close_slices(const graph_maker *m, const host_slice *list, const uint32_t *open, size_t count,
+                           int64_t *time, int64_t until)
+{
+    while (count && list[open[count - 1]].end <= until) {
+        const host_slice *s = &list[open[--count]];
+        if (s->end > *time) add_stretch(m, s, *time, s->end);
+        if (s->end > *time) *time = s->end;
+    }
+    return count;
+}
+
+static bool cut_thread(graph_maker *m, const host_slice *list, size_t size, uint32_t lane)
+{
+    uint32_t *open = hd_large_new(size + 1, sizeof *open, m->large);
+    size_t count = 0;
+    int64_t time = size ? list[0].start : 0, reach = INT64_MIN;
+    bool fine = open != NULL;
+    for (uint32_t i = 0; fine && i < size; i++) {
+        const host_slice *s = &list[i];
+        count = close_slices(m, list, open, count, &time, s->start);
+        if (s->start > time && count) add_stretch(m, &list[open[count - 1]], time, s->start);
+        if (s->start > time && !count) add_node(m->g, HD_NODE_GAP, HD_NONE, time, s->start);
+        time = s->start;
+        if (s->end == s->start)
+            add_stretch(m, s, time, time);
+        else
+            open[count++] = i;
+        fine = keep_call(m, s, lane, &reach);
+    }
+    if (fine) close_slices(m, list, open, count, &time, INT64_MAX);
+    hd_large_free(open);
+    return fine;
+}
+
+/* ---- queues ---- */
+
+typedef struct timed {
+    int64_t start;
+    uint32_t lane, work;
+} timed;
+
+static void add_works(graph_maker *m, const timed *list, size_t count)
+{
+    hd_graph *g = m->g;
+    int64_t launched = INT64_MIN;
+    m->first_work = g->node_count;
+    for (size_t i = 0; i < count; i++) {
+        const hd_work *work = &m->launches->works[list[i].work];
+        if (i == 0 || list[i].lane != list[i - 1].lane) {
+            m->queue_of[list[i].lane] = g->lane_count;
+            g->lanes[g->lane_count++] =
+                (hd_graph_lane){.track = list[i].lane, .first_node = g->node_count, .is_queue = true};
+            launched = INT64_MIN;
+        }
+        g->lanes[g->lane_count - 1].node_count++;
+        if (work->launch != HD_NONE) {
+            int64_t start = graph_time(m->launches->launches[work->launch].start_ns);
+            launched = start > launched ? start : launched;
+        }
+        m->launched[g->node_count - m->first_work] = launched;
+        m->nodes_of[list[i].work] = g->node_count;
+        add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
+                 graph_time(hd_end_or_last(work->start_ns, work->duration_ns)));
+    }
+}
+
+static bool make_queues(graph_maker *m)
+{
+    size_t count = 0, all = m->launches->work_count;
+    timed *list = hd_large_new(all + 1, sizeof *list, m->large),
+          *spare = hd_large_new(all + 1, sizeof *spare, m->large);
+    m->launched = hd_large_new(all + 1, sizeof *m->launched, m->large);
+    m->nodes_of = hd_large_new(all + 1, sizeof *m->nodes_of, m->large);
+    bool fine = list && spare && m->launched && m->nodes_of;
+    for (uint32_t i = 0; fine && i < all; i++) {
+        const hd_work *work = &m->launches->works[i];
+        m->nodes_of[i] = HD_NONE;
+        if (work->track < hd_trace_track_count(m->trace))
+            list[count++] = (timed){graph_time(work->start_ns), graph_lane_of_track(m->trace, work->track), i};
+    }
+    if (fine) {
+        HD_SORT_RUNS(list, spare, count, x, y,
+                     x->lane != y->lane     ? x->lane < y->lane
+                     : x->start != y->start ? x->start < y->start
+                                            : x->work < y->work);
+        add_works(m, list, count);
+        m->g->slices_left_out -= count;
+    }
+    hd_large_free(list);
+    hd_large_free(spare);
+    return fine;
+}
+
+/* ---- the whole ---- */
+
+static void name_calls(graph_maker *m)
+{
+    for (uint32_t i = 0; i < hd_trace_string_count(m->trace); i++) {
+        hd_string name = hd_trace_string(m->trace, i);
+        m->calls_of[i] = (uint8_t)hd_sync_kind_of(name);
+        if (!name.data || name.size > 40 || name.size < 9) continue;
+        if (memmem(name.data, name.size, "EventRecord", 11)) m->calls_of[i] = CALL_RECORD;
+        if (memmem(name.data, name.size, "WaitEvent", 9)) m->calls_of[i] = CALL_WAIT;
+    }
+}
+
+/* Threads that count, and where the slices of each begin. */
+static bool make_room(gatherer *g)
+{
+    graph_maker *m = g->m;
+    hd_graph *graph = m->g;
+    for (uint32_t t = 0; t < hd_trace_track_count(m->trace); t++) {
+        uint32_t count = g->counts[t];
+        if (!count || (g->has_program && !g->runs_program[t])) continue;
+        g->counts[t] = (uint32_t)g->taken;
+        g->taken += count;
+        m->thread_of[t] = graph->lane_count;
+        graph->lanes[graph->lane_count++] = (hd_graph_lane){.track = t, .node_count = count};
+    }
+    size_t nodes = 2 * g->taken + m->launches->work_count + 1;
+    g->slices = hd_large_new(g->taken + 1, sizeof *g->slices, m->large);
+    graph->starts = hd_large_new(nodes, sizeof *graph->starts, m->large);
+    graph->ends = hd_large_new(nodes, sizeof *graph->ends, m->large);
+    graph->slices = hd_large_new(nodes, sizeof *graph->slices, m->large);
+    graph->kinds = hd_large_new(nodes, sizeof *graph->kinds, m->large);
+    return g->slices && graph->starts && graph->ends && graph->slices && graph->kinds;
+}
+
+static bool make_threads(gatherer *g)
+{
+    hd_graph *graph = g->m->g;
+    host_slice *list = g->slices;
+    for (uint32_t l = 0; l < graph->lane_count; l++) {
+        hd_graph_lane *lane = &graph->lanes[l];
+        uint32_t count = lane->node_count;
+        lane->first_node = graph->node_count;
+        if (!sort_slices(list, count, g->m->large) || !cut_thread(g->m, list, count, l)) return false;
+        lane->node_count = graph->node_count - lane->first_node;
+        list += count;
+    }
+    graph->slices_left_out = hd_trace_row_count(g->m->trace, HD_KIND_SLICE) - g->taken;
+    return true;
+}
+
+hd_status graph_make_nodes(graph_maker *m, hd_error *err)
+{
+    size_t tracks = hd_trace_track_count(m->trace);
+    gatherer g = {.m = m, .counts = calloc(tracks + 1, sizeof *g.counts), .runs_program = calloc(tracks + 1, 1)};
+    m->thread_of = malloc((tracks + 1) * sizeof *m->thread_of);
+    m->queue_of = malloc((tracks + 1) * sizeof *m->queue_of);
+    m->ranks = malloc((tracks + 1) * sizeof *m->ranks);
+    m->calls_of = calloc((size_t)hd_trace_string_count(m->trace) + 1, 1);
+    m->g->lanes = calloc(2 * tracks + 1, sizeof *m->g->lanes);
+    bool fine = hd_roles_init(&g.roles, m->trace) && g.counts && g.runs_program && m->thread_of && m->queue_of &&
+                m->ranks && m->calls_of && m->g->lanes;
+    for (uint32_t t = 0; fine && t < tracks; t++) {
+        m->thread_of[t] = m->queue_of[t] = HD_NONE;
+        m->ranks[t] = hd_trace_rank_of(m->trace, t);
+    }
+    if (fine) name_calls(m);
+    fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g) && make_threads(&g);
+    hd_large_free(g.slices);
+    fine = fine && make_queues(m);
+    hd_roles_deinit(&g.roles);
+    free(g.counts);
+    free(g.runs_program);
+    return fine ? HD_OK : HD_NOMEM(err);
+}

@@ -1,0 +1,220 @@
+/* waits.c - calls that wait for work, and queues that wait for one another
+ *
+ * Told     by slices beside the work ("Stream Sync", "Stream Wait Event") with the call's correlation: of which queue,
+ *          and at which record of an event.
+ * Else     a call waits for all queues of its rank, one of a stream or event for that whose work ended last in it.
+ * For what the last work of a queue that was launched before the call, or the record of the event. Launches of a queue
+ *          are taken to come in the order of its work.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "graph/maker.h"
+#include "trace/event.h"
+#include "trace/ranks.h"
+
+/* ---- queues ---- */
+
+static uint32_t first_launched_at(const graph_maker *m, const hd_graph_lane *queue, int64_t time)
+{
+    uint32_t low = queue->first_node, high = low + queue->node_count;
+    HD_PARTITION_POINT(low, high, at, m->launched[at - m->first_work] < time);
+    return low < queue->first_node + queue->node_count ? low : HD_NONE;
+}
+
+static uint32_t last_launched_before(const graph_maker *m, const hd_graph_lane *queue, int64_t time)
+{
+    uint32_t next = first_launched_at(m, queue, time);
+    if (next == HD_NONE) next = queue->first_node + queue->node_count;
+    return next == queue->first_node ? HD_NONE : next - 1;
+}
+
+/* HD_NO_NUMBER and what is below 0 fit all. */
+static bool is_of(const graph_maker *m, const hd_graph_lane *lane, int64_t rank, int64_t device, int64_t stream)
+{
+    const hd_track *track = hd_trace_track_at(m->trace, lane->track);
+    return lane->is_queue && m->ranks[lane->track] == rank &&
+           (device < 0 || track->device == HD_NO_NUMBER || track->device == device) &&
+           (stream < 0 || track->stream == stream);
+}
+
+/* ---- calls that wait ---- */
+
+/* Moves the start of the stretch in which the wait ends, so that the call goes on then. Returns its node; HD_NONE: no
+ * node of the call can follow. */
+static uint32_t end_wait(graph_maker *m, const graph_call *call, int64_t time)
+{
+    hd_graph *g = m->g;
+    const hd_graph_lane *lane = &g->lanes[call->lane];
+    uint32_t node = time > call->start ? hd_graph_node_at(g, lane, time - 1) : HD_NONE;
+    if (node != HD_NONE && g->starts[node] >= call->start && g->ends[node] >= time) {
+        g->starts[node] = time;
+        return node;
+    }
+    node = hd_graph_node_at(g, lane, call->start - 1);
+    node = node == HD_NONE ? lane->first_node : node + 1;
+    bool is_there = node < lane->first_node + lane->node_count && g->starts[node] >= time && g->ends[node] <= call->end;
+    return is_there ? node : HD_NONE;
+}
+
+/* Adds edges from work that has ended when the call returns; but what has no length and lies in the call has no place
+ * in the order before the rest of it. only_last: of those only from that which ended last. */
+static bool wait_for(graph_maker *m, const graph_call *call, uint32_t *works, size_t count, bool only_last)
+{
+    hd_graph *g = m->g;
+    int64_t time = INT64_MIN;
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool has_length = g->ends[works[i]] > g->starts[works[i]];
+        if (g->ends[works[i]] > call->end || (!has_length && g->ends[works[i]] > call->start)) {
+            g->backward[HD_EDGE_SYNC] += !only_last;
+            continue;
+        }
+        if (only_last && g->ends[works[i]] < time) continue;
+        if (only_last) kept = 0;
+        if (g->ends[works[i]] > time) time = g->ends[works[i]];
+        works[kept++] = works[i];
+    }
+    uint32_t node = kept ? end_wait(m, call, time) : HD_NONE;
+    g->waits_without_work += node == HD_NONE;
+    for (size_t i = 0; node != HD_NONE && i < kept; i++) {
+        if (!graph_add_edge(m, node, works[i], HD_EDGE_SYNC)) return false;
+    }
+    return true;
+}
+
+/* Copies whose call returns when they are done. */
+static bool wait_for_copies(graph_maker *m)
+{
+    for (size_t i = 0; i < m->launches->work_count; i++) {
+        const hd_work *work = &m->launches->works[i];
+        uint32_t node = m->nodes_of[i];
+        if (node == HD_NONE || work->launch == HD_NONE) continue;
+        const hd_launch *launch = &m->launches->launches[work->launch];
+        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_pageable_copy(m->trace, work)) continue;
+        if (launch->track >= hd_trace_track_count(m->trace)) continue;
+        graph_call call = {.start = graph_time(launch->start_ns),
+                           .end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
+                           .lane = m->thread_of[graph_lane_of_track(m->trace, launch->track)]};
+        /* A copy of pageable memory to the device may return before it is done. */
+        if (call.lane != HD_NONE && m->g->ends[node] <= call.end && !wait_for(m, &call, &node, 1, false)) return false;
+    }
+    return true;
+}
+
+/* ---- what slices tell of waits ---- */
+
+static bool number(int64_t *out, const graph_maker *m, const hd_event *event, const char *name)
+{
+    uint32_t key = hd_trace_find_string(m->trace, name, strlen(name));
+    return key != HD_STRING_NONE && hd_event_arg_int(out, m->trace, event, key);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const graph_call *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* The first call with that id. */
+static graph_call *find_call(const graph_maker *m, int64_t rank, int64_t id)
+{
+    size_t low = 0, high = m->call_count;
+    HD_PARTITION_POINT(low, high, at, m->calls[at].rank != rank ? m->calls[at].rank < rank : m->calls[at].id < id);
+    return low < m->call_count && m->calls[low].rank == rank && m->calls[low].id == id ? &m->calls[low] : NULL;
+}
+
+static bool link_told(graph_maker *m)
+{
+    if (!hd_large_sort(m->calls, m->call_count, sizeof *m->calls, by_id, m->large)) return false;
+    for (size_t i = 0; i < m->told_count; i++) {
+        hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, m->told[i]);
+        int64_t id;
+        if (event.track >= hd_trace_track_count(m->trace) || !number(&id, m, &event, "correlation") || id == 0)
+            continue;
+        graph_call *call = find_call(m, m->ranks[event.track], id);
+        if (call && call->told_by == HD_NONE) call->told_by = m->told[i];
+    }
+    return true;
+}
+
+typedef struct told {
+    int64_t device, stream, waits_for, record; /* record: its id; below 0: not known */
+} told;
+
+static told told_of(const graph_maker *m, const graph_call *call)
+{
+    told t = {-1, -1, -1, -1};
+    if (call->told_by == HD_NONE) return t;
+    hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, call->told_by);
+    number(&t.device, m, &event, "device");
+    number(&t.stream, m, &event, "stream");
+    number(&t.waits_for, m, &event, "wait_on_stream");
+    number(&t.record, m, &event, "wait_on_cuda_event_record_corr_id");
+    return t;
+}
+
+static int64_t record_time(const graph_maker *m, const graph_call *call, const told *t)
+{
+    const graph_call *record = t->record > 0 ? find_call(m, call->rank, t->record) : NULL;
+    return record && record->start <= call->start ? record->start : call->start;
+}
+
+/* ---- both ---- */
+
+/* The next work that is launched on the queue waits for the last before the record. */
+static bool add_event(graph_maker *m, const graph_call *call)
+{
+    told t = told_of(m, call);
+    const hd_graph *g = m->g;
+    uint32_t from = HD_NONE, to = HD_NONE;
+    for (uint32_t l = 0; l < g->lane_count && t.stream >= 0 && t.waits_for >= 0; l++) {
+        if (is_of(m, &g->lanes[l], call->rank, t.device, t.waits_for))
+            from = last_launched_before(m, &g->lanes[l], record_time(m, call, &t));
+        if (is_of(m, &g->lanes[l], call->rank, t.device, t.stream))
+            to = first_launched_at(m, &g->lanes[l], call->start);
+    }
+    if (from == HD_NONE || to == HD_NONE) {
+        m->g->waits_without_work++;
+        return true;
+    }
+    if (g->ends[from] <= g->starts[to]) return graph_add_edge(m, to, from, HD_EDGE_EVENT);
+    m->g->backward[HD_EDGE_EVENT]++;
+    return true;
+}
+
+static bool add_wait(graph_maker *m, const graph_call *call, uint32_t *works)
+{
+    told t = told_of(m, call);
+    const hd_graph *g = m->g;
+    bool is_told = call->told_by != HD_NONE;
+    int64_t time = call->what == HD_SYNC_EVENT ? record_time(m, call, &t) : call->start;
+    int64_t stream = call->what == HD_SYNC_EVENT ? t.waits_for : call->what == HD_SYNC_STREAM ? t.stream : -1;
+    size_t count = 0;
+    bool waits = !(is_told && call->what != HD_SYNC_DEVICE && stream < 0); /* told, but not of what */
+    for (uint32_t l = 0; waits && l < g->lane_count; l++) {
+        if (!is_of(m, &g->lanes[l], call->rank, t.device, stream)) continue;
+        uint32_t work = last_launched_before(m, &g->lanes[l], time);
+        if (work != HD_NONE) works[count++] = work;
+    }
+    return wait_for(m, call, works, count, !is_told && call->what != HD_SYNC_DEVICE);
+}
+
+bool graph_make_waits(graph_maker *m)
+{
+    uint32_t *works = malloc(((size_t)m->g->lane_count + 1) * sizeof *works);
+    bool fine = works && link_told(m) && wait_for_copies(m);
+    for (size_t i = 0; fine && i < m->call_count; i++) {
+        const graph_call *call = &m->calls[i];
+        if (call->what == CALL_WAIT)
+            fine = add_event(m, call);
+        else if (call->what < HD_SYNC_KINDS)
+            fine = add_wait(m, call, works);
+    }
+    free(works);
+    return fine;
+}

@@ -1,0 +1,424 @@
+/* critical_path.c - what the time of a trace, or of each step, waits for: see "critical path" in definitions.md
+ *
+ * The graph (heddle/graph.h) has what waits for what. The path goes back from the end of the time, each piece of it has
+ * a class and the name of what runs or waits to run, and the pieces are summed up.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "heddle/graph.h"
+#include "report/gpu/gpu.h"
+#include "trace/event.h"
+
+typedef struct path_options {
+    gpu_options gpu;
+    bool pieces, slack;
+} path_options;
+
+typedef enum path_class {
+    PATH_CPU,
+    PATH_DATA,
+    PATH_GAP,
+    PATH_LAUNCH,
+    PATH_COMPUTE,
+    PATH_COMMUNICATION,
+    PATH_COPY,
+    PATH_QUEUE,
+    PATH_SYNC,
+    PATH_UNKNOWN,
+    PATH_CLASSES
+} path_class;
+
+static const char *const class_names[PATH_CLASSES] = {"cpu",           "data loading", "gap",   "launch", "compute",
+                                                      "communication", "copy",         "queue", "sync",   "unknown"};
+
+typedef struct sum {
+    uint64_t pieces;
+    int64_t total;
+} sum;
+
+typedef struct name_key {
+    uint32_t class, name; /* name: string */
+} name_key;
+
+typedef struct critical_path {
+    gpu_scope scope;
+    const path_options *options;
+    hd_graph *graph;
+    hd_table_builder *paths, *classes, *names, *pieces, *slack;
+    /* of the path at hand */
+    uint32_t step;
+    int64_t rank, from, until;
+    hd_graph_piece *list;
+    size_t count;
+    sum sums[PATH_CLASSES];
+    gpu_groups keys;
+    sum *name_sums; /* by group */
+    size_t capacity;
+} critical_path;
+
+/* ---- what a piece is ---- */
+
+static uint32_t work_at(const gpu_scope *s, uint32_t row)
+{
+    size_t low = 0, high = s->launches->work_count;
+    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
+    return (uint32_t)low;
+}
+
+static uint32_t name_of(const critical_path *p, uint32_t node)
+{
+    uint32_t row = p->graph->slices[node];
+    return row == HD_NONE ? HD_STRING_NONE : hd_event_at(p->scope.trace, HD_KIND_SLICE, row).name;
+}
+
+static path_class class_of_node(const critical_path *p, uint32_t node, uint32_t name)
+{
+    static const path_class of_work[GPU_CLASSES] = {PATH_COMPUTE, PATH_COMMUNICATION, PATH_COPY};
+    switch ((hd_node_kind)p->graph->kinds[node]) {
+    case HD_NODE_WORK: return of_work[p->scope.works[work_at(&p->scope, p->graph->slices[node])].class];
+    case HD_NODE_SYNC: return PATH_SYNC;
+    case HD_NODE_GAP: return PATH_GAP;
+    default: break;
+    }
+    hd_string text = hd_trace_string(p->scope.trace, name);
+    return memmem(text.data, text.size, "DataLoader", 10) ? PATH_DATA : PATH_CPU;
+}
+
+static path_class class_of(const critical_path *p, const hd_graph_piece *piece, uint32_t name)
+{
+    static const path_class of_delay[HD_EDGE_KINDS + 1] = {PATH_CPU,  PATH_QUEUE, PATH_LAUNCH,
+                                                           PATH_SYNC, PATH_SYNC,  PATH_UNKNOWN};
+    return piece->is_delay ? of_delay[piece->edge] : class_of_node(p, piece->node, name);
+}
+
+/* ---- a path ---- */
+
+static void begin_row(hd_table_builder *b, const critical_path *p)
+{
+    gpu_cells_rank(b, &p->scope, p->rank, p->step);
+}
+
+static void add_piece(critical_path *p, const hd_graph_piece *piece, path_class class, uint32_t name)
+{
+    uint32_t row = p->graph->slices[piece->node];
+    begin_row(p->pieces, p);
+    hd_table_add_int(p->pieces, piece->start_ns);
+    hd_table_add_int(p->pieces, piece->end_ns - piece->start_ns);
+    hd_table_add_text(p->pieces, class_names[class]);
+    report_cell_string(p->pieces, p->scope.trace, name);
+    hd_table_add_bool(p->pieces, piece->is_delay);
+    report_cell_int(p->pieces, row == HD_NONE ? HD_NO_NUMBER : (int64_t)row);
+    hd_table_add_int(p->pieces, piece->node);
+}
+
+static bool sum_up(critical_path *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const hd_graph_piece *piece = &p->list[i];
+        uint32_t name = name_of(p, piece->node), count = p->keys.count;
+        path_class class = class_of(p, piece, name);
+        uint32_t group = gpu_group(&p->keys, &(name_key){class, name});
+        if (group == HD_NONE || !hd_grow((void **)&p->name_sums, &p->capacity, group, sizeof *p->name_sums))
+            return false;
+        if (group == count) p->name_sums[group] = (sum){0};
+        sum *const sums[] = {&p->sums[class], &p->name_sums[group]};
+        for (int k = 0; k < 2; k++) {
+            sums[k]->pieces++;
+            sums[k]->total += piece->end_ns - piece->start_ns;
+        }
+        if (p->pieces) add_piece(p, piece, class, name);
+    }
+    return true;
+}
+
+static void add_sum(hd_table_builder *b, const critical_path *p, const sum *s)
+{
+    hd_table_add_count(b, s->pieces);
+    hd_table_add_int(b, s->total);
+    gpu_cell_ratio(b, s->total, p->until - p->from, 100);
+}
+
+static hd_status add_rows(critical_path *p, hd_error *err)
+{
+    int64_t length = 0;
+    for (int c = 0; c < PATH_CLASSES; c++) length += p->sums[c].total;
+    if (length != p->until - p->from)
+        return gpu_broken("length of the critical path, in ns", length, p->until - p->from, err);
+    begin_row(p->paths, p);
+    hd_table_add_int(p->paths, p->from);
+    hd_table_add_int(p->paths, length);
+    hd_table_add_count(p->paths, p->count);
+    for (int c = 0; c < PATH_CLASSES; c++) {
+        if (!p->sums[c].pieces) continue;
+        begin_row(p->classes, p);
+        hd_table_add_text(p->classes, class_names[c]);
+        add_sum(p->classes, p, &p->sums[c]);
+    }
+    for (uint32_t g = 0; g < p->keys.count; g++) {
+        const name_key *key = gpu_group_key(&p->keys, g);
+        begin_row(p->names, p);
+        hd_table_add_text(p->names, class_names[key->class]);
+        report_cell_string(p->names, p->scope.trace, key->name);
+        add_sum(p->names, p, &p->name_sums[g]);
+    }
+    return HD_OK;
+}
+
+/* Of [from, until), ending in `node`. */
+static hd_status add_path(critical_path *p, uint32_t node, hd_error *err)
+{
+    for (int c = 0; c < PATH_CLASSES; c++) p->sums[c] = (sum){0};
+    HD_TRY(hd_graph_path(&p->list, &p->count, p->graph, node, p->from, p->until, err));
+    hd_status status = sum_up(p) ? add_rows(p, err) : HD_NOMEM(err);
+    hd_graph_pieces_free(p->list);
+    gpu_groups_deinit(&p->keys);
+    p->keys = (gpu_groups){.key_size = sizeof(name_key)};
+    return status;
+}
+
+/* ---- which paths ---- */
+
+/* Where the thread of a step is when it ends; while a call waits then, the work that it waits for. HD_NONE: the graph
+ * has no such thread. */
+static uint32_t node_of_step(const critical_path *p, const gpu_step *step)
+{
+    const hd_graph *g = p->graph;
+    hd_event event = hd_event_at(p->scope.trace, HD_KIND_SLICE, step->row);
+    uint32_t lane = gpu_lane_of(p->scope.trace, event.track);
+    for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++) {
+        if (g->lanes[l].track != lane) continue;
+        uint32_t node = hd_graph_node_at(g, &g->lanes[l], step->end - 1);
+        if (node == HD_NONE || g->ends[node] >= step->end) return node;
+        if (node + 1 == g->lanes[l].first_node + g->lanes[l].node_count) return HD_NONE;
+        int64_t ready;
+        size_t edge = hd_graph_bound(&ready, g, node + 1);
+        return edge != SIZE_MAX && g->starts[g->froms[edge]] < step->end ? g->froms[edge] : HD_NONE;
+    }
+    return HD_NONE;
+}
+
+static hd_status add_steps(critical_path *p, hd_error *err)
+{
+    const gpu_scope *s = &p->scope;
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const gpu_step *step = &s->steps[i];
+        if (!gpu_is_listed(s, step->start)) continue;
+        uint32_t node = node_of_step(p, step);
+        p->step = i;
+        p->rank = step->rank;
+        p->from = step->start;
+        p->until = step->end;
+        if (node == HD_NONE) node = hd_graph_last(p->graph, step->start, step->end);
+        if (node != HD_NONE) HD_TRY(add_path(p, node, err));
+    }
+    return HD_OK;
+}
+
+static hd_status add_whole(critical_path *p, hd_error *err)
+{
+    const gpu_scope *s = &p->scope;
+    p->step = HD_NONE;
+    p->rank = HD_NO_NUMBER;
+    p->from = s->has_from ? s->from : p->graph->start_ns;
+    p->until = s->has_until ? s->until : INT64_MAX;
+    uint32_t node = hd_graph_last(p->graph, p->from, p->until);
+    if (node == HD_NONE) return HD_OK;
+    if (p->graph->ends[node] < p->until) p->until = p->graph->ends[node];
+    return add_path(p, node, err);
+}
+
+/* ---- slack ---- */
+
+static void add_event(const critical_path *p, uint32_t node, int64_t slack)
+{
+    const hd_graph *g = p->graph;
+    int64_t ready;
+    size_t edge = hd_graph_bound(&ready, g, node);
+    hd_event event = hd_event_at(p->scope.trace, HD_KIND_SLICE, g->slices[node]);
+    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]];
+    hd_table_add_int(p->slack, (int64_t)event.row);
+    report_cell_string(p->slack, p->scope.trace, event.name);
+    hd_table_add_int(p->slack, event.start_ns);
+    hd_table_add_int(p->slack, event.duration_ns > 0 ? event.duration_ns : 0);
+    hd_table_add_int(p->slack, slack);
+    if (edge == SIZE_MAX)
+        hd_table_add_null(p->slack);
+    else
+        hd_table_add_text(p->slack, hd_edge_kind_name((hd_edge_kind)g->edge_kinds[edge]));
+    report_cell_int(p->slack, from == HD_NONE ? HD_NO_NUMBER : (int64_t)from);
+}
+
+/* A row per event that has nodes: the least slack of them, and what the first of them waited for. */
+static hd_status add_slack(critical_path *p, hd_error *err)
+{
+    const hd_graph *g = p->graph;
+    int64_t *slack;
+    uint64_t rows = hd_trace_row_count(p->scope.trace, HD_KIND_SLICE);
+    uint32_t *first = hd_large_new(rows + 1, sizeof *first, p->scope.large);
+    if (!first) return HD_NOMEM(err);
+    hd_status status = hd_graph_slack(&slack, g, err);
+    for (uint64_t r = 0; r < rows; r++) first[r] = HD_NONE;
+    for (uint32_t n = 0; status == HD_OK && n < g->node_count; n++) {
+        uint32_t row = g->slices[n];
+        if (row == HD_NONE) continue;
+        if (first[row] == HD_NONE) first[row] = n;
+        if (slack[n] < slack[first[row]]) slack[first[row]] = slack[n];
+    }
+    for (uint64_t r = 0; status == HD_OK && r < rows; r++) {
+        if (first[r] != HD_NONE && gpu_is_listed(&p->scope, g->starts[first[r]]))
+            add_event(p, first[r], slack[first[r]]);
+    }
+    hd_large_free(first);
+    if (status == HD_OK) hd_graph_slack_free(slack);
+    return status;
+}
+
+/* ---- the report ---- */
+
+static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err)
+{
+    char backward[120], waits[120];
+    const hd_graph *g = p->graph;
+    const char *more[3] = {NULL};
+    size_t count = 0;
+    uint64_t all = 0;
+    for (int k = 0; k < HD_EDGE_KINDS; k++) all += g->backward[k];
+    snprintf(backward, sizeof backward, "%" PRIu64 " dependencies contradict the clock and are left out", all);
+    snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
+    if (all) more[count++] = backward;
+    if (g->waits_without_work) more[count++] = waits;
+    return gpu_add_notes(out, &report_critical_path_about, &p->scope, more, err);
+}
+
+static hd_status add_tables(hd_report *out, critical_path *p, hd_error *err)
+{
+    const hd_report_about *about = &report_critical_path_about;
+    HD_TRY(hd_graph_new(&p->graph, p->scope.trace, p->scope.launches, err));
+    HD_TRY(report_builder(&p->paths, about, "paths", err));
+    HD_TRY(report_builder(&p->classes, about, "classes", err));
+    HD_TRY(report_builder(&p->names, about, "names", err));
+    if (p->options->pieces) HD_TRY(report_builder(&p->pieces, about, "pieces", err));
+    if (p->options->slack) HD_TRY(report_builder(&p->slack, about, "slack", err));
+    HD_TRY(p->scope.by & GPU_BY_STEP ? add_steps(p, err) : add_whole(p, err));
+    if (p->slack) HD_TRY(add_slack(p, err));
+    struct {
+        hd_table_builder **builder;
+        const char *largest;
+    } tables[] = {{&p->paths, ""}, {&p->classes, "total"}, {&p->names, "total"}, {&p->pieces, NULL}, {&p->slack, NULL}};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        hd_table_builder *table = *tables[i].builder;
+        *tables[i].builder = NULL;
+        if (table) HD_TRY(gpu_add(out, table, tables[i].largest, err));
+    }
+    return add_notes(out, p, err);
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    const path_options *o = options;
+    critical_path p = {.options = options, .keys = {.key_size = sizeof(name_key)}};
+    hd_status status = gpu_scope_init(&p.scope, input, &o->gpu, GPU_BY_STEP, err);
+    if (status == HD_OK) status = add_tables(out, &p, err);
+    if (status != HD_OK) hd_report_free(out);
+    hd_graph_free(p.graph);
+    hd_table_builder *const tables[] = {p.paths, p.classes, p.names, p.pieces, p.slack};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) hd_table_builder_free(tables[i]);
+    free(p.name_sums);
+    gpu_groups_deinit(&p.keys);
+    gpu_scope_deinit(&p.scope);
+    return status;
+}
+
+/* ---- about ---- */
+
+static const hd_report_column path_columns[] = {
+    GPU_COLUMNS_RANK,
+    {"start", HD_VALUE_TIME, "when it begins"},
+    {"length", HD_VALUE_DURATION, "of the path: exactly that of the time that is looked at"},
+    {"pieces", HD_VALUE_COUNT, "of which it is made"},
+    {0},
+};
+
+#define CLASS_COLUMN                                                                                                   \
+    {                                                                                                                  \
+        "class", HD_VALUE_STRING,                                                                                      \
+            "what runs: cpu, data loading, gap (of a thread), compute, communication, copy, sync (a call that waits, " \
+            "before and after); or what is waited for: launch, queue, sync (of events), unknown"                       \
+    }
+#define SUM_COLUMNS                                                                                                    \
+    {"pieces", HD_VALUE_COUNT, "of the path"}, {"total", HD_VALUE_DURATION, "time on the path"},                       \
+    {                                                                                                                  \
+        "share", HD_VALUE_DECIMAL, "percent of the path"                                                               \
+    }
+
+static const hd_report_column class_columns[] = {GPU_COLUMNS_RANK, CLASS_COLUMN, SUM_COLUMNS, {0}};
+
+static const hd_report_column name_columns[] = {
+    GPU_COLUMNS_RANK, CLASS_COLUMN, {"name", HD_VALUE_STRING, "of what runs, or waits to begin; null: a gap"},
+    SUM_COLUMNS,      {0},
+};
+
+static const hd_report_column piece_columns[] = {
+    GPU_COLUMNS_RANK,
+    {"start", HD_VALUE_TIME, "of the piece"},
+    {"duration", HD_VALUE_DURATION, "of the piece"},
+    CLASS_COLUMN,
+    {"name", HD_VALUE_STRING, "of what runs, or waits to begin; null: a gap"},
+    {"waits", HD_VALUE_BOOL, "it waits to begin"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "that; null: a gap"},
+    {"node", HD_VALUE_INT, "its number in heddle graph"},
+    {0},
+};
+
+static const hd_report_column slack_columns[] = {
+    {"id", HD_VALUE_INT, GPU_ID_OF "the event"},
+    {"name", HD_VALUE_STRING, "its name"},
+    {"start", HD_VALUE_TIME, "its start"},
+    {"duration", HD_VALUE_DURATION, "its duration"},
+    {"slack", HD_VALUE_DURATION, "how much later all of it could be without a later end of the trace"},
+    {"bound_by", HD_VALUE_STRING, "what it waited for last: thread, queue, launch, event, sync; null: nothing"},
+    {"bound_to", HD_VALUE_INT, GPU_ID_OF "what it waited for last; null: nothing, or a gap"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"paths", "a row per path: of all, or with --by step of each step", path_columns, HD_CHART_NONE, NULL, NULL},
+    {"classes", "a path by class, most time first", class_columns, HD_CHART_BARS, "step,class", "total"},
+    {"names", "a path by class and name, most time first", name_columns, HD_CHART_BARS, "class,name", "total"},
+    {"pieces", "with --pieces: a path from its start to its end", piece_columns, HD_CHART_NONE, NULL, NULL},
+    {"slack", "with --slack: a row per event of a thread or queue", slack_columns, HD_CHART_NONE, NULL, NULL},
+    GPU_NOTES,
+    {0},
+};
+
+static const hd_option_about options[] = {
+    {"pieces", HD_OPTION_FLAG, NULL, "make the table pieces", offsetof(path_options, pieces)},
+    {"slack", HD_OPTION_FLAG, NULL, "make the table slack", offsetof(path_options, slack)},
+    {"by", HD_OPTION_PATTERNS, NULL, "a path for each of these: step", offsetof(path_options, gpu.by)},
+    {"step", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
+     offsetof(path_options, gpu.step)},
+    {"from", HD_OPTION_TIME, NULL, "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%",
+     offsetof(path_options, gpu.from)},
+    {"until", HD_OPTION_TIME, NULL, "end there", offsetof(path_options, gpu.until)},
+    {0},
+};
+
+const hd_report_about report_critical_path_about = {
+    .name = "critical-path",
+    .title = "what the time of a trace or a step waits for: its critical path",
+    .text =
+        "The path goes back from what ends last, or from the end of a step on its thread, to what that waited for last "
+        "- the work or call before it, its launch, the work for which a call waits - until the start. Its pieces "
+        "follow one another without a gap: to shorten it, shorten one of them.",
+    .options = options,
+    .options_size = sizeof(path_options),
+    .tables = tables,
+    .run = run,
+};

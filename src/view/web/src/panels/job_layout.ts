@@ -1,0 +1,102 @@
+// The heat map of a job without its pixels: which figures, in which order, how large on the scale, and what is where. Pure.
+import type { Job, Measure } from "../data/job";
+
+export type Order = "rank" | "host" | "most";
+
+export interface Window {
+  from: number; // the first of the rows in view, in their order
+  count: number;
+}
+
+const median = (values: number[]): number => {
+  const sorted = values.sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] as number : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+};
+
+const column = (figures: Float64Array, steps: number, step: number): number[] => {
+  const values: number[] = [];
+  for (let at = step; at < figures.length; at += steps) if (!Number.isNaN(figures[at])) values.push(figures[at] as number);
+  return values;
+};
+
+// What the colours tell: the figures, or how far each is above the median of its step, so that a step that is slow on all
+// ranks hides none that is slow alone.
+export function shownFigures(job: Job, measure: Measure, against: boolean): Float64Array {
+  const figures = job.figures[measure];
+  if (!against) return figures;
+  const shown = new Float64Array(figures.length);
+  for (let step = 0; step < job.steps.length; step++) {
+    const middle = median(column(figures, job.steps.length, step));
+    for (let at = step; at < figures.length; at += job.steps.length) shown[at] = (figures[at] as number) - middle;
+  }
+  return shown;
+}
+
+export function extentOf(figures: Float64Array): [low: number, high: number] | null {
+  let [low, high] = [Infinity, -Infinity];
+  for (const figure of figures) {
+    if (figure < low) low = figure;
+    if (figure > high) high = figure;
+  }
+  return low <= high ? [low, high] : null;
+}
+
+export function orderOf(job: Job, by: Order, figures: Float64Array): number[] {
+  const rows = job.rows.map((_, row) => row);
+  if (by === "host") return rows.sort((a, b) => (job.rows[a]?.host ?? "").localeCompare(job.rows[b]?.host ?? "", "en", { numeric: true }) || a - b);
+  if (by === "rank") return rows;
+  const sums = rows.map((row) => figures.subarray(row * job.steps.length, (row + 1) * job.steps.length).reduce((sum, each) => sum + (Number.isNaN(each) ? 0 : each), 0));
+  return rows.sort((a, b) => (sums[b] as number) - (sums[a] as number) || a - b);
+}
+
+// From what recedes on the theme's background to what stands out; lightness alone tells them apart, whatever colours are seen.
+const LIGHT = [0xf1f3d6, 0xc9dfb8, 0x86c2b8, 0x4a9fbf, 0x2f74ab, 0x274a8c, 0x14235c];
+const DARK = [0x00224e, 0x123570, 0x3b496c, 0x575d6d, 0x707173, 0x8a8678, 0xa59c74, 0xc3b369, 0xe1cc55, 0xfee838]; // cividis
+
+export function colorAt(share: number, dark: boolean): [number, number, number] {
+  const stops = dark ? DARK : LIGHT;
+  const place = Math.min(1, Math.max(0, share)) * (stops.length - 1);
+  const below = Math.min(stops.length - 2, Math.floor(place));
+  const [a, b] = [stops[below] as number, stops[below + 1] as number];
+  const mix = (shift: number): number => Math.round(((a >> shift) & 255) + (((b >> shift) & 255) - ((a >> shift) & 255)) * (place - below));
+  return [mix(16), mix(8), mix(0)];
+}
+
+// The largest figure of each of width x height fields, row by row: where ranks or steps are more than pixels, the one that
+// stands out is seen. NaN where none is known.
+export function fieldsOf(figures: Float64Array, steps: number, order: readonly number[], { from, count }: Window, width: number, height: number): Float64Array {
+  const fields = new Float64Array(width * height).fill(NaN);
+  for (let at = 0; at < count; at++) {
+    const row = order[from + at] as number;
+    const top = Math.floor((at * height) / count) * width;
+    for (let step = 0; step < steps; step++) {
+      const figure = figures[row * steps + step] as number;
+      const field = top + Math.floor((step * width) / steps);
+      if (!(figure <= (fields[field] as number))) fields[field] = Number.isNaN(figure) ? fields[field] as number : figure;
+    }
+  }
+  return fields;
+}
+
+// The window with a share of the rows, around the one at `pointer` (0 to 1 of the height).
+export function zoomed({ from, count }: Window, all: number, factor: number, pointer: number): Window {
+  const next = Math.min(all, Math.max(Math.min(all, 4), Math.round(count * factor)));
+  const first = Math.round(from + pointer * count - pointer * next);
+  return { from: Math.min(all - next, Math.max(0, first)), count: next };
+}
+
+// The window moved so that the row at a place of the order is in it.
+export function showing(window: Window, place: number): Window {
+  const from = Math.min(place, Math.max(window.from, place - window.count + 1));
+  return { from, count: window.count };
+}
+
+// Whom to hold a row against in a step: the one in the middle, and the one with the least, each once and not itself.
+export function peersOf(figures: Float64Array, steps: number, row: number, step: number): number[] {
+  const rows: number[] = [];
+  for (let each = 0; each * steps < figures.length; each++) if (!Number.isNaN(figures[each * steps + step])) rows.push(each);
+  rows.sort((a, b) => (figures[a * steps + step] as number) - (figures[b * steps + step] as number) || a - b);
+  const others = rows.filter((each) => each !== row);
+  return [...new Set([others[others.length >> 1], others[0]])].filter((each): each is number => each !== undefined);
+}

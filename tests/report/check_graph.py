@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""Holds `heddle graph --json` against the rules of include/heddle/graph.h, applied to random traces one by one, slowly
+and without any code of ours; and `heddle report critical-path` against simulations of that graph, in which one node after
+the other is later.
+
+  check_graph.py --heddle HEDDLE [--rounds N]
+"""
+import argparse
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+NAMES = {"stream": "cudaStreamSynchronize", "event": "cudaEventSynchronize", "device": "cudaDeviceSynchronize",
+         "copy": "cudaMemcpy", "record": "cudaEventRecord", "wait": "cudaStreamWaitEvent"}
+TOLD = {"stream": "Stream Sync", "event": "Event Sync", "device": "Context Sync", "wait": "Stream Wait Event"}
+
+
+# ---- random traces: times in ns; rows are the order of slices ----
+
+class Trace:
+    def __init__(self, rng):
+        self.rng, self.rows, self.next_id = rng, [], 1
+        self.streams = rng.sample([7, 20, 21, 22], rng.randint(1, 3))
+        for thread in range(rng.randint(1, 3)):
+            self.thread(100 + thread)
+        rng.shuffle(self.rows)
+
+    def add(self, cat, name, tid, start, dur, **args):
+        self.rows.append({"cat": cat, "name": name, "pid": 0 if cat in ("kernel", "gpu_memcpy", "cuda_sync") else 1, "tid": tid,
+                          "start": start, "end": start + dur, "args": args})
+
+    def thread(self, tid):
+        rng, time = self.rng, self.rng.randint(0, 50)
+        for _ in range(rng.randint(1, 12)):
+            time += rng.choice([0, rng.randint(1, 30)])
+            length = rng.choice([0, rng.randint(1, 120)])
+            if rng.random() < 0.7:
+                self.add("cpu_op", "op%d" % rng.randint(0, 3), tid, time, length)
+            if rng.random() < 0.2:  # crosses it
+                self.add("user_annotation", "mark", tid, time + rng.randint(0, length), rng.randint(0, 80))
+            for _ in range(rng.randint(0, 2)):
+                self.call(tid, time + rng.randint(0, length), rng.randint(0, 20))
+            time += length
+
+    def call(self, tid, start, dur):
+        rng, number = self.rng, self.next_id
+        self.next_id += 1
+        kind = rng.choice(["launch"] * 5 + list(NAMES))
+        stream = rng.choice(self.streams)
+        self.add("cuda_runtime", NAMES.get(kind, "cudaLaunchKernel"), tid, start, dur, correlation=number)
+        if kind in ("launch", "copy") and rng.random() < 0.95:
+            begin = start + rng.randint(-3, 60)
+            self.add("gpu_memcpy" if kind == "copy" else "kernel", "work", stream, begin, rng.randint(0, 50), device=0, stream=stream,
+                     correlation=number if rng.random() < 0.95 else 100000 + number)
+        if kind in TOLD and rng.random() < 0.6:
+            more = {"wait_on_stream": rng.choice(self.streams + [-1]), "wait_on_cuda_event_record_corr_id": rng.randint(-1, number)}
+            if rng.random() < 0.1:
+                stream = -1
+            self.add("cuda_sync", TOLD[kind], stream, start, dur, device=0, correlation=number, stream=stream, **(more if kind in ("event", "wait") else {}))
+
+    def json(self):
+        return {"traceEvents": [{"ph": "X", "cat": r["cat"], "name": r["name"], "pid": r["pid"], "tid": r["tid"],
+                                 "ts": r["start"] / 1000, "dur": (r["end"] - r["start"]) / 1000, "args": r["args"]} for r in self.rows]}
+
+
+# ---- the rules ----
+
+def cut(rows, order):
+    """Nodes of a thread: [start, end, row or None]; `order` is by start, longest first, then row."""
+    nodes, low, high = [], rows[order[0]]["start"], max(rows[i]["end"] for i in order)
+    points = {rows[i]["start"] for i in order if rows[i]["start"] == rows[i]["end"]}
+    before = object()
+    for t in range(low, high + 1):
+        nodes += [[t, t, i] for i in order if rows[i]["start"] == rows[i]["end"] == t]
+        if t == high:
+            break
+        owner = next((i for i in reversed(order) if rows[i]["start"] <= t < rows[i]["end"]), None)
+        if owner != before or t in points:
+            nodes.append([t, t, owner])
+        nodes[-1][1] = t + 1
+        before = owner
+    return nodes
+
+
+def first_launched(queue, time):
+    return next((k for k in range(len(queue)) if any(q["launched"] is not None and q["launched"] >= time for q in queue[:k + 1])), len(queue))
+
+
+class Graph:
+    def __init__(self, rows):
+        self.rows, self.edges, self.lanes, self.queues = rows, [], {}, {}
+        is_host = [r["cat"] not in ("kernel", "gpu_memcpy", "cuda_sync") for r in rows]
+        has_program = any(r["cat"] in ("cpu_op", "cuda_runtime") for r in rows)
+        for tid in dict.fromkeys(r["tid"] for r, host in zip(rows, is_host) if host):  # tracks are in the order of the file
+            of = [i for i, r in enumerate(rows) if is_host[i] and r["tid"] == tid]
+            if not has_program or any(rows[i]["cat"] != "user_annotation" for i in of):
+                order = sorted(of, key=lambda i: (rows[i]["start"], -rows[i]["end"], i))
+                self.lanes[tid] = [{"at": n, "tid": tid, "order": order} for n in cut(rows, order)]
+        calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["cat"] == "cuda_runtime"}
+        for stream in dict.fromkeys(r["tid"] for r in rows if r["pid"] == 0):
+            works = sorted((i for i, r in enumerate(rows) if r["cat"] in ("kernel", "gpu_memcpy") and r["tid"] == stream),
+                           key=lambda i: (rows[i]["start"], i))
+            self.queues[stream] = []
+            for i in works:
+                call = calls.get(rows[i]["args"]["correlation"])
+                self.queues[stream].append({"at": [rows[i]["start"], rows[i]["end"], i], "call": call, "queue": stream,
+                                            "launched": rows[call]["start"] if call is not None else None})
+        self.told = {}
+        for r in rows:
+            if r["cat"] == "cuda_sync":
+                self.told.setdefault(r["args"]["correlation"], r["args"])
+        self.calls = calls
+        self.wait_all()
+        self.launch_all()
+        for lane in [*self.lanes.values(), *self.queues.values()]:
+            for x, y in zip(lane, lane[1:]):
+                self.edges.append((id(x), id(y), "queue" if "queue" in x else "thread"))
+
+    def add(self, x, y, kind):
+        """Threads stand before queues, and what stands first on a lane before what follows."""
+        lanes = [n for lane in [*self.lanes.values(), *self.queues.values()] for n in lane]
+        place = {id(n): k for k, n in enumerate(lanes)}
+        if (x["at"][0], place[id(x)]) < (y["at"][0], place[id(y)]):
+            self.edges.append((id(x), id(y), kind))
+
+    def wait_for(self, call, works, only_last=False):
+        works = [w for w in works if w["at"][1] <= (call["end"] if w["at"][0] < w["at"][1] else call["start"])]
+        if not works:
+            return
+        time = max(w["at"][1] for w in works)
+        if only_last:
+            works = [[w for w in works if w["at"][1] == time][-1]]
+        lane = self.lanes[call["tid"]]
+        before = [n for n in lane if n["at"][0] < time]
+        node = before[-1] if time > call["start"] and before else None
+        if node and node["at"][0] >= call["start"] and node["at"][1] >= time:
+            node["at"][0] = time
+        else:
+            node = next((n for n in lane if n["at"][0] >= call["start"]), None)
+            if not node or node["at"][0] < time or node["at"][1] > call["end"]:
+                return
+        for w in works:
+            self.add(w, node, "sync")
+
+    def record_time(self, call, told):
+        record = self.calls.get(told.get("wait_on_cuda_event_record_corr_id", -1))
+        if record is not None and self.rows[record]["name"] in (NAMES["record"], NAMES["wait"], NAMES["stream"], NAMES["event"], NAMES["device"]) \
+                and record in self.kept and self.rows[record]["start"] <= call["start"]:
+            return self.rows[record]["start"]
+        return call["start"]
+
+    def wait_all(self):
+        kinds = {name: kind for kind, name in NAMES.items()}
+        works = sorted((w for queue in self.queues.values() for w in queue), key=lambda w: w["at"][2])
+        for w in works:
+            if w["call"] is not None and self.rows[w["call"]]["name"] == NAMES["copy"]:
+                call = self.rows[w["call"]]
+                if w["at"][1] <= call["end"]:
+                    self.wait_for(call, [w])
+        # of calls that wait within one another the outermost; of all others each
+        self.kept = set()
+        for lane in self.lanes.values():
+            reach = -1
+            for i in lane[0]["order"]:
+                r, kind = self.rows[i], kinds.get(self.rows[i]["name"])
+                if kind in (None, "copy") or r["start"] < reach:
+                    continue
+                self.kept.add(i)
+                if kind in ("stream", "event", "device"):
+                    reach = r["end"]
+        for i in sorted(self.kept, key=lambda i: self.rows[i]["args"]["correlation"]):
+            call, kind = self.rows[i], kinds[self.rows[i]["name"]]
+            told = self.told.get(call["args"]["correlation"])
+            if kind == "wait":
+                self.wait_event(call, told)
+            elif kind != "record":
+                self.wait_call(call, kind, told)
+
+    def wait_event(self, call, told):
+        if not told or told["stream"] < 0 or told["wait_on_stream"] < 0:
+            return
+        source, target = self.queues.get(told["wait_on_stream"], []), self.queues.get(told["stream"], [])
+        last = first_launched(source, self.record_time(call, told))
+        first = first_launched(target, call["start"])
+        if last and first < len(target) and source[last - 1]["at"][1] <= target[first]["at"][0]:
+            self.add(source[last - 1], target[first], "event")
+
+    def wait_call(self, call, kind, told):
+        stream, time = -1, call["start"]
+        if told and kind == "event":
+            stream, time = told["wait_on_stream"], self.record_time(call, told)
+        if told and kind == "stream":
+            stream = told["stream"]
+        if told and kind != "device" and stream < 0:
+            return
+        works = []
+        for number, queue in self.queues.items():
+            last = first_launched(queue, time)
+            if last and stream in (-1, number):
+                works.append(queue[last - 1])
+        self.wait_for(call, works, not told and kind != "device")
+
+    def launch_all(self):
+        for w in (w for queue in self.queues.values() for w in queue if w["call"] is not None):
+            call = self.rows[w["call"]]
+            last = min(w["at"][0], max(call["start"], call["end"] - 1))
+            sources = [n for n in self.lanes[call["tid"]] if n["at"][0] <= last]
+            if w["at"][0] >= call["start"] and sources:
+                self.add(sources[-1], w, "launch")
+
+
+def key(node):
+    return tuple(-1 if v is None else v for v in node["at"])
+
+
+def wanted_of(rows):
+    g = Graph(rows)
+    if not g.lanes and not g.queues:
+        return [], [], None
+    nodes = {id(n): n for lane in [*g.lanes.values(), *g.queues.values()] for n in lane}
+    edges = sorted((key(nodes[x]), key(nodes[y]), kind) for x, y, kind in g.edges)
+    return sorted(key(n) for n in nodes.values()), text_edges(edges), Schedule(g)
+
+
+def text_edges(edges):
+    return sorted("%s -> %s %s" % edge for edge in edges)
+
+
+# ---- the critical path ----
+
+class Schedule:
+    """Start and end of all nodes, when some are later than they were."""
+
+    def __init__(self, g):
+        lanes = [n for lane in [*g.lanes.values(), *g.queues.values()] for n in lane]
+        self.kinds = {id(n): "work" if "queue" in n else None for n in lanes}
+        place = {id(n): k for k, n in enumerate(lanes)}
+        self.order = sorted(lanes, key=lambda n: (n["at"][0], place[id(n)]))
+        self.at = {id(n): n["at"] for n in lanes}
+        self.into = {id(n): [] for n in lanes}
+        for x, y, kind in g.edges:
+            self.into[y].append((x, kind))
+        self.begin, self.end = min(n["at"][0] for n in lanes), max(n["at"][1] for n in lanes)
+
+    def ready(self, x, y, at):
+        """The edge leaves the end of x, or its start if x went on beyond the start of y."""
+        return at[x][1] if self.at[x][1] <= self.at[y][0] else at[x][0]
+
+    def delay(self, y):
+        return self.at[y][0] - max([self.ready(x, y, self.at) for x, _ in self.into[y]], default=self.begin)
+
+    def end_with(self, late, shift):
+        at = {}
+        for n in self.order:
+            y = id(n)
+            start = max([self.ready(x, y, at) for x, _ in self.into[y]], default=self.begin) + self.delay(y)
+            start += shift if y == late else 0
+            at[y] = (start, start + self.at[y][1] - self.at[y][0])
+        return max(end for _, end in at.values())
+
+    def problems(self, said, rows):
+        pieces, slack = said["pieces"], {r["id"]: r["slack"] for r in said["slack"]}
+        if said["paths"][0]["length"] != self.end - self.begin or sum(c["total"] for c in said["classes"]) != self.end - self.begin:
+            yield "the path is not as long as the trace"
+        if sum(n["total"] for n in said["names"]) != self.end - self.begin:
+            yield "names are not as long as the trace"
+        time = self.begin
+        for p in pieces:
+            if p["start"] != time:
+                yield f"a gap before {p}"
+            time += p["duration"]
+            yield from self.piece_problems(p, rows)
+        if time != self.end:
+            yield "it ends elsewhere"
+        for row in {n["at"][2] for n in self.order} - {None}:
+            of = [id(n) for n in self.order if n["at"][2] == row]
+            if any(self.end_with(y, slack[row]) > self.end for y in of) or not any(self.end_with(y, slack[row] + 1) > self.end for y in of):
+                yield f"slack of {row}: {slack[row]}"
+
+    def piece_problems(self, p, rows):
+        """Some node of that event must be there then, lie on a longest path, and be of that class."""
+        start, end = p["start"], p["start"] + p["duration"]
+        for n in self.order:
+            y, at = id(n), n["at"]
+            if (at[2] if at[2] is not None else None) != p["id"]:
+                continue
+            if not p["waits"] and at[0] <= start and end <= at[1]:
+                row = rows[at[2]] if at[2] is not None else None
+                wanted = "gap" if row is None else {"kernel": "compute", "gpu_memcpy": "copy"}.get(
+                    row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else "cpu")
+                fine = p["class"] == wanted
+            elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
+                kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
+                fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "none": "unknown"}.get(k) for k in kinds}
+            else:
+                continue
+            if fine and self.end_with(y, 1) == self.end + 1:
+                return
+        yield f"no such node on a longest path: {p}"
+
+
+def ask(heddle, *words):
+    return json.loads(subprocess.run([heddle, *words], capture_output=True, text=True, check=True).stdout)
+
+
+def got_of(heddle, path):
+    said = ask(heddle, "graph", "--json", path)
+    nodes = {n["node"]: (n["start"], n["end"], -1 if n["id"] is None else n["id"]) for n in said["nodes"]}
+    edges = [(nodes[e["from"]], nodes[e["to"]], e["kind"]) for e in said["edges"]]
+    return sorted(nodes.values()), text_edges(edges)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--rounds", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    edges = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(args.seed, args.seed + args.rounds):
+            trace = Trace(random.Random(seed))
+            if not trace.rows:
+                continue
+            path = pathlib.Path(folder) / "a.json"
+            path.write_text(json.dumps(trace.json()))
+            wanted, got = wanted_of(trace.rows), got_of(args.heddle, path)
+            edges += len(got[1])
+            for what, a, b in (("nodes", wanted[0], got[0]), ("edges", wanted[1], got[1])):
+                if a != b:
+                    sys.exit(f"seed {seed}: {what}\n  wanted only: {[x for x in a if x not in b][:5]}\n  got only: {[x for x in b if x not in a][:5]}")
+            if wanted[2]:
+                said = ask(args.heddle, "report", "critical-path", "--pieces", "--slack", "--json", path)
+                for problem in wanted[2].problems(said, trace.rows):
+                    sys.exit(f"seed {seed}: {problem}")
+    print(f"{edges} edges agree")
+    if edges < args.rounds:
+        sys.exit("too few edges to prove anything")
+
+
+if __name__ == "__main__":
+    main()
