@@ -15,6 +15,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import wire
+
 SKIP = 77
 
 
@@ -41,29 +43,8 @@ def samples_of(heddle, path, folder, way=".json"):
 # ---- the wire format ----
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
 def fields(data):
-    at, out = 0, []
-    while at < len(data):
-        tag, at = varint(data, at)
-        assert tag & 7 in (0, 2), tag
-        if tag & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-        out.append((tag >> 3, value))
-    return out
+    return [(number, value) for number, _, value in wire.fields(data)]
 
 
 def one(message, field):
@@ -80,13 +61,9 @@ def numbers(message, field):
             continue
         at = 0
         while at < len(value):
-            element, at = varint(value, at)
+            element, at = wire.varint(value, at)
             out.append(element)
     return out
-
-
-def signed(value):
-    return value - (1 << 64) if value >> 63 else value
 
 
 def proto_samples(data):
@@ -114,10 +91,10 @@ def proto_samples(data):
     order = [first] + [i for i in range(len(types)) if i != first]
     for sample in messages[2]:
         stack = tuple(reversed([frame for location in numbers(sample, 1) for frame in locations[location]]))
-        values = [signed(v) for v in numbers(sample, 2)]
+        values = [wire.signed(v) for v in numbers(sample, 2)]
         labels = {}
         for label in [fields(value) for number, value in sample if number == 3]:
-            labels[strings[one(label, 1)]] = strings[one(label, 2)] if one(label, 2) else signed(one(label, 3))
+            labels[strings[one(label, 1)]] = strings[one(label, 2)] if one(label, 2) else wire.signed(one(label, 3))
             if one(label, 4):
                 labels[strings[one(label, 1)] + " unit"] = strings[one(label, 4)]
         for i in order:

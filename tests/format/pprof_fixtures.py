@@ -17,27 +17,11 @@ import struct
 import sys
 from pathlib import Path
 
-
-def varint(value):
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def data(field, content):
-    return varint(field << 3 | 2) + varint(len(content)) + content
+from wire import put, put_varint
 
 
 def packed(field, values):
-    return data(field, b"".join(map(varint, values)))
+    return put(field, b"".join(map(put_varint, values)))
 
 
 class Strings(list):
@@ -51,52 +35,52 @@ class Strings(list):
         return self.index(text)
 
     def fields(self):
-        return b"".join(data(6, s) for s in self)
+        return b"".join(put(6, s) for s in self)
 
 
 def value_type(s, name, unit):
-    return number(1, s(name)) + number(2, s(unit))
+    return put(1, s(name)) + put(2, s(unit))
 
 
 def function(s, ident, name, file="", system=None, line=0):
-    return data(5, number(1, ident) + number(2, s(name)) + number(3, s(name if system is None else system)) + number(4, s(file)) +
-                (number(5, line) if line else b""))
+    return put(5, put(1, ident) + put(2, s(name)) + put(3, s(name if system is None else system)) + put(4, s(file)) +
+                (put(5, line) if line else b""))
 
 
 def location(ident, lines, mapping=0, address=0):
-    return data(4, number(1, ident) + number(2, mapping) + number(3, address) + b"".join(data(4, number(1, f) + number(2, l)) for f, l in lines))
+    return put(4, put(1, ident) + put(2, mapping) + put(3, address) + b"".join(put(4, put(1, f) + put(2, l)) for f, l in lines))
 
 
 def small():
     s = Strings()
-    out = data(1, value_type(s, "samples", "count")) + data(1, value_type(s, "cpu", "nanoseconds"))
-    out += data(2, packed(1, [1, 2]) + packed(2, [3, 30000000]))
-    out += data(2, packed(1, [3, 2]) + packed(2, [1, 10000000]) + data(3, number(1, s("thread")) + number(2, s("worker"))))
-    out += data(2, packed(1, [1, 2]) + packed(2, [2, 20000000]) + data(3, number(1, s("bytes")) + number(3, 4096) + number(4, s("bytes"))))
-    out += data(3, number(1, 1) + number(2, 0x400000) + number(3, 0x500000) + number(5, s("/bin/app")) + number(6, s("abcd")) + number(7, 1))
+    out = put(1, value_type(s, "samples", "count")) + put(1, value_type(s, "cpu", "nanoseconds"))
+    out += put(2, packed(1, [1, 2]) + packed(2, [3, 30000000]))
+    out += put(2, packed(1, [3, 2]) + packed(2, [1, 10000000]) + put(3, put(1, s("thread")) + put(2, s("worker"))))
+    out += put(2, packed(1, [1, 2]) + packed(2, [2, 20000000]) + put(3, put(1, s("bytes")) + put(3, 4096) + put(4, s("bytes"))))
+    out += put(3, put(1, 1) + put(2, 0x400000) + put(3, 0x500000) + put(5, s("/bin/app")) + put(6, s("abcd")) + put(7, 1))
     out += location(1, [(1, 10), (2, 20)], 1, 0x401000) + location(2, [(3, 5)], 1, 0x402000) + location(3, [(4, 0)], 1, 0x403000)
     out += function(s, 1, "inlined()", "/src/a.h", "_Z7inlinedv", 8) + function(s, 2, "outer", "/src/a.c") + function(s, 3, "main", "/src/a.c")
     out += function(s, 4, "train", "train.py")
-    out += number(9, 1700000000000000001) + number(10, 60000000) + data(11, value_type(s, "cpu", "nanoseconds")) + number(12, 10000000)
-    out += number(13, s("a comment")) + number(14, s("samples"))
+    out += put(9, 1700000000000000001) + put(10, 60000000) + put(11, value_type(s, "cpu", "nanoseconds")) + put(12, 10000000)
+    out += put(13, s("a comment")) + put(14, s("samples"))
     return out + s.fields()
 
 
 def edge():
     s = Strings()
     names = [s("space"), s("inuse"), s("odd;näme"), s("/lib/libx.so"), s("key"), s("weight"), s("v"), s("bytes")]
-    out = s.fields() + number(9, 5)
+    out = s.fields() + put(9, 5)
     out += function(s, 1 << 40, "odd;näme") + location((1 << 63) + 5, [(1 << 40, 0)]) + location(7, [], 9, 0x7f0000001234) + location(8, [], 0, 0xffffffffffffffff)
-    out += data(3, number(1, 9) + number(2, 0x7f0000000000) + number(3, 0x7f0000002000) + number(4, 0x1000) + number(5, s("/lib/libx.so")))
+    out += put(3, put(1, 9) + put(2, 0x7f0000000000) + put(3, 0x7f0000002000) + put(4, 0x1000) + put(5, s("/lib/libx.so")))
     for unit in ("inuse", "bytes", "key"):
-        out += data(1, value_type(s, "space", unit))
+        out += put(1, value_type(s, "space", unit))
     ids = [(1 << 63) + 5, 7, 8]
     limits = [(1 << 63) - 1, -(1 << 63), -1]
-    out += data(2, b"".join(number(1, i) for i in ids) + b"".join(number(2, v) for v in limits) +
-                data(3, number(1, s("key")) + number(2, s("v"))) + data(3, number(1, s("key")) + number(3, 7)) +
-                data(3, number(1, s("weight")) + number(3, -1)))
-    out += data(2, packed(1, [7]) + packed(1, [8]) + packed(2, [1]) + packed(2, [2, 3]))
-    out += data(2, packed(2, [0, 0, 4]))
+    out += put(2, b"".join(put(1, i) for i in ids) + b"".join(put(2, v) for v in limits) +
+                put(3, put(1, s("key")) + put(2, s("v"))) + put(3, put(1, s("key")) + put(3, 7)) +
+                put(3, put(1, s("weight")) + put(3, -1)))
+    out += put(2, packed(1, [7]) + packed(1, [8]) + packed(2, [1]) + packed(2, [2, 3]))
+    out += put(2, packed(2, [0, 0, 4]))
     assert len(names) + 1 == len(s)
     return out
 
@@ -144,19 +128,19 @@ def growth():
 
 def bad_refs():
     s = Strings()
-    out = data(1, value_type(s, "cpu", "ns")) + data(2, packed(1, [1, 2, 99]) + packed(2, [5]) + data(3, number(1, 77) + number(2, 78)))
-    out += location(1, [(50, 1)]) + location(2, [(1, 3)], 44) + data(5, number(1, 1) + number(2, 1000) + number(4, 1001))
-    out += location(3, [], 44, 0x1234) + data(2, packed(1, [3]) + packed(2, [6]))
+    out = put(1, value_type(s, "cpu", "ns")) + put(2, packed(1, [1, 2, 99]) + packed(2, [5]) + put(3, put(1, 77) + put(2, 78)))
+    out += location(1, [(50, 1)]) + location(2, [(1, 3)], 44) + put(5, put(1, 1) + put(2, 1000) + put(4, 1001))
+    out += location(3, [], 44, 0x1234) + put(2, packed(1, [3]) + packed(2, [6]))
     return out + s.fields()
 
 
 def bad_values():
     s = Strings()
-    out = data(1, value_type(s, "a", "x")) + data(1, value_type(s, "b", "x"))
-    out += data(2, packed(2, [1])) + data(2, packed(2, [1, 2, 3])) + data(2, packed(2, [1, 2]) + number(9, 1))
-    out += data(2, b"\x0a\x7f\x01") + data(2, packed(2, [7, 8]) + packed(1, [1]))
+    out = put(1, value_type(s, "a", "x")) + put(1, value_type(s, "b", "x"))
+    out += put(2, packed(2, [1])) + put(2, packed(2, [1, 2, 3])) + put(2, packed(2, [1, 2]) + put(9, 1))
+    out += put(2, b"\x0a\x7f\x01") + put(2, packed(2, [7, 8]) + packed(1, [1]))
     out += function(s, 1, b"bad\xff") + location(1, [(1, 1)])
-    return out + number(99, 1) + s.fields()
+    return out + put(99, 1) + s.fields()
 
 
 def main():

@@ -121,6 +121,7 @@ static bool has_loose_quote(const hd_csv *csv)
 
 hd_status hd_csv_next(hd_csv *csv, hd_error *err)
 {
+    if (!csv->buffer) HD_TRY(fill(csv, err));
     for (;;) {
         const char *p = csv->buffer + csv->at, *end = csv->buffer + csv->end;
         while (csv->at < csv->end && (*p == '\n' || *p == '\r')) p++, csv->at++;

@@ -146,6 +146,8 @@ static const nsys_entry *entries_of(size_t *out_count, const nsys_payloads *p, i
 {
     const nsys_entry first = {.domain = domain, .schema = schema, .index = INT64_MIN};
     size_t low = 0, high = p->count;
+    *out_count = 0;
+    if (!p->count) return NULL;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (by_place(&p->entries[middle], &first) < 0)

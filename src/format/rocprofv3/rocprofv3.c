@@ -2,20 +2,19 @@
  *
  * Format   what rocprofv3 --output-format json and csv write (ROCm 6.2 to 7; rocprofiler-sdk, source/lib/output):
  *          one JSON file, or a table for each kind of record; docs/formats/rocprofv3.md has the mapping
- * Sniffs   the key "rocprofiler-sdk-tool", or the names of the columns
+ * Sniffs   the key "rocprofiler-sdk-tool" at the top level, or the names of the columns
  * Maps     dispatches, copies -> slices of a GPU's streams; calls of HIP, HSA, RCCL, markers -> slices of threads;
  *          allocations -> "[memory]" instants; counters -> counters; other lists -> slices, or instants
  * Units    ns of the machine's clock        Shapes   n records -> n rows; a record of n counters -> n samples
  * Errors   FORMAT: a table without columns that we know; DAMAGED: when strict
  */
 #include "format/rocprofv3/rocprofv3.h"
+#include "format/json_walk.h"
 
 static bool is_json(const unsigned char *head, size_t size)
 {
-    static const char key[] = "\"rocprofiler-sdk-tool\"";
-    size_t at = 0;
-    while (at < size && hd_json_is_space((char)head[at])) at++;
-    return at < size && head[at] == '{' && memmem(head, size, key, sizeof key - 1) != NULL;
+    static const char *const keys[] = {"traceEvents", "rocprofiler-sdk-tool"};
+    return hd_walk_first_key(head, size, keys, 2) == 2;
 }
 
 static int sniff_run(const unsigned char *head, size_t size)

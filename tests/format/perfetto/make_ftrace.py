@@ -1,26 +1,14 @@
 #!/usr/bin/env python3
 """make_ftrace.py - Perfetto traces with events of ftrace; run, writes edge-ftrace.pftrace and its seed in fuzz/corpus/perfetto"""
 import pathlib
+import sys
 
-
-def varint(value):
-    value %= 2**64
-    out = b""
-    while value >= 128:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def put(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    data = value.encode() if isinstance(value, str) else value
-    return varint(number << 3 | 2) + varint(len(data)) + data
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from wire import put, put_varint  # noqa: E402
 
 
 def packed(number, values):
-    return put(number, b"".join(varint(v) for v in values)) if values else b""
+    return put(number, b"".join(put_varint(v) for v in values)) if values else b""
 
 
 def switch(time, prev, state, following):

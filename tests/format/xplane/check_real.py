@@ -14,7 +14,7 @@ import sys
 import tempfile
 from decimal import Decimal
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 from wire import fields, signed  # noqa: E402
 
 ADDED = {"bytes", "grid", "block", "registers per thread", "shared memory", "long_name"}

@@ -1,4 +1,4 @@
-"""wire.py - the protobuf wire format by hand, read and written: the oracle of tests of XPlane, which shares no code"""
+"""wire.py - the protobuf wire format by hand, read and written: for fixtures, and as the oracle of tests, which shares no code"""
 
 import struct
 
