@@ -384,6 +384,9 @@ static void test_synth__all_wait_for_the_rank_that_is_late(void **state)
         hd_trace *trace = make(&options, &truth);
         sums[options.rank] = sums_of(trace);
         offsets[options.rank] = truth.clock_offset_ns;
+        hd_string host = hd_trace_metadata_find(trace, "hostname");
+        assert_int_equal(host.size, 7);
+        assert_memory_equal(host.data, ((const char *[]){"\"node0\"", "\"node1\"", "\"node2\""})[options.rank / 2], 7);
         count = collective_ends(ends[options.rank], 256, trace);
         hd_trace_free(trace);
     }

@@ -168,10 +168,20 @@ test("a click shows the step in the rank's trace and its peers', the others are 
   assert.ok(first >= 0 && first < 400, String(first));
 });
 
+test("a trace that cannot be asked is left out, and named", async page => {
+  await page.route("**/api/report?trace=2&*", route => route.fulfill({status: 503, json: {error: "no memory"}}));
+  await open(page, names);
+  await setState(page, "tab", "job");
+  await until(page, () => document.querySelector("#pane .bar")?.textContent.includes("7 ranks, 4 steps"), null, "the others are there");
+  const notes = await page.locator("#pane .hint").allTextContents();
+  assert.ok(notes.some(text => /^rank 2: job_rank2.json is left out: no memory$/.test(text)), notes.join());
+  await page.unroute("**/api/report?trace=2&*");
+}, {expects: [/status of 503/]});
+
 test("a trace without steps says so", async page => {
   await open(page, "one_event.json");
   await setState(page, "tab", "job");
-  await until(page, () => document.querySelector("#pane .hint")?.textContent.startsWith("No trace has steps"));
+  await until(page, () => document.querySelector("#pane .hint")?.textContent.startsWith("No trace that was asked has steps"));
 });
 
 await run();

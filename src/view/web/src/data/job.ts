@@ -28,43 +28,53 @@ export interface StepTables {
   tables: readonly ReportTable[];
 }
 
-type Cells = Record<string, ReportCell>;
-
-function rowsOf({ tables }: StepTables, name: string): Cells[] {
+// Rows of a table with the cells of some columns, in that order; null where there is no such column.
+function cellsOf({ tables }: StepTables, name: string, ...columns: string[]): ReportCell[][] {
   const table = tables.find((each) => each.name === name);
-  return (table?.rows ?? []).map((row) => Object.fromEntries(table?.columns.map((column, at) => [column.name, row[at] ?? null]) ?? []));
+  const at = columns.map((column) => table?.columns.findIndex((each) => each.name === column) ?? -1);
+  return (table?.rows ?? []).map((row) => at.map((index) => row[index] ?? null));
 }
 
 const isCut = ({ tables }: StepTables): boolean => tables.some((table) => table.count > table.rows.length);
 
+// What becomes a row: a device of a rank of a trace.
 interface Place {
   trace: TraceId;
   rank: number | null;
   device: number | null;
   host: string;
+  cells: Map<number, StepOf>; // by the start of the step
+  names: Map<string, number>; // how often each was met
 }
 
-const placeOf = (of: StepTables, row: Cells): Place =>
-  ({ trace: of.trace, host: of.host, rank: (row.rank as number | null) ?? of.rank, device: (row.device as number | null) ?? null });
-const keyOf = (place: Place): string => `${place.trace}/${place.rank}/${place.device}`;
-
-// Steps have names; one that comes again in the same row is another step.
 interface StepOf {
-  place: Place;
   name: string;
-  start: number;
-  row: Cells;
+  span: number;
+  exposed: number;
+  idle: number;
 }
 
-function stepsOf(of: StepTables): StepOf[] {
-  const seen = new Map<string, number>();
-  return rowsOf(of, "breakdown").filter((row) => row.step !== null).map((row) => {
-    const place = placeOf(of, row);
-    const key = `${keyOf(place)}/${row.step}`;
-    const times = (seen.get(key) ?? 0) + 1;
-    seen.set(key, times);
-    return { place, name: times > 1 ? `${row.step} (${times})` : String(row.step), start: Number(row.step_start), row };
-  });
+class Places {
+  readonly all = new Map<string, Place>();
+
+  at(of: StepTables, own: ReportCell, number: ReportCell): Place {
+    const [rank, device] = [(own as number | null) ?? of.rank, number as number | null];
+    const key = `${of.trace}/${rank}/${device}`;
+    let place = this.all.get(key);
+    if (!place) this.all.set(key, (place = { trace: of.trace, rank, device, host: of.host, cells: new Map(), names: new Map() }));
+    return place;
+  }
+}
+
+// A name that comes again in a row is another step.
+function addSteps(places: Places, of: StepTables): void {
+  for (const [rank, device, step, start, span, exposed, idle] of cellsOf(of, "breakdown", "rank", "device", "step", "step_start", "span", "exposed_communication", "idle")) {
+    if (step === null) continue;
+    const place = places.at(of, rank as ReportCell, device as ReportCell);
+    const times = (place.names.get(String(step)) ?? 0) + 1;
+    place.names.set(String(step), times);
+    place.cells.set(Number(start), { name: times > 1 ? `${step} (${times})` : String(step), span: Number(span), exposed: Number(exposed), idle: Number(idle) });
+  }
 }
 
 const numberOf = (name: string): number => Number(/(\d+)\D*$/.exec(name)?.[1] ?? NaN);
@@ -77,13 +87,11 @@ function sortedSteps(names: Set<string>): string[] {
 
 const order = (a: number | null, b: number | null): number => (a ?? Infinity) === (b ?? Infinity) ? 0 : (a ?? Infinity) - (b ?? Infinity);
 
-function rowsByRank(places: Map<string, Place>): Map<string, JobRow> {
-  const sorted = [...places].sort(([, a], [, b]) => order(a.rank, b.rank) || a.trace - b.trace || order(a.device, b.device));
-  return new Map(sorted.map(([key, { trace, rank, device, host }]) => {
-    const several = sorted.filter(([, other]) => other.trace === trace && other.rank === rank).length > 1;
-    const name = rank === null ? `trace ${trace}` : `rank ${rank}`;
-    return [key, { name: several ? `${name}, device ${device}` : name, rank, host, trace }];
-  }));
+function rowOf(place: Place, sorted: readonly Place[], at: number): JobRow {
+  const { trace, rank, device, host } = place;
+  const several = [sorted[at - 1], sorted[at + 1]].some((other) => other?.trace === trace && other.rank === rank);
+  const name = rank === null ? `trace ${trace}` : `rank ${rank}`;
+  return { name: several ? `${name}, device ${device}` : name, rank, host, trace };
 }
 
 interface Arrival {
@@ -96,7 +104,7 @@ interface Arrival {
 // Lateness without clocks: who comes last to a collective spends the least time in it, so it came later than the first
 // by the longest duration less its own; of a step the most of any collective. Matched by the number within the group,
 // which holds only where all ranks have as many, of the same kinds and sizes; false: that is not so for some group.
-function fillLateness(late: Float64Array, groups: Map<string, Map<number, Arrival[]>>): boolean {
+function fillLateness(late: Float64Array, groups: Map<string, Map<Place, Arrival[]>>): boolean {
   let all = true;
   for (const ranks of groups.values()) {
     const lists = [...ranks.values()];
@@ -107,7 +115,7 @@ function fillLateness(late: Float64Array, groups: Map<string, Map<number, Arriva
       continue;
     }
     first.forEach((_, k) => {
-      const longest = Math.max(...lists.map((list) => list[k]?.duration ?? 0));
+      const longest = lists.reduce((most, list) => Math.max(most, list[k]?.duration ?? 0), 0);
       for (const { at, duration } of lists.flatMap((list) => list[k] ?? [])) {
         if (at >= 0) late[at] = Math.max(Number.isNaN(late[at]) ? 0 : late[at] as number, longest - duration);
       }
@@ -117,47 +125,62 @@ function fillLateness(late: Float64Array, groups: Map<string, Map<number, Arriva
 }
 
 // By group, and by row within it.
-function arrivalsOf(traces: readonly StepTables[], rowAt: (place: Place) => number, cellAt: (place: Place, start: number) => number): Map<string, Map<number, Arrival[]>> {
-  const groups = new Map<string, Map<number, Arrival[]>>();
+function arrivalsOf(traces: readonly StepTables[], places: Places, cellAt: (place: Place, start: number) => number): Map<string, Map<Place, Arrival[]>> {
+  const groups = new Map<string, Map<Place, Arrival[]>>();
   for (const of of traces) {
-    for (const row of rowsOf(of, "collectives")) {
-      const group = row.ranks ?? row.group;
-      const place = placeOf(of, row);
-      if (group === null || rowAt(place) < 0) continue;
-      const key = `${row.group}/${row.ranks}`;
-      const ranks = groups.get(key) ?? new Map<number, Arrival[]>();
-      const list = ranks.get(rowAt(place)) ?? [];
-      list.push({
-        at: row.step === null ? -1 : cellAt(place, Number(row.step_start)), duration: Number(row.duration),
-        what: `${row.collective}/${row.dtype}/${row.in}/${row.out}`,
-        size: Number(row.size ?? 0),
-      });
-      groups.set(key, ranks.set(rowAt(place), list));
+    for (const [rank, device, step, start, group, ranks, size, duration, ...what] of cellsOf(of, "collectives",
+      "rank", "device", "step", "step_start", "group", "ranks", "size", "duration", "collective", "dtype", "in", "out")) {
+      if ((ranks ?? group ?? null) === null) continue;
+      const place = places.at(of, rank as ReportCell, device as ReportCell);
+      const key = `${group}/${ranks}`;
+      let members = groups.get(key);
+      if (!members) groups.set(key, (members = new Map()));
+      const list = members.get(place) ?? [];
+      list.push({ at: step === null ? -1 : cellAt(place, Number(start)), duration: Number(duration), size: Number(size), what: what.join("/") });
+      members.set(place, list);
     }
   }
   return groups;
 }
 
-export function jobOfTables(traces: readonly StepTables[]): Job {
-  const found = traces.flatMap(stepsOf);
-  const rows = rowsByRank(new Map(found.map(({ place }) => [keyOf(place), place])));
-  const steps = sortedSteps(new Set(found.map(({ name }) => name)));
-  const [rowAt, stepAt] = [new Map([...rows.keys()].map((key, at) => [key, at])), new Map(steps.map((name, at) => [name, at]))];
-  const empty = (): Float64Array => new Float64Array(rows.size * steps.length).fill(NaN);
-  const job: Job = { rows: [...rows.values()], steps, figures: { time: empty(), exposed: empty(), idle: empty(), late: empty() }, start: empty(), notes: [] };
-  const durations = new Map(traces.flatMap((of) => rowsOf(of, "steps").map((row) =>
-    [`${of.trace}/${(row.rank as number | null) ?? of.rank}/${row.start}`, Number(row.duration)] as const)));
-  const cells = new Map<string, number>();
-  for (const { place, name, start, row } of found) {
-    const at = (rowAt.get(keyOf(place)) ?? 0) * steps.length + (stepAt.get(name) ?? 0);
-    cells.set(`${keyOf(place)}/${start}`, at);
-    job.start[at] = start;
-    job.figures.time[at] = durations.get(`${place.trace}/${place.rank}/${start}`) ?? Number(row.span);
-    job.figures.exposed[at] = Number(row.exposed_communication);
-    job.figures.idle[at] = Number(row.idle);
+// The durations of steps by where they start, of each rank of a trace.
+function durationsOf(traces: readonly StepTables[]): (place: Place, start: number) => number | undefined {
+  const found = new Map<string, Map<number, number>>();
+  for (const of of traces) {
+    for (const [rank, start, duration] of cellsOf(of, "steps", "rank", "start", "duration")) {
+      const key = `${of.trace}/${rank ?? of.rank}`;
+      let steps = found.get(key);
+      if (!steps) found.set(key, (steps = new Map()));
+      steps.set(Number(start), Number(duration));
+    }
   }
-  const arrivals = arrivalsOf(traces.filter((of) => !isCut(of)), (place) => rowAt.get(keyOf(place)) ?? -1, (place, start) => cells.get(`${keyOf(place)}/${start}`) ?? -1);
-  if (!fillLateness(job.figures.late, arrivals)) job.notes.push("Ranks of a group differ in their collectives: no lateness of those is told.");
+  return (place, start) => found.get(`${place.trace}/${place.rank}`)?.get(start);
+}
+
+export function jobOfTables(traces: readonly StepTables[]): Job {
+  const places = new Places();
+  for (const of of traces) addSteps(places, of);
+  const sorted = [...places.all.values()].sort((a, b) => order(a.rank, b.rank) || a.trace - b.trace || order(a.device, b.device));
+  const steps = sortedSteps(new Set(sorted.flatMap((place) => [...place.cells.values()].map(({ name }) => name))));
+  const empty = (): Float64Array => new Float64Array(sorted.length * steps.length).fill(NaN);
+  const job: Job = { rows: sorted.map((place, at) => rowOf(place, sorted, at)), steps, figures: { time: empty(), exposed: empty(), idle: empty(), late: empty() }, start: empty(), notes: [] };
+  const [rowAt, stepAt, durationOf] = [new Map(sorted.map((place, at) => [place, at])), new Map(steps.map((name, at) => [name, at])), durationsOf(traces)];
+  const cellAt = (place: Place, start: number): number => {
+    const step = place.cells.get(start);
+    return step ? (rowAt.get(place) ?? 0) * steps.length + (stepAt.get(step.name) ?? 0) : -1;
+  };
+  for (const place of sorted) {
+    for (const [start, { span, exposed, idle }] of place.cells) {
+      const at = cellAt(place, start);
+      job.start[at] = start;
+      job.figures.time[at] = durationOf(place, start) ?? span;
+      job.figures.exposed[at] = exposed;
+      job.figures.idle[at] = idle;
+    }
+  }
+  if (!fillLateness(job.figures.late, arrivalsOf(traces.filter((of) => !isCut(of)), places, cellAt))) {
+    job.notes.push("Ranks of a group differ in their collectives: no lateness of those is told.");
+  }
   if (traces.some(isCut)) job.notes.push("Of some traces only the first rows of a report are here: later steps, and lateness, are not told.");
   return job;
 }

@@ -4,10 +4,10 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
 import { jobOfTables, MEASURES, type Job, type Measure } from "../data/job";
-import type { TraceId } from "../data/model";
-import { isAbort, useRequest } from "../data/request";
+import type { ReportTable, TraceId } from "../data/model";
+import { isAbort, messageOf, useRequest } from "../data/request";
 import { formatDuration, formatShort, plural } from "../format";
-import { offsetOf, scrollTo, showRange } from "../tools/navigate";
+import { offsetOf, scrollTo, showRange, traceName } from "../tools/navigate";
 import { keyOf } from "../tracks/actions";
 import { colorAt, extentOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
@@ -15,6 +15,8 @@ import { Choice, Waiting } from "./parts";
 
 const TITLES: Record<Measure, string> = { time: "time", exposed: "exposed communication", idle: "idle", late: "lateness" };
 const AGAINST = [["no", "the figure"], ["step", "what is above the step's median"]] as const;
+
+const WAIT_MS = 250; // while traces become ready one after the other
 
 const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
@@ -33,27 +35,46 @@ async function hostsOf(app: App, abort: AbortSignal): Promise<Map<TraceId, strin
   }));
 }
 
-// Reports of all traces that are ready, by step.
+const REPORTS = [["steps", {}], ["breakdown", { by: "step" }], ["communication", { by: "step" }]] as const;
+const told = new Map<string, Promise<ReportTable[]>>(); // by session and trace: traces that become ready later cost no more than themselves
+
+function tablesOf(app: App, session: string, trace: TraceId): Promise<ReportTable[]> {
+  const key = `${session}/${trace}`;
+  const known = told.get(key);
+  if (known) return known;
+  const asked = Promise.all(REPORTS.map(([name, options]) => app.source.report(trace, name, options))).then((tables) => tables.flat());
+  told.set(key, asked);
+  asked.catch(() => told.delete(key)); // to be asked for again
+  return asked;
+}
+
+// Reports of all traces that are ready, by step. One that cannot be asked is left out, and named.
 async function askForJob(app: App, abort: AbortSignal): Promise<Job> {
-  const ready = (app.state.session.peek()?.traces ?? []).filter((each) => each.state === "ready");
+  const { session = "", traces = [] } = app.state.session.peek() ?? {};
   const hosts = await hostsOf(app, abort);
-  return jobOfTables(await Promise.all(ready.map(async ({ id, rank }) => {
-    const reports = [["steps", {}], ["breakdown", { by: "step" }], ["communication", { by: "step" }]] as const;
-    const tables = await Promise.all(reports.map(([name, options]) => app.source.report(id, name, options, abort)));
-    return { trace: id, rank, host: hosts.get(id) ?? "", tables: tables.flat() };
-  })));
+  const lost: string[] = [];
+  const answers = await Promise.all(traces.filter((each) => each.state === "ready").map(({ id, rank }) => tablesOf(app, session, id).then(
+    (tables) => [{ trace: id, rank, host: hosts.get(id) ?? "", tables }],
+    (error: unknown) => {
+      lost.push(`${traceName(app, id)} is left out: ${messageOf(error)}`);
+      return [];
+    },
+  )));
+  const job = jobOfTables(answers.flat());
+  return { ...job, notes: [...job.notes, ...lost] };
 }
 
 export function JobPanel({ app }: { app: App }): JSX.Element {
   const traces = app.state.session.value?.traces ?? [];
   const ready = traces.filter((each) => each.state === "ready");
   const reading = traces.filter((each) => each.state === "reading").length;
-  const asked = useRequest<Job>(ready.length ? ready.map((each) => each.id).join() : null, (abort) => askForJob(app, abort));
+  const asked = useRequest<Job>(ready.length ? [app.state.session.value?.session, ...ready.map((each) => each.id)].join() : null, (abort) => askForJob(app, abort), reading ? WAIT_MS : 0);
   return (
     <div class="stacked" aria-busy={asked.loading}>
+      {asked.value?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
       {ready.length === 0 ? <p class="hint">No trace is ready yet.</p>
         : asked.error || !asked.value ? <Waiting asked={asked} what="the steps of each rank" />
-        : asked.value.steps.length === 0 ? <p class="hint">No trace has steps: annotations ProfilerStep#N, or work that repeats, as heddle report steps finds them.</p>
+        : asked.value.steps.length === 0 ? <p class="hint">No trace that was asked has steps: annotations ProfilerStep#N, or work that repeats, as heddle report steps finds them.</p>
         : <HeatMap app={app} job={asked.value} reading={reading} />}
     </div>
   );
@@ -88,7 +109,6 @@ function HeatMap({ app, job, reading }: { app: App; job: Job; reading: number })
           {plural(job.rows.length, "rank")}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, "trace")} still being read`}
         </span>
       </div>
-      {job.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
       {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groups={order === "host"} theme={app.state.theme.value}
         describe={(cell) => describe(job, cell)} onOpen={(cell) => openCell(app, job, job.figures[measure], cell)} />
         : <p class="hint">No trace tells the {TITLES[measure]} of its steps.</p>}

@@ -58,14 +58,19 @@ function paintLines(context: CanvasRenderingContext2D, { job, order, groups }: P
   }
 }
 
-function paintNames(context: CanvasRenderingContext2D, { job, order }: Props, window: Window, { width, height }: Size, ink: string): void {
+// Names where there is room; of hosts in groups the first row of each, if not all have room.
+function paintNames(context: CanvasRenderingContext2D, { job, order, groups }: Props, window: Window, { width, height }: Size, ink: string): void {
   const [cellWidth, cellHeight] = [width / job.steps.length, height / window.count];
   context.fillStyle = ink;
   context.textBaseline = "middle";
-  const every = Math.max(1, Math.ceil(LABEL_ROW / cellHeight));
-  for (let at = 0; at < window.count; at += every) {
+  let [free, host] = [0, null as string | null]; // px from which there is room; of the row before
+  for (let at = 0; at < window.count; at++) {
     const row = job.rows[order[window.from + at] as number];
-    context.fillText(`${row?.name}${row?.host ? ` · ${row.host}` : ""}`, 4, TOP + (at + 0.5) * cellHeight, LEFT - 8);
+    const isFirst = row?.host !== host;
+    host = row?.host ?? null;
+    if (at * cellHeight < free || (groups && !isFirst && cellHeight < LABEL_ROW)) continue;
+    context.fillText(`${row?.name}${host ? ` · ${host}` : ""}`, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2, LEFT - 8);
+    free = at * cellHeight + LABEL_ROW;
   }
   const across = Math.max(1, Math.ceil(LABEL_STEP / cellWidth));
   for (let step = 0; step < job.steps.length; step += across) {
