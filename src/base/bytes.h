@@ -23,6 +23,12 @@ static inline uint64_t hd_le_get(const uint8_t *p, unsigned width)
     for (unsigned i = 0; i < width; i++) value |= (uint64_t)p[i] << 8 * i;
     return value;
 }
+static inline uint64_t hd_be_get(const uint8_t *p, unsigned width)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < width; i++) value = value << 8 | p[i];
+    return value;
+}
 
 /* ---- writing ---- */
 

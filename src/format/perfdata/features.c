@@ -52,7 +52,7 @@ hd_status perfdata_add_attr(perfdata_reader *r, const uint8_t *attr, size_t size
                                           : HD_NOMEM(r->samples.err);
     event->name = standard_name(r, event);
     for (size_t i = 0; i + 8 <= id_bytes; i += 8) {
-        if (!hd_map_set(&r->events.by_id, hd_le_get(ids + i, 8), 0, (uint32_t)r->events.count - 1))
+        if (!hd_map_set(&r->events.by_id, perfdata_get(r->events.is_big, ids + i, 8), 0, (uint32_t)r->events.count - 1))
             return HD_NOMEM(r->samples.err);
     }
     return HD_OK;
@@ -67,39 +67,40 @@ void perfdata_update_event(perfdata_reader *r, const perfdata_record *record)
     uint32_t index;
     if (is_old) head = OLD_ID_BYTES;
     if (size < head) return;
-    if (!is_old && (hd_le_get(data, 8) != NAME || !hd_map_get(&index, &r->events.by_id, hd_le_get(data + 8, 8), 0)))
+    if (!is_old && (perfdata_get(r->events.is_big, data, 8) != NAME ||
+                    !hd_map_get(&index, &r->events.by_id, perfdata_get(r->events.is_big, data + 8, 8), 0)))
         return;
     uint32_t name = perfdata_text(r, data + head, size - head);
     for (size_t i = 0; i < r->events.count; i++) {
         perfdata_event *event = &r->events.list[i];
-        if (is_old ? event->config == hd_le_get(data, 8) : i == index) event->name = name;
+        if (is_old ? event->config == perfdata_get(r->events.is_big, data, 8) : i == index) event->name = name;
     }
 }
 
 /* A text with its size before it, which counts the zeros behind it. */
-static uint32_t sized_text(perfdata_reader *r, hd_byte_reader *in)
+static uint32_t sized_text(perfdata_reader *r, perfdata_input *in)
 {
-    size_t size = (size_t)hd_byte_reader_le(in, 4);
-    const uint8_t *data = hd_byte_reader_take(in, size);
+    size_t size = (size_t)perfdata_take(in, 4);
+    const uint8_t *data = hd_byte_reader_take(&in->bytes, size);
     return data ? perfdata_text(r, data, size) : HD_STRING_NONE;
 }
 
-static bool name_events(perfdata_reader *r, hd_byte_reader *in)
+static bool name_events(perfdata_reader *r, perfdata_input *in)
 {
-    uint64_t count = hd_byte_reader_le(in, 4), attr_size = hd_byte_reader_le(in, 4);
-    for (size_t i = 0; i < count && !in->failed; i++) {
+    uint64_t count = perfdata_take(in, 4), attr_size = perfdata_take(in, 4);
+    for (size_t i = 0; i < count && !in->bytes.failed; i++) {
         uint32_t index = (uint32_t)i;
-        hd_byte_reader_take(in, (size_t)attr_size);
-        uint64_t ids = hd_byte_reader_le(in, 4);
+        hd_byte_reader_take(&in->bytes, (size_t)attr_size);
+        uint64_t ids = perfdata_take(in, 4);
         uint32_t name = sized_text(r, in);
-        if (ids > hd_byte_reader_left(in) / 8) return false;
+        if (ids > hd_byte_reader_left(&in->bytes) / 8) return false;
         for (uint64_t n = 0; n < ids; n++) {
-            uint64_t id = hd_byte_reader_le(in, 8);
+            uint64_t id = perfdata_take(in, 8);
             if (n == 0) hd_map_get(&index, &r->events.by_id, id, 0);
         }
-        if (!in->failed && index < r->events.count) r->events.list[index].name = name;
+        if (!in->bytes.failed && index < r->events.count) r->events.list[index].name = name;
     }
-    return !in->failed;
+    return !in->bytes.failed;
 }
 
 /* ---- build-ids ---- */
@@ -117,7 +118,9 @@ void perfdata_add_build_id(perfdata_reader *r, const uint8_t *record, size_t siz
 {
     enum { ID = 12, ID_BYTES = 20, ID_SIZE = 32, PATH = 36, HAS_SIZE = 1 << 15 };
     if (size <= PATH) return;
-    size_t bytes = hd_le_get(record + 4, 2) & HAS_SIZE && record[ID_SIZE] <= ID_BYTES ? record[ID_SIZE] : ID_BYTES;
+    size_t bytes = perfdata_get(r->events.is_big, record + 4, 2) & HAS_SIZE && record[ID_SIZE] <= ID_BYTES
+                       ? record[ID_SIZE]
+                       : ID_BYTES;
     uint32_t path = perfdata_text(r, record + PATH, size - PATH), id = hexadecimal(r, record + ID, bytes);
     hd_map_set(&r->build_ids, path, 0, id); /* without memory nothing else goes on either */
 }
@@ -126,7 +129,7 @@ static bool add_build_ids(perfdata_reader *r, const uint8_t *data, size_t size)
 {
     size_t at = 0;
     while (at + PERFDATA_HEAD_BYTES <= size) {
-        size_t bytes = (size_t)hd_le_get(data + at + 6, 2);
+        size_t bytes = (size_t)perfdata_get(r->events.is_big, data + at + 6, 2);
         if (bytes < PERFDATA_HEAD_BYTES || bytes > size - at) return false;
         perfdata_add_build_id(r, data + at, bytes);
         at += bytes;
@@ -143,11 +146,11 @@ static void put_key(hd_json_out *out, const char *key)
     hd_json_put_text(out, ": ");
 }
 
-static void put_texts(perfdata_reader *r, const char *key, hd_byte_reader *in, uint64_t count)
+static void put_texts(perfdata_reader *r, const char *key, perfdata_input *in, uint64_t count)
 {
     put_key(&r->about, key);
     r->text.size = 0;
-    for (uint64_t i = 0; i < count && !in->failed; i++) {
+    for (uint64_t i = 0; i < count && !in->bytes.failed; i++) {
         hd_string word = hd_builder_string(r->samples.builder, sized_text(r, in));
         if (i) hd_bytes_put(&r->text, " ", 1);
         hd_bytes_put(&r->text, word.data, word.size);
@@ -156,24 +159,24 @@ static void put_texts(perfdata_reader *r, const char *key, hd_byte_reader *in, u
 }
 
 /* Unix time of the zero of the clock that times are on. */
-static bool take_clock(perfdata_reader *r, hd_byte_reader *in)
+static bool take_clock(perfdata_reader *r, perfdata_input *in)
 {
-    hd_byte_reader_le(in, 4); /* version */
-    uint64_t id = hd_byte_reader_le(in, 4);
-    uint64_t wall = hd_byte_reader_le(in, 8), clock = hd_byte_reader_le(in, 8);
+    perfdata_take(in, 4); /* version */
+    uint64_t id = perfdata_take(in, 4);
+    uint64_t wall = perfdata_take(in, 8), clock = perfdata_take(in, 8);
     if (id == CLOCK_MONOTONIC) {
         put_key(&r->about, "clock");
         hd_json_put_string(&r->about, "monotonic", 9);
     }
-    if (!in->failed && wall <= INT64_MAX && clock <= wall)
+    if (!in->bytes.failed && wall <= INT64_MAX && clock <= wall)
         hd_builder_facts(r->samples.builder)->base_ns = (int64_t)(wall - clock);
-    return !in->failed;
+    return !in->bytes.failed;
 }
 
 hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data, size_t size, uint64_t offset)
 {
     static const char *const texts[] = {"hostname", "release", "version", "architecture"};
-    hd_byte_reader in = hd_byte_reader_of(data, size);
+    perfdata_input in = {hd_byte_reader_of(data, size), r->events.is_big};
     bool good = true;
     r->place = offset;
     if (bit == FEATURE_BUILD_ID) good = add_build_ids(r, data, size);
@@ -181,8 +184,8 @@ hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data
     if (bit == FEATURE_CLOCK) good = take_clock(r, &in);
     if (bit >= FEATURE_HOSTNAME && bit < FEATURE_HOSTNAME + 4) put_texts(r, texts[bit - FEATURE_HOSTNAME], &in, 1);
     if (bit == FEATURE_CPU_NAME) put_texts(r, "cpu", &in, 1);
-    if (bit == FEATURE_COMMAND) put_texts(r, "command", &in, hd_byte_reader_le(&in, 4));
+    if (bit == FEATURE_COMMAND) put_texts(r, "command", &in, perfdata_take(&in, 4));
     if (bit == FEATURE_DIRECTORY) HD_TRY(perfdata_count(r, PERFDATA_UNUSED, 1, offset)); /* files beside this one */
     if (r->about.failed || r->text.failed) return HD_NOMEM(r->samples.err);
-    return good && !in.failed ? HD_OK : perfdata_count(r, PERFDATA_HEADER_DAMAGED, 1, offset);
+    return good && !in.bytes.failed ? HD_OK : perfdata_count(r, PERFDATA_HEADER_DAMAGED, 1, offset);
 }

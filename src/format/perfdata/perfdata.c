@@ -3,7 +3,7 @@
 
 static int sniff(const unsigned char *head, size_t size)
 {
-    return size >= 8 && memcmp(head, "PERFILE2", 8) == 0 ? 100 : 0;
+    return size >= 8 && (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, PERFDATA_BIG_MAGIC, 8) == 0) ? 100 : 0;
 }
 
 const hd_format hd_perfdata_format = {

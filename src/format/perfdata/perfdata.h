@@ -71,6 +71,8 @@ enum {
     PERFDATA_SWITCHES,
 };
 
+#define PERFDATA_BIG_MAGIC "2ELIFREP" /* of big-endian machines, whose numbers all stand the other way round */
+
 /* ---- events and their fields ---- */
 
 /* What was recorded: a perf_event_attr. */
@@ -98,17 +100,36 @@ typedef struct perfdata_record {
     const uint8_t *data; /* from its header on */
     uint32_t type, misc, size;
     uint64_t offset; /* in the input, or of the compressed record that it is in */
+    bool is_big;     /* big-endian */
 } perfdata_record;
 
 enum { PERFDATA_HEAD_BYTES = 8, PERFDATA_ATTR_BYTES = 64 };
 
+/* Numbers of machines of either kind. */
+static inline uint64_t perfdata_get(bool is_big, const uint8_t *p, unsigned width)
+{
+    return is_big ? hd_be_get(p, width) : hd_le_get(p, width);
+}
+
+typedef struct perfdata_input {
+    hd_byte_reader bytes;
+    bool is_big;
+} perfdata_input;
+
+static inline uint64_t perfdata_take(perfdata_input *in, unsigned width)
+{
+    const uint8_t *p = hd_byte_reader_take(&in->bytes, width);
+    return p ? perfdata_get(in->is_big, p, width) : 0;
+}
+
 /* Whether a header of a record may stand at data[0 … 8); false also where the type is unknown. */
-bool perfdata_head(perfdata_record *out, const uint8_t *data);
+bool perfdata_head(perfdata_record *out, const uint8_t *data, bool is_big);
 
 typedef struct perfdata_events {
     perfdata_event *list;
     size_t count, capacity;
     hd_map by_id;
+    bool is_big; /* all of the input is big-endian */
 } perfdata_events;
 
 /* An attr of `size` bytes; NULL: no memory, or shorter than any. */

@@ -88,14 +88,14 @@ static hd_status add_mapping(perfdata_reader *r, const perfdata_record *record, 
 {
     if (text_at >= record->size) return perfdata_count(r, PERFDATA_DAMAGED, 1, record->offset);
     const uint8_t *data = record->data + PERFDATA_HEAD_BYTES;
-    uint32_t pid = (uint32_t)hd_le_get(data, 4),
+    uint32_t pid = (uint32_t)perfdata_get(record->is_big, data, 4),
              path = perfdata_text(r, record->data + text_at, record->size - text_at);
     bool is_kernel = pid == (uint32_t)PERFDATA_KERNEL_PID || (record->misc & MODE_MASK) == MODE_KERNEL;
-    uint64_t start = hd_le_get(data + 8, 8), size = hd_le_get(data + 16, 8);
+    uint64_t start = perfdata_get(record->is_big, data + 8, 8), size = perfdata_get(record->is_big, data + 16, 8);
     perfdata_mapping mapping = {
         .start = start,
         .end = size > UINT64_MAX - start ? UINT64_MAX : start + size,
-        .offset = hd_le_get(data + 24, 8),
+        .offset = perfdata_get(record->is_big, data + 24, 8),
         .module = module_of(r, path, build_id, is_kernel),
     };
     /* Of the kernel itself the offset is where a symbol lay: it stays at its addresses. */
@@ -260,7 +260,7 @@ static hd_status collect_chain(perfdata_reader *r, size_t *out, const perfdata_r
     uint8_t mode = record->misc & MODE_MASK;
     *out = 0;
     for (uint64_t i = 0; i < fields->chain_count; i++) {
-        uint64_t address = hd_le_get(fields->chain + 8 * i, 8);
+        uint64_t address = perfdata_get(record->is_big, fields->chain + 8 * i, 8);
         if (address >= -(uint64_t)MARKERS)
             mode = mode_of_marker(address);
         else
@@ -360,7 +360,7 @@ static const record_about abouts[PERFDATA_KERNEL_TYPES] = {
 
 static uint64_t field_at(const perfdata_record *record, unsigned at, unsigned width)
 {
-    return at + width <= record->size ? hd_le_get(record->data + at, width) : 0;
+    return at + width <= record->size ? perfdata_get(record->is_big, record->data + at, width) : 0;
 }
 
 static uint32_t shape_of(perfdata_reader *r, int64_t values[6], const perfdata_record *record,

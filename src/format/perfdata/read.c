@@ -1,6 +1,7 @@
 /* read.c - perf.data -> samples
  *
- * Format   what `perf record` writes since Linux 3.2: files ("PERFILE2", a header of 0x68 bytes) and pipes (of 0x10).
+ * Format   what `perf record` writes since Linux 3.2: files ("PERFILE2", a header of 0x68 bytes) and pipes (of 0x10),
+ *          of little- and big-endian machines.
  *          Specified by perf.data-file-format.txt and the header perf_event of Linux. docs/formats/perfdata.md
  * Sniffs   the first 8 bytes
  * Maps     sample -> sample named by its event; its chain -> stackFrames as MODULE+0xOFFSET, `sf`; period -> weight;
@@ -91,7 +92,7 @@ static hd_status keep_rest(stream *s, size_t from)
     hd_bytes rest = {0};
     for (size_t i = from; i < s->count; i++) {
         perfdata_record record;
-        perfdata_head(&record, s->queue.data + s->list[i].at);
+        perfdata_head(&record, s->queue.data + s->list[i].at, s->r->events.is_big);
         s->list[i - from] = (waiting){s->list[i].time, rest.size, s->list[i].offset};
         hd_bytes_put(&rest, record.data, record.size);
     }
@@ -108,7 +109,7 @@ static hd_status flush(stream *s, uint64_t up_to)
     if (!sort_waiting(s)) return HD_NOMEM(s->r->samples.err);
     for (; i < s->count && s->list[i].time <= up_to; i++) {
         perfdata_record record = {.offset = s->list[i].offset};
-        perfdata_head(&record, s->queue.data + s->list[i].at);
+        perfdata_head(&record, s->queue.data + s->list[i].at, s->r->events.is_big);
         HD_TRY(perfdata_place(s->r, &record));
     }
     if (i < s->count) return keep_rest(s, i);
@@ -152,7 +153,7 @@ static hd_status take_compressed(stream *s, const perfdata_record *record)
     size_t size = record->size - PERFDATA_HEAD_BYTES, at = 0;
     hd_error *err = s->r->samples.err, own = {0};
     if (record->type == PERFDATA_COMPRESSED2) { /* with its size, and zeros behind it */
-        uint64_t given = size >= 8 ? hd_le_get(data, 8) : 0;
+        uint64_t given = size >= 8 ? perfdata_get(record->is_big, data, 8) : 0;
         data += size >= 8 ? 8 : 0;
         size = given <= size - (size >= 8 ? 8 : 0) ? (size_t)given : 0;
     }
@@ -161,7 +162,7 @@ static hd_status take_compressed(stream *s, const perfdata_record *record)
     bool damaged = status != HD_OK;
     while (s->plain.size - at >= PERFDATA_HEAD_BYTES) {
         perfdata_record inner;
-        bool fine = perfdata_head(&inner, s->plain.data + at) && inner.type != PERFDATA_COMPRESSED &&
+        bool fine = perfdata_head(&inner, s->plain.data + at, record->is_big) && inner.type != PERFDATA_COMPRESSED &&
                     inner.type != PERFDATA_COMPRESSED2;
         damaged |= !fine;
         if (!fine) at = s->plain.size;
@@ -179,7 +180,8 @@ static hd_status take_compressed(stream *s, const perfdata_record *record)
 static hd_status take_attr(stream *s, const perfdata_record *record)
 {
     const uint8_t *attr = record->data + PERFDATA_HEAD_BYTES;
-    size_t size = record->size - PERFDATA_HEAD_BYTES, attr_size = size >= 8 ? (size_t)hd_le_get(attr + 4, 4) : 0;
+    size_t size = record->size - PERFDATA_HEAD_BYTES,
+           attr_size = size >= 8 ? (size_t)perfdata_get(record->is_big, attr + 4, 4) : 0;
     if (attr_size > size) attr_size = 0;
     return perfdata_add_attr(s->r, attr, attr_size, attr + attr_size, size - attr_size, record->offset);
 }
@@ -216,8 +218,8 @@ static hd_status take_record(stream *s, const perfdata_record *record)
     case PERFDATA_FINISHED_INIT: return HD_OK; /* of perf itself */
     case PERFDATA_FEATURE:
         if (record->size < FEATURE_HEAD) return perfdata_count(s->r, PERFDATA_HEADER_DAMAGED, 1, record->offset);
-        return perfdata_feature(s->r, hd_le_get(record->data + PERFDATA_HEAD_BYTES, 8), record->data + FEATURE_HEAD,
-                                record->size - FEATURE_HEAD, record->offset);
+        return perfdata_feature(s->r, perfdata_get(record->is_big, record->data + PERFDATA_HEAD_BYTES, 8),
+                                record->data + FEATURE_HEAD, record->size - FEATURE_HEAD, record->offset);
     default: return add_record(s, record);
     }
 }
@@ -225,22 +227,24 @@ static hd_status take_record(stream *s, const perfdata_record *record)
 /* What stands behind a record and its size does not count. */
 static uint64_t bytes_behind(const perfdata_record *record)
 {
-    if (record->type == PERFDATA_TRACING_DATA && record->size >= 12) return hd_le_get(record->data + 8, 4);
-    if (record->type == PERFDATA_AUXTRACE && record->size >= 16) return hd_le_get(record->data + 8, 8);
+    if (record->type == PERFDATA_TRACING_DATA && record->size >= 12)
+        return perfdata_get(record->is_big, record->data + 8, 4);
+    if (record->type == PERFDATA_AUXTRACE && record->size >= 16)
+        return perfdata_get(record->is_big, record->data + 8, 8);
     return 0;
 }
 
 /* ---- damage ---- */
 
 /* Whether some records follow each other from data[0] on, and the last ends where the input does. */
-static bool are_records(const uint8_t *data, size_t size, bool is_all)
+static bool are_records(const uint8_t *data, size_t size, bool is_all, bool is_big)
 {
     size_t at = 0;
     int count = 0;
     for (; count < LOOK_RECORDS && at < size; count++) {
         perfdata_record record;
         if (size - at < PERFDATA_HEAD_BYTES) return !is_all && count > 1;
-        if (!perfdata_head(&record, data + at)) return false;
+        if (!perfdata_head(&record, data + at, is_big)) return false;
         at += record.size;
     }
     return at <= size ? count > 0 : !is_all && count > 2;
@@ -255,7 +259,7 @@ static hd_status skip_damage(stream *s)
         const uint8_t *data = hd_window_at(&s->window, s->at, size, s->r->samples.err);
         if (!data) return HD_ERR_IO;
         size_t last = left > size ? SEARCH_BYTES : size;
-        while (i < last && !are_records(data + i, size - i, left == size)) i++;
+        while (i < last && !are_records(data + i, size - i, left == size, s->r->events.is_big)) i++;
         s->at += i;
         if (i < last) return HD_OK;
     }
@@ -275,7 +279,7 @@ static hd_status read_record(stream *s)
     }
     const uint8_t *data = hd_window_at(&s->window, s->at, PERFDATA_HEAD_BYTES, err);
     if (!data) return HD_ERR_IO;
-    if (!perfdata_head(&record, data)) return skip_damage(s);
+    if (!perfdata_head(&record, data, s->r->events.is_big)) return skip_damage(s);
     if (record.size > left) {
         s->at = s->end;
         return perfdata_count(s->r, PERFDATA_TRUNCATED, 1, record.offset);
@@ -324,7 +328,8 @@ static hd_status read_attr(stream *s, const uint8_t *attr, size_t size, uint64_t
 {
     uint8_t *ids;
     size_t id_bytes;
-    hd_status status = read_section(s, &ids, &id_bytes, hd_le_get(attr + size - 16, 8), hd_le_get(attr + size - 8, 8));
+    hd_status status = read_section(s, &ids, &id_bytes, perfdata_get(s->r->events.is_big, attr + size - 16, 8),
+                                    perfdata_get(s->r->events.is_big, attr + size - 8, 8));
     if (status == HD_OK) status = perfdata_add_attr(s->r, attr, size - 16, ids, id_bytes, offset);
     free(ids);
     return status;
@@ -333,9 +338,9 @@ static hd_status read_attr(stream *s, const uint8_t *attr, size_t size, uint64_t
 static hd_status read_attrs(stream *s, const uint8_t *header)
 {
     uint8_t *data;
-    size_t size, each = (size_t)hd_le_get(header + 16, 8);
-    uint64_t offset = hd_le_get(header + 24, 8);
-    hd_status status = read_section(s, &data, &size, offset, hd_le_get(header + 32, 8));
+    size_t size, each = (size_t)perfdata_get(s->r->events.is_big, header + 16, 8);
+    uint64_t offset = perfdata_get(s->r->events.is_big, header + 24, 8);
+    hd_status status = read_section(s, &data, &size, offset, perfdata_get(s->r->events.is_big, header + 32, 8));
     if (each < PERFDATA_ATTR_BYTES + 16) each = 0;
     if (status == HD_OK && !each && size) status = perfdata_count(s->r, PERFDATA_HEADER_DAMAGED, 1, offset);
     for (size_t at = 0; each && status == HD_OK && each <= size - at; at += each)
@@ -352,7 +357,8 @@ static hd_status read_feature(stream *s, uint64_t bit, uint64_t place)
     if (s->pieces.size < sizeof section || place > s->pieces.size - sizeof section)
         return perfdata_count(s->r, PERFDATA_TRUNCATED, 1, place);
     HD_TRY(hd_pieces_read(&s->pieces, section, place, sizeof section, s->r->samples.err));
-    uint64_t offset = hd_le_get(section, 8), bytes = hd_le_get(section + 8, 8);
+    uint64_t offset = perfdata_get(s->r->events.is_big, section, 8),
+             bytes = perfdata_get(s->r->events.is_big, section + 8, 8);
     if (bit == FEATURE_TRACING_DATA && offset < s->pieces.size && bytes <= s->pieces.size - offset)
         return read_layouts(s->r, &s->pieces, offset, bytes);
     hd_status status = read_section(s, &data, &size, offset, bytes);
@@ -361,15 +367,24 @@ static hd_status read_feature(stream *s, uint64_t bit, uint64_t place)
     return status;
 }
 
+/* The bits are in words of 8 bytes, or of 4 of a machine of 32 bits: there perf always has the host's name. */
+static bool has_feature(const uint8_t *bits, uint64_t bit, bool is_big)
+{
+    enum { HOSTNAME_BIT = 3 };
+    size_t mirror = !is_big ? 0 : bits[7] >> HOSTNAME_BIT & 1 ? 7 : 3;
+    return bits[bit / 8 ^ mirror] >> bit % 8 & 1;
+}
+
 static hd_status read_file(stream *s)
 {
     uint8_t header[FILE_HEADER_BYTES];
     HD_TRY(hd_pieces_read(&s->pieces, header, 0, sizeof header, s->r->samples.err));
-    uint64_t data = hd_le_get(header + 40, 8), size = hd_le_get(header + 48, 8), place = data + size;
+    uint64_t data = perfdata_get(s->r->events.is_big, header + 40, 8),
+             size = perfdata_get(s->r->events.is_big, header + 48, 8), place = data + size;
     HD_TRY(read_attrs(s, header));
     bool whole = data <= s->pieces.size && size && size <= s->pieces.size - data;
     for (uint64_t bit = 0; bit < FEATURES && whole; bit++) {
-        if (!(header[72 + bit / 8] >> bit % 8 & 1)) continue;
+        if (!has_feature(header + 72, bit, s->r->events.is_big)) continue;
         HD_TRY(read_feature(s, bit, place));
         place += 16;
     }
@@ -390,7 +405,8 @@ static hd_status read_input(stream *s, hd_input *input)
     if (s->pieces.size < sizeof head)
         return hd_error_set(err, HD_ERR_FORMAT, NULL, 0, "expected a header of perf.data");
     HD_TRY(hd_pieces_read(&s->pieces, head, 0, sizeof head, err));
-    bool is_pipe = hd_le_get(head + 8, 8) == PIPE_HEADER_BYTES;
+    s->r->events.is_big = memcmp(head, PERFDATA_BIG_MAGIC, 8) == 0;
+    bool is_pipe = perfdata_get(s->r->events.is_big, head + 8, 8) == PIPE_HEADER_BYTES;
     if (!is_pipe && s->pieces.size < FILE_HEADER_BYTES)
         return hd_error_set(err, HD_ERR_FORMAT, NULL, 0, "expected a header of perf.data, found a part of it");
     s->at = PIPE_HEADER_BYTES;

@@ -4,6 +4,8 @@ import importlib.util
 import pathlib
 import struct
 
+from big_endian import File
+
 spec = importlib.util.spec_from_file_location("ftrace_make", pathlib.Path(__file__).parent.parent / "ftrace/make.py")
 ftrace = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(ftrace)
@@ -196,7 +198,7 @@ if __name__ == "__main__":
     zero = bytearray(whole)
     at = bytes(whole).index(struct.pack("<I", 9) + b"\2\0")
     zero[at + 6:at + 8] = b"\0\0"
-    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
+    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("edge-big", File(plain()).turned()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
                        ("bad-tracepoints-pipe", tracepoints(True)),
                        ("bad-cut", whole[:len(whole) // 2]), ("bad-zero-size", bytes(zero))):
         (place / f"{name}.data").write_bytes(data)
