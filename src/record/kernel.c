@@ -21,7 +21,9 @@
 #include "base/error.h"
 #include "base/thread.h"
 
-enum { ROUND_MS = 20, RING_BYTES = 2 << 20, RING_BYTES_MIN = 32 << 10 };
+/* All rings together get RINGS_BYTES, within the limits of each. */
+enum { ROUND_MS = 20, RINGS_BYTES = 256 << 20, RING_BYTES = 16 << 20, RING_BYTES_LEAST = 2 << 20 };
+enum { RING_BYTES_MIN = 32 << 10 }; /* where less memory may be locked */
 
 typedef struct kernel_ring {
     struct perf_event_mmap_page *page; /* NULL: not mapped */
@@ -154,11 +156,12 @@ static struct perf_event_attr attr_of(uint64_t id, bool has_tasks)
                                     .clockid = CLOCK_MONOTONIC};
 }
 
-/* Smaller where less memory may be locked. */
-static hd_status map_ring(kernel_ring *ring, int fd, hd_error *err)
+static hd_status map_ring(kernel_ring *ring, int fd, size_t cpu_count, hd_error *err)
 {
+    size_t wanted = RING_BYTES;
+    while (wanted > RING_BYTES_LEAST && wanted > RINGS_BYTES / cpu_count) wanted /= 2;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (ring->bytes = RING_BYTES; ring->bytes >= RING_BYTES_MIN; ring->bytes /= 2) {
+    for (ring->bytes = wanted; ring->bytes >= RING_BYTES_MIN; ring->bytes /= 2) {
         ring->map_bytes = page + ring->bytes;
         void *map = mmap(NULL, ring->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (map != MAP_FAILED) {
@@ -180,7 +183,7 @@ static hd_status open_event(record_kernel *k, size_t event, size_t cpu, hd_error
     if (*fd < 0 && errno == ENODEV) return HD_OK; /* that CPU is off */
     if (*fd < 0) return refused(errno, err);
     if (!k->rings[cpu].page)
-        HD_TRY(map_ring(&k->rings[cpu], *fd, err));
+        HD_TRY(map_ring(&k->rings[cpu], *fd, k->cpu_count, err));
     else if (ioctl(*fd, PERF_EVENT_IOC_SET_OUTPUT, k->fds[cpu]) != 0)
         return refused(errno, err);
     return ioctl(*fd, PERF_EVENT_IOC_ID, &e->ids[cpu]) == 0 ? HD_OK : refused(errno, err);
@@ -232,8 +235,8 @@ static void close_all(record_kernel *k)
 static hd_status start(record_kernel *k, const recording *r, hd_error *err)
 {
     HD_TRY(open_events(k, err));
+    switch_events(k, PERF_EVENT_IOC_ENABLE); /* first: whoever is not among the threads that run is told to be new */
     HD_TRY(write_begin(k, r, err));
-    switch_events(k, PERF_EVENT_IOC_ENABLE); /* first: they tell whose the thread is */
     int failed = hd_thread_start(&k->thread, reader_main, k);
     if (failed)
         return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "no thread for the kernel's events: %s",

@@ -112,7 +112,7 @@ class Kernel(unittest.TestCase):
         recorded = self.record("sh", "-c", "sleep 0.1; ls / >/dev/null; sleep 0.1")
         events = self.trace()["traceEvents"]
         runs = sorted((e["tid"], e["args"]["tid"], round(e["ts"] * 1000), round(e["dur"] * 1000)) for e in events
-                      if e["pid"] == "CPUs" and "dur" in e)
+                      if e.get("pid") == "CPUs" and "dur" in e)
         theirs = recorded.runs()
         self.assertGreater(len(theirs), 10)
         first = (min(r[2] for r in runs), min(t[2] for t in theirs))  # ts count from another zero
@@ -121,7 +121,7 @@ class Kernel(unittest.TestCase):
         count = collections.Counter(name for _, _, name, _, _, _ in recorded.samples)
         for name in ("softirq_raise", "dma_fence_init"):
             self.assertEqual(len([e for e in events if e["ph"] == "i" and e["name"] == name]), count[name], name)
-        begins = len([e for e in events if e["ph"] in "BX" and e["pid"] == "Interrupts"])
+        begins = len([e for e in events if e["ph"] in "BX" and e.get("pid") == "Interrupts"])
         self.assertEqual(begins, count["softirq_entry"] + count["irq_handler_entry"])
 
     def test_perf_reads_the_file_and_counts_the_same(self):
@@ -141,14 +141,14 @@ class Kernel(unittest.TestCase):
         self.assertEqual(len(ours), 3)
         pid = ours[0]["pid"]
         self.assertTrue([s for s in recorded.samples if s[4] == pid], "the pid is the kernel's")
-        states = [e for e in events if e["pid"] == pid and e.get("cat") == "thread_state"]
+        states = [e for e in events if e.get("pid") == pid and e.get("cat") == "thread_state"]
         self.assertTrue(states)
-        processes = [e["pid"] for e in events if e["ph"] == "M" and e["name"] == "process_name" and e["pid"] == pid]
+        processes = [e["pid"] for e in events if e["ph"] == "M" and e["name"] == "process_name" and e.get("pid") == pid]
         self.assertEqual(len(set(processes)), 1)
 
     def test_what_a_ring_has_no_room_for_is_counted(self):
         recorder = subprocess.Popen([PATHS.heddle, "record", "--kernel", "-k", "-o", "out.heddle", "--", sys.executable,
-                                     "-c", PING_PONG, "40000"], cwd=self.dir, env=self.env, text=True,
+                                     "-c", PING_PONG, "100000"], cwd=self.dir, env=self.env, text=True,
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(recorder.stdout.readline(), "ready\n")
         if not (self.dir / "out.heddle.parts/kernel.perfdata").exists():
@@ -165,7 +165,7 @@ class Kernel(unittest.TestCase):
         recorded = Recorded(self.dir / "out.heddle.parts/kernel.perfdata")
         self.assertGreater(recorded.lost, 1000)
         switches = len([s for s in recorded.samples if s[2] == "sched_switch"])
-        self.assertGreater(switches + recorded.lost, 80000, "each turn switches twice")
+        self.assertGreater(switches + recorded.lost, 200000, "each turn switches twice")
         _, out, _ = self.heddle("info", "--json", "out.heddle")
         lost = [row["count"] for row in json.loads(out)["ledger"] if row["code"] == "perfdata.events-lost"]
         self.assertEqual(lost, [recorded.lost])
