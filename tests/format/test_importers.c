@@ -32,7 +32,7 @@ static const importer importers[] = {
     {"chakra", ".et", 1, 5, .rarer = 13},
     {"cpuprofile", ".cpuprofile", 1, 1, "*", 1}, /* until it has samples, hits stand for them */
     {"ftrace", ".dat", 13, 101},
-    {"ftrace", ".ftrace", 3, 13, "*", 4},     /* half a line may be none */
+    {"ftrace", ".ftrace", 3, 13, "*", 12},    /* half a line may be none */
     {"gecko", ".json", 1, 1, "processed", 2}, /* one column may be cut where others are whole */
     {"nsys", ".sqlite", 100, 997},
     {"perfdata", ".data", 3, 3, "bad-zero-size", 1}, /* behind damage a cut record is none to go on with */

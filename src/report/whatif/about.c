@@ -1,4 +1,5 @@
 /* about.c - the report what-if: the self-check first, then slowdowns by worker, stage, dp rank, kind and step */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
