@@ -157,8 +157,8 @@ def main():
     parser.add_argument("--shape")
     parser.add_argument("--verbose", action="store_true")
     o = parser.parse_args()
-    listed = subprocess.run([o.heddle, "report"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    reports = [o.report] if o.report else [line.split()[0] for line in listed.splitlines()]
+    listed = subprocess.run([o.heddle, "report", "--json"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    reports = [o.report] if o.report else [report["name"] for report in json.loads(listed) if not report["table_option"]]
     failed, count = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         for make in SHAPES:

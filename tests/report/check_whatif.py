@@ -35,53 +35,61 @@ def check(good, *what):
         problems.append(" ".join(str(w) for w in what))
 
 
-def schedule(stage, stages, batches):
-    """One forward, one backward: (kind, k) of compute in order."""
+def schedule(stage, stages, batches, chunks):
+    """(kind, k, chunk) of compute in order: one forward, one backward; with several chunks all forward, then all backward."""
+    if chunks > 1:
+        count = batches * chunks
+        return [("forward-compute", k, k // batches) for k in range(count)] + \
+               [("backward-compute", k, chunks - 1 - k // batches) for k in range(count)]
     ahead = min(stages - 1 - stage, batches)
-    out = [("forward-compute", k) for k in range(ahead)]
+    out = [("forward-compute", k, 0) for k in range(ahead)]
     for k in range(batches - ahead):
-        out += [("forward-compute", ahead + k), ("backward-compute", k)]
-    return out + [("backward-compute", k) for k in range(batches - ahead, batches)]
+        out += [("forward-compute", ahead + k, 0), ("backward-compute", k, 0)]
+    return out + [("backward-compute", k, 0) for k in range(batches - ahead, batches)]
 
 
-def dependencies(stages, batches):
-    """(stage, kind, k) -> those it waits for."""
-    deps = collections.defaultdict(list)
+def dependencies(stages, batches, chunks):
+    """(stage, kind, k) -> those it waits for; and the chunk of each compute and gather."""
+    deps, chunk_of = collections.defaultdict(list), {}
     for s in range(stages):
-        order = schedule(s, stages, batches)
+        whole = schedule(s, stages, batches, chunks)
+        order = [c[:2] for c in whole]
+        chunk_of.update({(s, *c[:2]): c[2] for c in whole})
         for i, c in enumerate(order):
             deps[(s, *c)] += [(s, *order[i - 1])] if i else []
         first = next(i for i, c in enumerate(order) if c[0] == "backward-compute")
         for stream, way in STREAMS.items():
-            if s == (0 if stream in ("forward-recv", "backward-send") else stages - 1):
-                continue
-            for k in range(batches):
-                me, compute = (s, stream, k), (s, f"{way}-compute", k)
-                deps[me] += [(s, stream, k - 1)] if k else []
+            end = 0 if stream in ("forward-recv", "backward-send") else stages * chunks - 1
+            computes = [k for kind, k, chunk in whole if kind == f"{way}-compute" and chunk * stages + s != end]
+            for j, k in enumerate(computes):
+                me, compute = (s, stream, j), (s, f"{way}-compute", k)
+                deps[me] += [(s, stream, j - 1)] if j else []
                 if stream.endswith("send"):
                     deps[me].append(compute)
                 else:
                     deps[compute].append(me)
                     deps[me] += [(s, f"{way}-compute", k - 1)] if k else []
-            if way == "backward" and first >= 2:
+            if way == "backward" and first >= 2 and computes:
                 deps[s, stream, 0].append((s, *order[first - 2]))
-        deps[s, "params-all-gather", 0] = []
-        deps[s, "forward-compute", 0].append((s, "params-all-gather", 0))
+        for c in range(chunks):
+            deps[s, "params-all-gather", c] = [(s, "params-all-gather", c - 1)] if c else []
+            deps[s, "forward-compute", c * batches].append((s, "params-all-gather", c))
+            chunk_of[s, "params-all-gather", c] = c
         last = (s, *order[-1])
         for kind in END:
             if kind != "embedding-grads-all-reduce" or s in (0, stages - 1):
-                deps[s, kind, 0] = [last] + ([(s, "params-all-gather", 0)] if kind == "grads-reduce-scatter" else [])
+                deps[s, kind, 0] = [last] + ([(s, "params-all-gather", chunks - 1)] if kind == "grads-reduce-scatter" else [])
                 last = (s, kind, 0)
-    return deps
+    return deps, chunk_of
 
 
-def group(node, dp):
+def group(node, dp, stages):
     s, kind, k = node
     if kind in STREAMS:
         down = s if kind.endswith("send") == kind.startswith("forward") else s - 1
-        return dp, STREAMS[kind], down, k
+        return dp, STREAMS[kind], down % stages, k
     if kind in ("params-all-gather", "grads-reduce-scatter"):
-        return kind, s
+        return kind, s, k
     if kind == "optimizer-clip-main-grad":
         return kind
     if kind == "embedding-grads-all-reduce":
@@ -91,10 +99,10 @@ def group(node, dp):
 
 def simulate(deps, dps, work):
     """When each starts and ends, by going round until nothing is left."""
-    groups = collections.defaultdict(list)
+    groups, stages = collections.defaultdict(list), 1 + max(node[0] for node in deps)
     for dp in range(dps):
         for node in deps:
-            groups[group(node, dp)].append((dp, node))
+            groups[group(node, dp, stages)].append((dp, node))
     start, end, left = {}, {}, list(groups)
     while left:
         later = []
@@ -122,7 +130,8 @@ class Job:
     def __init__(self, seed):
         r = random.Random(seed)
         self.dps, self.stages, self.batches = r.randint(1, 4), r.randint(2, 5), r.randint(5, 8)
-        self.deps = dependencies(self.stages, self.batches)
+        self.chunks = r.choice((1, 1, 2, 3))
+        self.deps, chunk_of = dependencies(self.stages, self.batches, self.chunks)
         self.steps = sorted(r.sample(range(1000), r.randint(1, 4)))
         slow = (r.randrange(self.dps), r.randrange(self.stages), 1 + 3 * r.random())
         self.slow, self.work, self.rows = slow, {}, []
@@ -135,8 +144,8 @@ class Job:
             start, end = simulate(self.deps, self.dps, lambda dp, node, step=step: self.work[step, dp, node])
             for (dp, node), s in start.items():
                 self.rows.append([dp, node[0], dp * self.stages + node[0], step, node[1], f"{s / 1e9 + 100:.9f}",
-                                  f"{(end[dp, node] - s) / 1e9:.9f}", node[2], 0 if "-p" not in node[1] else -1, -1,
-                                  node[0] if node[1].endswith("-compute") else -1])
+                                  f"{(end[dp, node] - s) / 1e9:.9f}", node[2], chunk_of.get(node, -1), -1,
+                                  chunk_of[node] * self.stages + node[0] if node[1].endswith("-compute") else -1])
         r.shuffle(self.rows)
 
     def ideal(self):
@@ -201,7 +210,7 @@ def check_random(heddle, folder, seed):
 
 
 def check_damage(heddle, folder):
-    job = next(job for job in map(Job, range(100)) if len(job.steps) > 2 and job.dps > 1 and job.stages > 2)
+    job = next(job for job in map(Job, range(100)) if len(job.steps) > 2 and job.dps > 1 and job.stages > 2 and job.chunks == 1)
     rows = sorted(job.rows, key=lambda r: (r[3], r[0]))
     path, place = folder / "damage.csv", {name: i for i, name in enumerate(HEAD)}
 
@@ -231,9 +240,13 @@ def check_damage(heddle, folder):
     check(status == 1 and "dp_rank" in error, "head", error)
     status, _, error, _ = told([])
     check(status == 1 and "0" in error, "no rows", error)
-    late = [[*r[:5], f"{float(r[5]) + 5 * r[1] * (r[4] == 'backward-compute'):.9f}", *r[6:]] for r in rows]
+    late = [r if r[4] != "optimizer-clip-main-grad" else [*r[:5], f"{float(r[5]) - 0.4:.9f}", f"{float(r[6]) + 0.4:.9f}", *r[7:]]
+            for r in rows]
     status, _, error, _ = told(late)
-    check(status == 1 and "% off" in error, "compute moved away from its messages is refused", error)
+    check(status == 1 and "% off" in error, "a clip before what it waits for is refused", error)
+    circle = [[*r[:5], f"{float(r[5]) + 50 * (r[4] == 'forward-compute' and r[7] == 0):.9f}", *r[6:]] for r in rows]
+    status, _, error, _ = told(circle)
+    check(status == 1 and "circle" in error, "a first forward at the end is refused", error)
     one = [r for r in rows if r[1] == 0 and r[4] not in STREAMS]
     status, _, error, _ = told([[r[0], 0, r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], 0] for r in one])
     check(status == 0, "one stage", error)
@@ -278,7 +291,7 @@ def check_size(heddle, folder, limit):
     """128 workers, 43 steps: a published job's size."""
     job = Job(3)
     job.stages, job.batches, job.dps = 4, 8, 32
-    job.deps = dependencies(4, 8)
+    job.deps, _ = dependencies(4, 8, 1)
     rows = []
     start, end = simulate(job.deps, 32, lambda dp, node: 1e6 * (3 + dp % 5 + node[0]))
     for step in range(43):

@@ -108,7 +108,7 @@ static const char *const loss_texts[WHATIF_LOSSES][2] = {
 /* ---- which operations are kept ---- */
 
 enum { ANY = -1, CLASSES = WHATIF_KINDS - 2, WORST_PERCENT = 3 };
-static const double visits_max = 5e10; /* some minutes */
+static const double visits_max = 1e10; /* about a minute */
 
 /* Sends and receives of a direction are one class. */
 static unsigned class_of(unsigned kind)

@@ -7,7 +7,8 @@
  *   gathers and scatters are one chain; the last gather of a chunk comes before the chunk's first forward
  *   last compute -> gc -> layernorm -> embedding -> scatters -> clip -> optimizer
  * Groups: a send with its receive; embedding over its stages; clip over stages and dp ranks; a gather or scatter over
- * dp ranks. Chunks of layers at the ends of the model have no peer: their sends and receives, if there are any, are alone.
+ * dp ranks. Chunks of layers at the ends of the model have no peer: their sends and receives, if there are any, are
+ * alone.
  */
 #include <stdlib.h>
 #include <string.h>

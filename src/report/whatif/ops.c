@@ -264,12 +264,13 @@ static hd_status find_shape(whatif_ops *ops, hd_error *err)
     for (size_t i = 0; i < size; i++) {
         const whatif_op *like = &first[i % ops->node_count], *op = &first[i];
         bool begins = i % ops->node_count == 0;
-        if (op->stage != like->stage || op->kind != like->kind || size % ops->node_count ||
-            (i && (op->dp != op[-1].dp) != begins))
+        bool ends_early = i + 1 == size && size % ops->node_count;
+        if (op->stage != like->stage || op->kind != like->kind || ends_early || (i && (op->dp != op[-1].dp) != begins))
             return hd_error_set(err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE,
-                                "row %llu: dp rank %d has other operations than dp rank %d (%s of stage %d)",
-                                (unsigned long long)op->row, (int)op->dp, (int)first->dp, kind_names[op->kind],
-                                (int)op->stage);
+                                "row %llu: the dp ranks of step %lld have not the same operations, seen at %s of stage "
+                                "%d of dp rank %d",
+                                (unsigned long long)op->row, (long long)op->step, kind_names[op->kind], (int)op->stage,
+                                (int)op->dp);
         if ((uint32_t)op->stage > ops->stage_count)
             return hd_error_set(err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "no operation is of stage %zu",
                                 ops->stage_count);
