@@ -1,4 +1,4 @@
-/* job.h - what a rank's trace tells of its job: its collectives, for matching with other ranks'
+/* job.h - what a rank's trace tells of its job: its collectives; and with those of other ranks, who came late
  *
  *     hd_collectives *all;
  *     HD_TRY(hd_collectives_new(&all, trace, err));
@@ -8,7 +8,7 @@
 #ifndef HEDDLE_JOB_H
 #define HEDDLE_JOB_H
 
-#include "heddle/trace.h"
+#include "heddle/report.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -40,6 +40,27 @@ void hd_collectives_free(hd_collectives *collectives);
 size_t hd_collectives_count(const hd_collectives *collectives);
 /* Borrowed, as are its texts. */
 const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t index);
+
+/* Who came last to the collectives of a job, by how much, and what does not match. Needs no common clock: whoever comes
+ * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
+ * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
+ * known, the place in `traces`. Durations are ns. Tables:
+ *
+ * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
+ *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
+ *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0
+ * `collectives` a row per collective that was compared: `group`, `stream`, `point_to_point`, `sequence`, `counted` (as
+ *               sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`: longest -
+ *               shortest, `transfer`: shortest
+ * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
+ *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member) and
+ *               "operation" (another than the first member's), which are not compared; "missing" (members of the
+ *               group that lack it), "size" and "bytes" (others than the first member's)
+ * `last`        a row per member and group, where a job that hangs stopped: `rank`, `device`, `group`, `stream`,
+ *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that
+ *
+ * Errors: MEMORY, LIMIT (2^32 traces). */
+hd_status hd_report_stragglers(hd_report *out, const hd_collectives *const *traces, size_t count, hd_error *err);
 
 #ifdef __cplusplus
 }

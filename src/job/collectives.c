@@ -4,8 +4,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
-#include "heddle/job.h"
-#include "heddle/report.h"
+#include "job/groups.h"
 #include "report/gpu/gpu.h"
 
 struct hd_collectives {
@@ -69,22 +68,12 @@ static void read_row(hd_collective *out, rows *r, size_t row)
     out->sequence_is_counted = !gpu_arg_whole(&out->sequence, &r->sequence, block, at);
 }
 
-static int compare_numbers(int64_t x, int64_t y)
-{
-    return (x > y) - (x < y);
-}
-
-/* The order of groups: below, at or above 0. */
+/* The order of the list: below, at or above 0. */
 static int compare_groups(const hd_collective *x, const hd_collective *y)
 {
-    size_t size = x->group.size < y->group.size ? x->group.size : y->group.size;
-    int order = compare_numbers(x->rank, y->rank);
-    if (!order) order = compare_numbers(x->device, y->device);
-    if (!order) order = (x->group.data != NULL) - (y->group.data != NULL);
-    if (!order && !x->group.data) order = compare_numbers(x->stream, y->stream);
-    if (!order && size) order = memcmp(x->group.data, y->group.data, size);
-    if (!order) order = compare_numbers((int64_t)x->group.size, (int64_t)y->group.size);
-    return order ? order : x->is_point_to_point - y->is_point_to_point;
+    int order = job_compare_numbers(x->rank, y->rank);
+    if (!order) order = job_compare_numbers(x->device, y->device);
+    return order ? order : job_compare_groups(x, y);
 }
 
 /* The table is by start, and the sort is stable. */
