@@ -84,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--print", required=True)
     program = parser.parse_args().print
-    shared = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).parents[3] / "shared"))
+    shared = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
     jobs = [sorted(glob.glob(f"{job}/rank*.json.gz")) for job in sorted((shared / "data/ranks").glob("*"))]
     if not jobs:
         print(f"skipped: no {shared}/data/ranks")
