@@ -15,6 +15,7 @@
  * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
  *                graph.h: what waited for what. memory.h: allocations and frees. index.h: what covers a time on a
  *                track, fast. names.h: kernels' names in short.
+ * job.h          What a rank's trace tells of its job: its collectives; and with other ranks', who was late.
  * arrow.h        Events and tables as Arrow streams, for pyarrow, polars, DuckDB. parquet.h: and as files.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
@@ -81,6 +82,7 @@
 #include "heddle/gpus.h"
 #include "heddle/graph.h"
 #include "heddle/index.h"
+#include "heddle/job.h"
 #include "heddle/launches.h"
 #include "heddle/memory.h"
 #include "heddle/names.h"

@@ -1,0 +1,136 @@
+/* collectives.c - the rows of the report "communication" as records, numbered within their groups */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/sorted.h"
+#include "job/groups.h"
+#include "report/gpu/gpu.h"
+
+struct hd_collectives {
+    hd_report report; /* has the texts */
+    hd_collective *list;
+    size_t count;
+};
+
+enum { RANK, DEVICE, GROUP, OPERATION, SIZE, BYTES, START, DURATION, ID, COLUMNS };
+static const char *const column_names[COLUMNS] = {"rank",  "device", "group",    "collective", "size",
+                                                  "bytes", "start",  "duration", "id"};
+
+typedef struct rows {
+    const hd_trace *trace;
+    const hd_table *table;
+    size_t columns[COLUMNS];
+    gpu_arg sequence;
+} rows;
+
+static int64_t int_of(const rows *r, size_t row, int column)
+{
+    size_t at = r->columns[column];
+    return hd_table_is_null(r->table, row, at) ? HD_NO_NUMBER : hd_table_get_int(r->table, row, at);
+}
+
+static hd_string text_of(const rows *r, size_t row, int column)
+{
+    hd_string text = {NULL, 0};
+    size_t at = r->columns[column];
+    if (!hd_table_is_null(r->table, row, at)) text.data = hd_table_get_string(&text.size, r->table, row, at);
+    return text;
+}
+
+static int64_t bytes_of(const rows *r, size_t row)
+{
+    size_t at = r->columns[BYTES];
+    uint64_t bytes = hd_table_is_null(r->table, row, at) ? UINT64_MAX : hd_table_get_count(r->table, row, at);
+    return bytes > INT64_MAX ? HD_NO_NUMBER : (int64_t)bytes;
+}
+
+static void read_row(hd_collective *out, rows *r, size_t row)
+{
+    uint32_t at;
+    uint64_t event = (uint64_t)int_of(r, row, ID);
+    const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, event);
+    hd_event slice;
+    hd_block_event(&slice, block, at);
+    int64_t start = int_of(r, row, START), stream = hd_trace_track_at(r->trace, slice.track)->stream;
+    if (stream == HD_NO_NUMBER) stream = hd_trace_track_at(r->trace, gpu_lane_of(r->trace, slice.track))->stream;
+    *out = (hd_collective){.rank = int_of(r, row, RANK),
+                           .device = int_of(r, row, DEVICE),
+                           .stream = stream,
+                           .group = text_of(r, row, GROUP),
+                           .operation = text_of(r, row, OPERATION),
+                           .size = int_of(r, row, SIZE),
+                           .bytes = bytes_of(r, row),
+                           .start_ns = start,
+                           .end_ns = start + int_of(r, row, DURATION),
+                           .event = event};
+    out->is_point_to_point = out->operation.size == 8 && memcmp(out->operation.data, "SendRecv", 8) == 0;
+    out->sequence_is_counted = !gpu_arg_whole(&out->sequence, &r->sequence, block, at);
+}
+
+/* The order of the list: below, at or above 0. */
+static int compare_groups(const hd_collective *x, const hd_collective *y)
+{
+    int order = job_compare_numbers(x->rank, y->rank);
+    if (!order) order = job_compare_numbers(x->device, y->device);
+    return order ? order : job_compare_groups(x, y);
+}
+
+/* The table is by start, and the sort is stable. */
+static bool sort_and_count(hd_collectives *c)
+{
+    hd_collective *spare = malloc((c->count + 1) * sizeof *spare);
+    if (!spare) return false;
+    HD_SORT_RUNS(c->list, spare, c->count, x, y, compare_groups(x, y) < 0);
+    free(spare);
+    int64_t next = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        next = i && compare_groups(&c->list[i - 1], &c->list[i]) == 0 ? next + 1 : 0;
+        if (c->list[i].sequence_is_counted) c->list[i].sequence = next;
+    }
+    return true;
+}
+
+static hd_status read_rows(hd_collectives *c, const hd_trace *trace, hd_error *err)
+{
+    rows r = {.trace = trace, .table = hd_report_table(&c->report, "collectives")};
+    c->count = hd_table_row_count(r.table);
+    for (int i = 0; i < COLUMNS; i++) r.columns[i] = hd_table_find_column(r.table, column_names[i]);
+    c->list = malloc((c->count + 1) * sizeof *c->list);
+    bool fine = c->list && gpu_arg_init(&r.sequence, trace, "Seq");
+    for (size_t i = 0; i < c->count && fine; i++) read_row(&c->list[i], &r, i);
+    gpu_arg_deinit(&r.sequence);
+    return fine && sort_and_count(c) ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status hd_collectives_new(hd_collectives **out, const hd_trace *trace, hd_error *err)
+{
+    *out = NULL;
+    hd_collectives *c = calloc(1, sizeof *c);
+    if (!c) return HD_NOMEM(err);
+    hd_status status = hd_report_run(&c->report, "communication", &(hd_report_input){.trace = trace}, err);
+    if (status == HD_OK) status = read_rows(c, trace, err);
+    if (status == HD_OK)
+        *out = c;
+    else
+        hd_collectives_free(c);
+    return status;
+}
+
+void hd_collectives_free(hd_collectives *collectives)
+{
+    if (!collectives) return;
+    hd_report_free(&collectives->report);
+    free(collectives->list);
+    free(collectives);
+}
+
+size_t hd_collectives_count(const hd_collectives *collectives)
+{
+    return collectives->count;
+}
+
+const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t index)
+{
+    return &collectives->list[index];
+}

@@ -1,0 +1,25 @@
+/* groups.h - the order of the groups of collectives. Begin with collectives.c: a trace in, numbered records out */
+#ifndef HD_JOB_GROUPS_H
+#define HD_JOB_GROUPS_H
+
+#include <string.h>
+
+#include "heddle/job.h"
+
+static inline int job_compare_numbers(int64_t x, int64_t y)
+{
+    return (x > y) - (x < y);
+}
+
+/* Below, at or above 0. The unnamed come first, by stream. */
+static inline int job_compare_groups(const hd_collective *x, const hd_collective *y)
+{
+    size_t size = x->group.size < y->group.size ? x->group.size : y->group.size;
+    int order = (x->group.data != NULL) - (y->group.data != NULL);
+    if (!order && !x->group.data) order = job_compare_numbers(x->stream, y->stream);
+    if (!order && size) order = memcmp(x->group.data, y->group.data, size);
+    if (!order) order = job_compare_numbers((int64_t)x->group.size, (int64_t)y->group.size);
+    return order ? order : x->is_point_to_point - y->is_point_to_point;
+}
+
+#endif
