@@ -1,7 +1,8 @@
 /* pickle.h - values of a Python pickle, read without running anything
  *
  * In: bytes. Out: a graph of values, in which lists, tuples and dicts may be shared, and may hold themselves: who walks
- * it must bound how deep and how far. Objects, whose making would run code, are PICKLE_OPAQUE.
+ * it must bound how deep and how far. Objects, whose making would run code, are PICKLE_OPAQUE. The graph keeps 4 bytes a
+ * value, the place of the opcode that made it, which is decoded when it is looked at.
  */
 #ifndef HD_FORMAT_TORCHMEMORY_PICKLE_H
 #define HD_FORMAT_TORCHMEMORY_PICKLE_H
@@ -10,9 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "heddle/trace.h"
 
 typedef enum pickle_type {
+    PICKLE_ABSENT, /* pickle_find() found nothing */
     PICKLE_NONE,
     PICKLE_BOOL,
     PICKLE_INT,
@@ -30,47 +33,60 @@ typedef struct pickle_value {
     uint64_t bits;   /* of INT, FLOAT, BOOL; of TEXT: where it begins */
 } pickle_value;
 
-/* Items of a list, or keys and values of a dict: pieces one behind another. */
+typedef uint32_t pickle_ref; /* where its opcode is; with PICKLE_HELD: the number of a list or dict */
+
+/* Items of a list, or keys and values of a dict: pieces one behind another. Equal pieces of lists share their items:
+ * each event has a list of frames of its own, and few differ. */
 typedef struct pickle_piece {
-    size_t first, count;
+    uint32_t first, count;
     uint32_t next; /* HD_NONE: none */
 } pickle_piece;
 
 typedef struct pickle_holder {
     uint32_t first, last; /* pieces */
-    size_t count;
-    bool is_open; /* the pickle ended within it */
+    uint32_t count : 30;
+    bool is_dict : 1, is_open : 1; /* is_open: the pickle ended within it */
 } pickle_holder;
 
-typedef struct pickle {
+typedef struct pickle_input {
     const uint8_t *data;
     size_t size, at;
+    bool truncated; /* no STOP was found */
+    bool damaged;   /* at is at what cannot be read */
+} pickle_input;
+
+typedef struct pickle {
+    pickle_input in;
+    pickle_ref op_at; /* where the opcode that runs is */
     pickle_value root;
-    bool truncated;             /* no STOP was found */
-    bool damaged;               /* at is at what cannot be read */
     uint64_t opaque, opaque_at; /* objects, where the first one is */
-    pickle_value *items, *stack, *memo;
-    size_t *marks;
+    pickle_ref *items, *stack, *memo;
+    uint32_t *marks;
     pickle_piece *pieces;
     pickle_holder *holders;
+    hd_slots lists; /* pieces of lists, by their items */
     size_t item_count, item_capacity, stack_count, stack_capacity, memo_count, memo_capacity, mark_count, mark_capacity,
         piece_count, piece_capacity, holder_count, holder_capacity;
     bool no_memory;
 } pickle;
 
-/* false: no memory. What could be read is there also where the pickle is cut off or damaged. */
+enum { PICKLE_SIZE_LIMIT = 1 << 30 };
+
+/* false: no memory. What could be read is there also where the pickle is cut off or damaged. At most
+ * PICKLE_SIZE_LIMIT bytes, which stay the caller's, and as long as the pickle. */
 bool pickle_read(pickle *out, const uint8_t *data, size_t size);
 void pickle_deinit(pickle *p);
 
 /* Items one after another: {.piece = HD_NONE} begins. */
 typedef struct pickle_cursor {
-    uint32_t piece;
-    size_t at;
+    uint32_t piece, at;
     bool begun;
 } pickle_cursor;
-bool pickle_next(const pickle_value **out, pickle_cursor *cursor, const pickle *p, const pickle_value *holder);
-/* The last value of a key; NULL: none, or no dict. */
-const pickle_value *pickle_find(const pickle *p, const pickle_value *dict, const char *key);
-hd_string pickle_text(const pickle *p, const pickle_value *value);
+bool pickle_next(pickle_value *out, pickle_cursor *cursor, const pickle *p, pickle_value holder);
+/* Equal for lists whose items are the same values, unless these came in several pieces. */
+void pickle_identity(uint64_t out[2], const pickle *p, pickle_value list);
+/* The last value of a key; PICKLE_ABSENT: none, or no dict. */
+pickle_value pickle_find(const pickle *p, pickle_value dict, const char *key);
+hd_string pickle_text(const pickle *p, pickle_value value);
 
 #endif

@@ -18,8 +18,6 @@
 #include "format/torchmemory/pickle.h"
 #include "format/torchmemory/torchmemory.h"
 
-static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
-
 enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 };
 enum {
     TRUNCATED,
@@ -55,7 +53,10 @@ typedef struct reader {
     hd_builder *builder;
     hd_error *err;
     pickle pickle;
-    hd_map stacks; /* by list of frames */
+    hd_map stacks; /* by identity of a list of frames */
+    hd_map frames; /* by dict: the name with 0, the kind with 1 */
+    pickle_value *list;
+    size_t list_capacity;
     uint32_t track, counter;
     int64_t device;
     totals now;
@@ -74,40 +75,40 @@ static hd_status count(reader *r, size_t code, uint64_t n, uint64_t offset)
 }
 
 /* Whether one more look at the entries of a value is within SHARING times the input. */
-static bool afford(reader *r, const pickle_value *v)
+static bool afford(reader *r, pickle_value v)
 {
-    bool holds = v->type == PICKLE_LIST || v->type == PICKLE_DICT;
-    r->work += 1 + (holds ? r->pickle.holders[v->number].count : 0);
-    return r->work / SHARING <= r->pickle.size;
+    bool holds = v.type == PICKLE_LIST || v.type == PICKLE_DICT;
+    r->work += 1 + (holds ? r->pickle.holders[v.number].count : 0);
+    return r->work / SHARING <= r->pickle.in.size;
 }
 
 /* ---- values as arguments, and as JSON ---- */
 
-static hd_status intern(reader *r, uint32_t *out, const pickle_value *v)
+static hd_status intern(reader *r, uint32_t *out, pickle_value v)
 {
     size_t repaired;
     hd_string text = hd_stack_samples_utf8(&r->samples, &repaired, pickle_text(&r->pickle, v));
     *out = hd_builder_intern(r->builder, text.data, text.size);
-    return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : count(r, TEXT_UTF8, repaired, v->bits);
+    return *out == HD_STRING_NONE ? HD_NOMEM(r->err) : count(r, TEXT_UTF8, repaired, v.bits);
 }
 
-static void put_json(reader *r, const pickle_value *v, int depth)
+static void put_json(reader *r, pickle_value v, int depth)
 {
     pickle_cursor c = {0};
-    const pickle_value *item, *value;
+    pickle_value item, value;
     bool first = true;
     double number;
-    uint64_t most = r->pickle.size + SHARING;
+    uint64_t most = r->pickle.in.size + SHARING;
     if (depth > JSON_DEPTH || r->json.size > most || r->told / SHARING > most) {
         r->json.failed = true;
         return;
     }
-    switch (v->type) {
-    case PICKLE_BOOL: hd_json_put_text(&r->json, v->bits ? "true" : "false"); return;
-    case PICKLE_INT: hd_json_put_int(&r->json, (int64_t)v->bits); return;
-    case PICKLE_LARGE: hd_json_put_unsigned(&r->json, v->bits); return;
+    switch (v.type) {
+    case PICKLE_BOOL: hd_json_put_text(&r->json, v.bits ? "true" : "false"); return;
+    case PICKLE_INT: hd_json_put_int(&r->json, (int64_t)v.bits); return;
+    case PICKLE_LARGE: hd_json_put_unsigned(&r->json, v.bits); return;
     case PICKLE_FLOAT:
-        memcpy(&number, &v->bits, sizeof number);
+        memcpy(&number, &v.bits, sizeof number);
         hd_json_put_double(&r->json, number);
         return;
     case PICKLE_TEXT: {
@@ -119,7 +120,7 @@ static void put_json(reader *r, const pickle_value *v, int depth)
     case PICKLE_DICT: break;
     default: hd_json_put_text(&r->json, "null"); return;
     }
-    bool is_dict = v->type == PICKLE_DICT;
+    bool is_dict = v.type == PICKLE_DICT;
     hd_json_put_text(&r->json, is_dict ? "{" : "[");
     while (!r->json.failed && pickle_next(&item, &c, &r->pickle, v)) {
         hd_json_put_text(&r->json, first ? "" : ",");
@@ -146,7 +147,7 @@ static hd_status add_arg(reader *r, const char *key, uint32_t key_id, hd_arg_typ
 }
 
 /* false: too large, or without end. */
-static bool make_json(reader *r, const pickle_value *v)
+static bool make_json(reader *r, pickle_value v)
 {
     r->json.size = 0;
     put_json(r, v, 0);
@@ -156,17 +157,18 @@ static bool make_json(reader *r, const pickle_value *v)
     return fine;
 }
 
-static hd_status add_value(reader *r, const char *key, uint32_t key_id, const pickle_value *v)
+static hd_status add_value(reader *r, const char *key, uint32_t key_id, pickle_value v)
 {
     uint32_t id;
-    int64_t bits = (int64_t)v->bits;
-    switch (v->type) {
+    int64_t bits = (int64_t)v.bits;
+    switch (v.type) {
+    case PICKLE_ABSENT:
     case PICKLE_NONE:
     case PICKLE_OPAQUE: return HD_OK;
     case PICKLE_BOOL: return add_arg(r, key, key_id, HD_ARG_BOOL, bits);
     case PICKLE_INT: return add_arg(r, key, key_id, HD_ARG_INT, bits);
     case PICKLE_LARGE: {
-        hd_arg_type type = hd_value_of_unsigned(&bits, r->builder, v->bits);
+        hd_arg_type type = hd_value_of_unsigned(&bits, r->builder, v.bits);
         return add_arg(r, key, key_id, type, bits);
     }
     case PICKLE_TEXT: HD_TRY(intern(r, &id, v)); return add_arg(r, key, key_id, HD_ARG_STRING, id);
@@ -178,48 +180,61 @@ static hd_status add_value(reader *r, const char *key, uint32_t key_id, const pi
 
 /* ---- stacks ---- */
 
-static int64_t int_of(const reader *r, const pickle_value *dict, const char *key, int64_t otherwise)
+static int64_t int_of(const reader *r, pickle_value dict, const char *key, int64_t otherwise)
 {
-    const pickle_value *v = pickle_find(&r->pickle, dict, key);
-    return v && v->type == PICKLE_INT ? (int64_t)v->bits : otherwise;
+    pickle_value v = pickle_find(&r->pickle, dict, key);
+    return v.type == PICKLE_INT ? (int64_t)v.bits : otherwise;
+}
+
+/* The id of a frame's text; HD_NONE: no memory. Frames are shared by stacks, each is put together once. */
+static uint32_t find_frame(reader *r, hd_frame_kind *out_kind, pickle_value f)
+{
+    size_t repaired;
+    const bool is_dict = f.type == PICKLE_DICT;
+    const hd_map_entry *known = is_dict ? hd_map_find(&r->frames, f.number, 0) : NULL;
+    if (known) {
+        *out_kind = (hd_frame_kind)hd_map_find(&r->frames, f.number, 1)->value;
+        return known->value;
+    }
+    hd_string name = pickle_text(&r->pickle, pickle_find(&r->pickle, f, "name"));
+    r->text.size = 0;
+    hd_text_put_frame(&r->text, name.size ? name : (hd_string){"[unknown]", 9},
+                      pickle_text(&r->pickle, pickle_find(&r->pickle, f, "filename")), int_of(r, f, "line", 0), 0);
+    hd_string text = {(char *)r->text.data, r->text.size};
+    text = hd_stack_samples_utf8(&r->samples, &repaired, text);
+    uint32_t id = r->text.failed ? HD_NONE : hd_stack_samples_frame(&r->samples, out_kind, text.data, text.size);
+    if (!is_dict || id == HD_NONE) return id;
+    bool kept = hd_map_set(&r->frames, f.number, 0, id) && hd_map_set(&r->frames, f.number, 1, *out_kind);
+    return kept ? id : HD_NONE;
 }
 
 /* Frames stand from the innermost one on; equal lists are one. */
-static hd_status find_stack(reader *r, uint32_t *out, const pickle_value *frames)
+static hd_status find_stack(reader *r, uint32_t *out, pickle_value frames)
 {
     pickle_cursor c = {0};
-    const pickle_value *f;
-    const pickle_value **list = NULL;
-    size_t n = 0, capacity = 0, repaired;
+    pickle_value f;
+    uint64_t id[2];
+    size_t n = 0;
     *out = HD_STACK_NONE;
-    if (!frames || frames->type != PICKLE_LIST) return HD_OK;
-    const hd_map_entry *known = hd_map_find(&r->stacks, frames->number, 0);
+    if (frames.type != PICKLE_LIST) return HD_OK;
+    pickle_identity(id, &r->pickle, frames);
+    const hd_map_entry *known = hd_map_find(&r->stacks, id[0], id[1]);
     if (known) {
         *out = known->value;
         return HD_OK;
     }
     while (pickle_next(&f, &c, &r->pickle, frames)) {
-        if (!hd_grow((void **)&list, &capacity, n, sizeof *list)) {
-            free(list);
-            return HD_NOMEM(r->err);
-        }
-        list[n++] = f;
+        if (!hd_grow((void **)&r->list, &r->list_capacity, n, sizeof f)) return HD_NOMEM(r->err);
+        r->list[n++] = f;
     }
     while (n && *out != HD_NONE) {
         hd_frame_kind kind = HD_FRAME_UNKNOWN;
-        f = list[--n];
+        f = r->list[--n];
         if (!afford(r, f)) continue;
-        hd_string name = pickle_text(&r->pickle, pickle_find(&r->pickle, f, "name"));
-        r->text.size = 0;
-        hd_text_put_frame(&r->text, name.size ? name : (hd_string){"[unknown]", 9},
-                          pickle_text(&r->pickle, pickle_find(&r->pickle, f, "filename")), int_of(r, f, "line", 0), 0);
-        hd_string text = {(char *)r->text.data, r->text.size};
-        text = hd_stack_samples_utf8(&r->samples, &repaired, text);
-        uint32_t id = r->text.failed ? HD_NONE : hd_stack_samples_frame(&r->samples, &kind, text.data, text.size);
-        *out = hd_stacks_push(r->samples.stacks, *out, id, kind);
+        uint32_t name = find_frame(r, &kind, f);
+        *out = hd_stacks_push(r->samples.stacks, *out, name, kind);
     }
-    free(list);
-    if (*out == HD_NONE || !hd_map_set(&r->stacks, frames->number, 0, *out)) return HD_NOMEM(r->err);
+    if (*out == HD_NONE || !hd_map_set(&r->stacks, id[0], id[1], *out)) return HD_NOMEM(r->err);
     return HD_OK;
 }
 
@@ -259,11 +274,11 @@ static hd_status add_counter(reader *r, int64_t time_ns)
 }
 
 /* Members of an event that have no other place. */
-static hd_status add_members(reader *r, const pickle_value *event, bool is_memory)
+static hd_status add_members(reader *r, pickle_value event, bool is_memory)
 {
     static const char *const placed[] = {"action", "frames", "time_us"};
     pickle_cursor c = {0};
-    const pickle_value *key, *value;
+    pickle_value key, value;
     uint32_t id;
     while (pickle_next(&key, &c, &r->pickle, event) && pickle_next(&value, &c, &r->pickle, event)) {
         hd_string name = pickle_text(&r->pickle, key);
@@ -276,10 +291,10 @@ static hd_status add_members(reader *r, const pickle_value *event, bool is_memor
     return HD_OK;
 }
 
-static hd_status add_memory(reader *r, const pickle_value *event, int64_t bytes)
+static hd_status add_memory(reader *r, pickle_value event, int64_t bytes)
 {
-    const pickle_value *addr = pickle_find(&r->pickle, event, "addr");
-    if (addr) HD_TRY(add_value(r, "Addr", 0, addr));
+    pickle_value addr = pickle_find(&r->pickle, event, "addr");
+    if (addr.type != PICKLE_ABSENT) HD_TRY(add_value(r, "Addr", 0, addr));
     HD_TRY(add_arg(r, "Bytes", 0, HD_ARG_INT, bytes));
     HD_TRY(add_arg(r, "Device Id", 0, HD_ARG_INT, r->device));
     HD_TRY(add_arg(r, "Device Type", 0, HD_ARG_INT, CUDA));
@@ -288,19 +303,19 @@ static hd_status add_memory(reader *r, const pickle_value *event, int64_t bytes)
     return add_arg(r, "Total Reserved", 0, HD_ARG_INT, r->now.reserved);
 }
 
-static bool is_open(const reader *r, const pickle_value *event)
+static bool is_open(const reader *r, pickle_value event)
 {
-    return r->pickle.holders[event->number].is_open;
+    return r->pickle.holders[event.number].is_open;
 }
 
-static hd_status add_event(reader *r, const pickle_value *event)
+static hd_status add_event(reader *r, pickle_value event)
 {
     int allocated, reserved;
     uint32_t node;
-    if (event->type == PICKLE_DICT && is_open(r, event)) return HD_OK; /* cut off, which is told */
+    if (event.type == PICKLE_DICT && is_open(r, event)) return HD_OK; /* cut off, which is told */
     if (!afford(r, event)) return count(r, EVENT_LOST, 1, HD_OFFSET_NONE);
     hd_string action = pickle_text(&r->pickle, pickle_find(&r->pickle, event, "action"));
-    if (event->type != PICKLE_DICT || !action.size) return count(r, EVENT_UNREADABLE, 1, HD_OFFSET_NONE);
+    if (event.type != PICKLE_DICT || !action.size) return count(r, EVENT_UNREADABLE, 1, HD_OFFSET_NONE);
     int64_t size = int_of(r, event, "size", 0), time = int_of(r, event, "time_us", HD_NO_TIME);
     change_of(action, &allocated, &reserved);
     r->now.allocated = add_clamped(r->now.allocated, times(allocated, size));
@@ -327,13 +342,14 @@ static hd_status add_event(reader *r, const pickle_value *event)
 }
 
 /* What was there before the first event: what there is at the end, in segments, without what the events changed. */
-static totals find_start(reader *r, const pickle_value *trace)
+static totals find_start(reader *r, pickle_value trace)
 {
     totals out = {0};
     int allocated, reserved;
-    const pickle_value *segments = pickle_find(&r->pickle, &r->pickle.root, "segments"), *item;
+    pickle_value segments = pickle_find(&r->pickle, r->pickle.root, "segments"), item;
     pickle_cursor c = {0};
-    if (!segments || r->pickle.truncated || r->pickle.damaged || r->device >= DEVICES) return out;
+    if (segments.type == PICKLE_ABSENT || r->pickle.in.truncated || r->pickle.in.damaged || r->device >= DEVICES)
+        return out;
     out.known = true;
     while (pickle_next(&item, &c, &r->pickle, segments)) {
         if (int_of(r, item, "device", -1) != r->device) continue;
@@ -369,9 +385,9 @@ static hd_status make_track(reader *r)
 
 static hd_status read_traces(reader *r)
 {
-    const pickle_value *traces = pickle_find(&r->pickle, &r->pickle.root, "device_traces"), *trace, *event;
+    pickle_value traces = pickle_find(&r->pickle, r->pickle.root, "device_traces"), trace, event;
     pickle_cursor c = {0};
-    for (r->device = 0; traces && pickle_next(&trace, &c, &r->pickle, traces); r->device++) {
+    for (r->device = 0; pickle_next(&trace, &c, &r->pickle, traces); r->device++) {
         pickle_cursor e = {0};
         if (!pickle_next(&event, &e, &r->pickle, trace)) continue;
         HD_TRY(make_track(r));
@@ -385,14 +401,14 @@ static hd_status read_traces(reader *r)
 static hd_status tell_rest(reader *r)
 {
     pickle_cursor c = {0};
-    const pickle_value *key, *value;
-    while (pickle_next(&key, &c, &r->pickle, &r->pickle.root) && pickle_next(&value, &c, &r->pickle, &r->pickle.root)) {
+    pickle_value key, value;
+    while (pickle_next(&key, &c, &r->pickle, r->pickle.root) && pickle_next(&value, &c, &r->pickle, r->pickle.root)) {
         hd_string name = pickle_text(&r->pickle, key);
         if (hd_walk_is(name, "device_traces") || !name.size) continue;
         uint32_t id;
         HD_TRY(intern(r, &id, key));
         if (!make_json(r, value))
-            HD_TRY(count(r, METADATA_CUT, 1, key->bits));
+            HD_TRY(count(r, METADATA_CUT, 1, key.bits));
         else
             hd_builder_metadata(r->builder, id, hd_builder_intern(r->builder, r->json.data, r->json.size), true);
     }
@@ -404,9 +420,9 @@ static hd_status read_snapshot(reader *r, const hd_bytes *bytes)
     if (!pickle_read(&r->pickle, bytes->data, bytes->size)) return HD_NOMEM(r->err);
     const pickle *p = &r->pickle;
     if (p->root.type != PICKLE_DICT)
-        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, p->at, "the pickle is no memory snapshot: no dict");
-    HD_TRY(count(r, TRUNCATED, p->truncated, p->at));
-    HD_TRY(count(r, DAMAGED, p->damaged, p->at));
+        return hd_error_set(r->err, HD_ERR_DAMAGED, NULL, p->in.at, "the pickle is no memory snapshot: no dict");
+    HD_TRY(count(r, TRUNCATED, p->in.truncated, p->in.at));
+    HD_TRY(count(r, DAMAGED, p->in.damaged, p->in.at));
     HD_TRY(count(r, OBJECT_SKIPPED, p->opaque, p->opaque_at));
     HD_TRY(read_traces(r));
     return tell_rest(r);
@@ -420,7 +436,7 @@ static hd_status torchmemory_read(hd_builder *builder, hd_input *input, const hd
     size_t head_size;
     HD_TRY(hd_input_peek(input, &head, &head_size, err));
     if (torchmemory_is_timeline(head, head_size)) return torchmemory_read_timeline(builder, input, options, err);
-    hd_status status = hd_input_all(&bytes, input, 8, SIZE_LIMIT, err);
+    hd_status status = hd_input_all(&bytes, input, 8, PICKLE_SIZE_LIMIT, err);
     if (status == HD_OK) status = hd_stack_samples_open(&r.samples, builder, input, "torchmemory", codes, options, err);
     if (status == HD_OK) status = read_snapshot(&r, &bytes);
     if (status == HD_OK) {
@@ -432,6 +448,8 @@ static hd_status torchmemory_read(hd_builder *builder, hd_input *input, const hd
     hd_stack_samples_close(&r.samples);
     pickle_deinit(&r.pickle);
     hd_map_deinit(&r.stacks);
+    hd_map_deinit(&r.frames);
+    free(r.list);
     hd_bytes_deinit(&r.text);
     hd_bytes_deinit(&bytes);
     free(r.json.data);
