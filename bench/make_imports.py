@@ -2,6 +2,8 @@
 later. A maker takes the real file, the path to write and how many bytes it should have at least."""
 import gzip
 import os
+import pickle
+import random
 import sqlite3
 
 
@@ -97,6 +99,25 @@ def lines(source, path, size):
             out.write(body)
 
 
+def snapshot(_, path, size):
+    """A memory snapshot as PyTorch writes it: frames are shared, each event has a list of them of its own."""
+    rnd = random.Random(1)
+    frames = [{"name": f"function_{i}", "filename": f"site-packages/torch/nn/modules/file_{i % 97}.py", "line": i % 1500} for i in range(3000)]
+    stacks = [rnd.choices(frames, k=rnd.randint(15, 40)) for _ in range(4000)]
+    events, live, now = [], [], 1_700_000_000_000_000
+    while len(events) < size // 190:
+        now += rnd.randint(1, 90)
+        done = len(live) > 100 and rnd.random() < .5
+        addr, length = live.pop(rnd.randrange(len(live))) if done else (0x7f0000000000 + rnd.getrandbits(35) * 512, rnd.randint(1, 100000) * 512)
+        if not done:
+            live.append((addr, length))
+        for action in ("free_requested", "free_completed") if done else ("alloc",):
+            events.append({"action": action, "addr": addr, "size": length, "stream": 0, "time_us": now, "compile_context": "N/A",
+                           "user_metadata": "", "frames": list(rnd.choice(stacks))})
+    with open(path, "wb") as out:
+        pickle.dump({"segments": [], "device_traces": [events], "allocator_settings": {}}, out, protocol=4)
+
+
 MAKERS = {  # format: maker, real file below ../shared/data, whether it is text
     "nsys": (nsys, "nsys/h100_2gpu_1s.sqlite", False),
     "ascend": (ascend, "ascend/level1_rank0.db", False),
@@ -106,4 +127,5 @@ MAKERS = {  # format: maker, real file below ../shared/data, whether it is text
     "rocprofv3": (lines, "rocm/rocprofv3_csv/prefill_kernel_trace.csv", True),
     "ftrace": (lines, "ftrace/trace.txt.gz", True),
     "perf-script": (repeated, "stacks/example-perf-stacks.txt.gz", True),
+    "torchmemory": (snapshot, "", False),  # made of nothing real
 }

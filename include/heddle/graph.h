@@ -8,8 +8,8 @@
  * Order   by start, then by number: edges come from what stands before. What contradicts it (clocks that differ, a
  *         negative delay) is left out and counted, so that there are no cycles.
  *
- * Threads are those with operators or calls; if there are none, those with Python frames; else all. Times are kept within 146
- * years of 0. A graph borrows the trace, never changes, and may be read by any number of threads.
+ * Threads are those with operators or calls; if there are none, those with Python frames; else all. Times are kept
+ * within 146 years of 0. A graph borrows the trace, never changes, and may be read by any number of threads.
  */
 #ifndef HEDDLE_GRAPH_H
 #define HEDDLE_GRAPH_H

@@ -380,6 +380,22 @@ static bool run_opcode(pickle *p)
     return !in->damaged && !in->truncated && !p->no_memory;
 }
 
+/* A list or dict in place of a dict's key waits to be appended to the list below it, as all above it do: the item of a
+ * list of one is written without a mark. */
+static void append_waiting(pickle *p, size_t from)
+{
+    size_t at = from;
+    while (at < p->stack_count && !(p->stack[at] & PICKLE_HELD)) at += 2;
+    if (at == from || at >= p->stack_count) return;
+    while (p->stack_count > at && !p->no_memory) {
+        pickle_ref below = p->stack[p->stack_count - 2];
+        if (decode(p, below).type == PICKLE_LIST)
+            put_items(p, below, p->stack_count - 1);
+        else
+            p->stack_count--;
+    }
+}
+
 /* What is not put together yet when a pickle ends early: each mark's values go into what is below it. */
 static void unwind(pickle *p)
 {
@@ -388,6 +404,7 @@ static void unwind(pickle *p)
         if (from > p->stack_count) from = p->stack_count;
         pickle_holder *h = from ? holder_of(p, p->stack[from - 1]) : NULL;
         if (h) {
+            if (h->is_dict) append_waiting(p, from);
             put_items(p, p->stack[from - 1], from);
             h->is_open = true;
         } else {
@@ -447,15 +464,23 @@ hd_string pickle_text(const pickle *p, pickle_value value)
     return (hd_string){(const char *)p->in.data + value.bits, value.number};
 }
 
-pickle_value pickle_find(const pickle *p, pickle_value dict, const char *key)
+void pickle_find_all(pickle_value *out, const char *const *keys, size_t count, const pickle *p, pickle_value dict)
 {
     pickle_cursor c = {0};
-    pickle_value name, value, found = {.type = PICKLE_ABSENT};
-    size_t size = strlen(key);
-    if (dict.type != PICKLE_DICT) return found;
+    pickle_value name, value;
+    for (size_t i = 0; i < count; i++) out[i] = (pickle_value){.type = PICKLE_ABSENT};
+    if (dict.type != PICKLE_DICT) return;
     while (pickle_next(&name, &c, p, dict) && pickle_next(&value, &c, p, dict)) {
         hd_string text = pickle_text(p, name);
-        if (text.size == size && memcmp(text.data, key, size) == 0) found = value;
+        for (size_t i = 0; i < count; i++) {
+            if (strlen(keys[i]) == text.size && memcmp(text.data, keys[i], text.size) == 0) out[i] = value;
+        }
     }
+}
+
+pickle_value pickle_find(const pickle *p, pickle_value dict, const char *key)
+{
+    pickle_value found;
+    pickle_find_all(&found, &key, 1, p, dict);
     return found;
 }

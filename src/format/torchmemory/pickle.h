@@ -1,8 +1,8 @@
 /* pickle.h - values of a Python pickle, read without running anything
  *
  * In: bytes. Out: a graph of values, in which lists, tuples and dicts may be shared, and may hold themselves: who walks
- * it must bound how deep and how far. Objects, whose making would run code, are PICKLE_OPAQUE. The graph keeps 4 bytes a
- * value, the place of the opcode that made it, which is decoded when it is looked at.
+ * it must bound how deep and how far. Objects, whose making would run code, are PICKLE_OPAQUE. The graph keeps 4 bytes
+ * a value, the place of the opcode that made it, which is decoded when it is looked at.
  */
 #ifndef HD_FORMAT_TORCHMEMORY_PICKLE_H
 #define HD_FORMAT_TORCHMEMORY_PICKLE_H
@@ -87,6 +87,8 @@ bool pickle_next(pickle_value *out, pickle_cursor *cursor, const pickle *p, pick
 void pickle_identity(uint64_t out[2], const pickle *p, pickle_value list);
 /* The last value of a key; PICKLE_ABSENT: none, or no dict. */
 pickle_value pickle_find(const pickle *p, pickle_value dict, const char *key);
+/* The same of several keys. */
+void pickle_find_all(pickle_value *out, const char *const *keys, size_t count, const pickle *p, pickle_value dict);
 hd_string pickle_text(const pickle *p, pickle_value value);
 
 #endif

@@ -180,10 +180,14 @@ static hd_status add_value(reader *r, const char *key, uint32_t key_id, pickle_v
 
 /* ---- stacks ---- */
 
+static int64_t int_or(pickle_value v, int64_t otherwise)
+{
+    return v.type == PICKLE_INT ? (int64_t)v.bits : otherwise;
+}
+
 static int64_t int_of(const reader *r, pickle_value dict, const char *key, int64_t otherwise)
 {
-    pickle_value v = pickle_find(&r->pickle, dict, key);
-    return v.type == PICKLE_INT ? (int64_t)v.bits : otherwise;
+    return int_or(pickle_find(&r->pickle, dict, key), otherwise);
 }
 
 /* The id of a frame's text; HD_NONE: no memory. Frames are shared by stacks, each is put together once. */
@@ -239,6 +243,9 @@ static hd_status find_stack(reader *r, uint32_t *out, pickle_value frames)
 }
 
 /* ---- events ---- */
+
+enum { ACTION, SIZE, TIME, FRAMES, MEMBERS };
+static const char *const members[MEMBERS] = {"action", "size", "time_us", "frames"};
 
 /* What an action adds to what is allocated and what is reserved. */
 static bool change_of(hd_string action, int *allocated, int *reserved)
@@ -312,11 +319,13 @@ static hd_status add_event(reader *r, pickle_value event)
 {
     int allocated, reserved;
     uint32_t node;
+    pickle_value found[MEMBERS];
     if (event.type == PICKLE_DICT && is_open(r, event)) return HD_OK; /* cut off, which is told */
     if (!afford(r, event)) return count(r, EVENT_LOST, 1, HD_OFFSET_NONE);
-    hd_string action = pickle_text(&r->pickle, pickle_find(&r->pickle, event, "action"));
+    pickle_find_all(found, members, MEMBERS, &r->pickle, event);
+    hd_string action = pickle_text(&r->pickle, found[ACTION]);
     if (event.type != PICKLE_DICT || !action.size) return count(r, EVENT_UNREADABLE, 1, HD_OFFSET_NONE);
-    int64_t size = int_of(r, event, "size", 0), time = int_of(r, event, "time_us", HD_NO_TIME);
+    int64_t size = int_or(found[SIZE], 0), time = int_or(found[TIME], HD_NO_TIME);
     change_of(action, &allocated, &reserved);
     r->now.allocated = add_clamped(r->now.allocated, times(allocated, size));
     r->now.reserved = add_clamped(r->now.reserved, times(reserved, size));
@@ -332,7 +341,7 @@ static hd_status add_event(reader *r, pickle_value event)
     r->arg_count = 0;
     if (allocated) HD_TRY(add_memory(r, event, times(allocated, size)));
     HD_TRY(add_members(r, event, allocated != 0));
-    HD_TRY(find_stack(r, &node, pickle_find(&r->pickle, event, "frames")));
+    HD_TRY(find_stack(r, &node, found[FRAMES]));
     if (node != HD_STACK_NONE) {
         HD_TRY(add_arg(r, "sf", 0, HD_ARG_INT, node));
         r->keys[r->arg_count - 1].scope = HD_SCOPE_EVENT;
@@ -346,7 +355,7 @@ static totals find_start(reader *r, pickle_value trace)
 {
     totals out = {0};
     int allocated, reserved;
-    pickle_value segments = pickle_find(&r->pickle, r->pickle.root, "segments"), item;
+    pickle_value segments = pickle_find(&r->pickle, r->pickle.root, "segments"), item, found[TIME];
     pickle_cursor c = {0};
     if (segments.type == PICKLE_ABSENT || r->pickle.in.truncated || r->pickle.in.damaged || r->device >= DEVICES)
         return out;
@@ -359,8 +368,9 @@ static totals find_start(reader *r, pickle_value trace)
     c = (pickle_cursor){0};
     while (pickle_next(&item, &c, &r->pickle, trace)) {
         if (!afford(r, item)) return (totals){0};
-        int64_t size = int_of(r, item, "size", 0);
-        change_of(pickle_text(&r->pickle, pickle_find(&r->pickle, item, "action")), &allocated, &reserved);
+        pickle_find_all(found, members, TIME, &r->pickle, item);
+        int64_t size = int_or(found[SIZE], 0);
+        change_of(pickle_text(&r->pickle, found[ACTION]), &allocated, &reserved);
         out.allocated = add_clamped(out.allocated, times(-allocated, size));
         out.reserved = add_clamped(out.reserved, times(-reserved, size));
     }
