@@ -34,7 +34,6 @@ MAY_USE = {
     "synth": BELOW_FORMATS | {"format"},
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
-    "job": BELOW_TOOLS,
     "flame": BELOW_TOOLS | {"convert"},
     "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS | {"arrow"},

@@ -41,7 +41,7 @@ def page(report):
     parts = [MARK, f"# heddle report {name}", report["title"][0].upper() + report["title"][1:] + ".", wrapped(cell(report["text"]))]
     if re.search(rf"^## {name}$", DEFINED.read_text(encoding="utf-8"), re.M):
         parts.append(f"What each figure is, exactly: [definitions](definitions.md#{name}).")
-    read = f"--{report['table_option']} table.csv" if report["table_option"] else "trace.json"
+    read = f"--{report['table_option']} table.csv" if report["table_option"] else "rank*.json" if report["of_job"] else "trace.json"
     parts.append(f"```sh\nheddle report {name} {read}\nheddle report {name} -o tables/ {read}\n```")
     if report["options"]:
         rows = [[f"`--{o['name']}" + ("`" if o["type"] == "flag" else f" {o['type'].upper()}`"), o["default"] or "",

@@ -116,7 +116,7 @@ static void print_report(cli_run *run, const hd_report_about *about)
     print_options(run, about->options);
     cli_print(run, "   ");
     print_member(run, "table_option", about->table_option, ",\n");
-    cli_print(run, "   \"tables\": [");
+    cli_print(run, "   \"of_job\": %s,\n   \"tables\": [", about->of_job ? "true" : "false");
     for (const hd_report_table_about *t = about->tables; t->name; t++) {
         cli_print(run, t == about->tables ? "\n    {" : ",\n    {");
         print_member(run, "name", t->name, ", ");

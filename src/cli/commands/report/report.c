@@ -304,6 +304,8 @@ static int find_reports(asked *a, cli_run *run)
         if (option && (a->count > 1 || run->operand_count > 1))
             return cli_usage_error(run, "report %s stands alone and reads no FILE but that of --%s", a->abouts[i]->name,
                                    option);
+        if (a->abouts[i]->of_job && a->count > 1 && run->operand_count - a->first > 1)
+            return cli_usage_error(run, "report %s looks at all files together: ask for it alone", a->abouts[i]->name);
         if (!option && a->first && run->operand_count < 2)
             return cli_usage_error(run, "too few operands: heddle report %.60s needs FILE...", first);
     }
@@ -399,7 +401,7 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
             path);
     const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
     if (!name) return CLI_OK;
-    if (run->operand_count - a->first > 1)
+    if (run->operand_count - a->first > 1 && !a->abouts[0]->of_job)
         return cli_usage_error(run, "%s is of one file; %d were given", name, run->operand_count - a->first);
     if (a->count > 1) return cli_usage_error(run, "%s is of one report; %zu were given", name, a->count);
     if (!folder && chosen->table && strchr(chosen->table, ','))
@@ -417,6 +419,7 @@ typedef struct report_run {
     hd_report *reports;
     hd_report_part *parts;
     size_t count;
+    char *job; /* what several files are called together */
 } report_run;
 
 static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *about, const hd_report_input *input,
@@ -458,6 +461,45 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     return status;
 }
 
+/* Those that can be read; the others are told. */
+static size_t open_job(const hd_trace **traces, const char **paths, cli_run *run, size_t files)
+{
+    const struct report_options *chosen = run->options;
+    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
+    size_t count = 0;
+    for (size_t i = 0; i < files; i++) {
+        hd_trace *trace;
+        paths[count] = run->operands[(size_t)run->operand_count - files + i];
+        if (report_read(&trace, run, paths[count], read) == HD_OK)
+            traces[count++] = trace;
+        else
+            cli_report(run);
+    }
+    return count;
+}
+
+/* A report that looks at all files together. */
+static hd_status run_job(report_run *r, cli_run *run, size_t files)
+{
+    const hd_trace **traces = calloc(files, sizeof *traces);
+    const char **paths = calloc(files, sizeof *paths);
+    size_t count = traces && paths ? open_job(traces, paths, run, files) : 0;
+    bool fine = traces && paths;
+    if (fine && count > 1) fine = asprintf(&r->job, "%s and %zu more", paths[0], count - 1) >= 0;
+    hd_status status = fine ? HD_OK : hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    const hd_report_input input = {
+        .trace = count ? traces[0] : NULL, .traces = traces, .trace_count = count, .gpus = r->gpus};
+    if (status == HD_OK && count)
+        status = run_report(r, run, r->asked->abouts[0], &input, count > 1 ? r->job : paths[0]);
+    for (size_t i = 0; i < count; i++) {
+        if (status == HD_OK) status = report_check_read(traces[i], paths[i], &run->err);
+        hd_trace_free((hd_trace *)(uintptr_t)traces[i]);
+    }
+    free(paths);
+    free(traces);
+    return status;
+}
+
 /* The file that a report without a trace reads. */
 static const char *path_of_table(const asked *a, const cli_run *run)
 {
@@ -471,7 +513,7 @@ static const char *path_of_table(const asked *a, const cli_run *run)
 static int run_files(cli_run *run, const asked *a, hd_report_format format, const hd_gpus *gpus)
 {
     const struct report_options *chosen = run->options;
-    bool is_table = a->abouts[0]->table_option != NULL;
+    bool is_table = a->abouts[0]->table_option != NULL, is_job = a->abouts[0]->of_job && a->count == 1;
     size_t files = is_table ? 1 : (size_t)(run->operand_count - a->first);
     report_run r = {.asked = a, .gpus = gpus, .format = format};
     r.reports = calloc(files * a->count, sizeof *r.reports);
@@ -479,8 +521,10 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
     int usage = CLI_OK;
     for (size_t i = 0; r.reports && r.parts && i < files && usage == CLI_OK && !run->out_error; i++) {
         const char *path = is_table ? path_of_table(a, run) : run->operands[(size_t)a->first + i];
-        hd_status status =
-            is_table ? run_report(&r, run, a->abouts[0], &(hd_report_input){0}, path) : run_file(&r, run, path);
+        hd_status status = is_job     ? run_job(&r, run, files)
+                           : is_table ? run_report(&r, run, a->abouts[0], &(hd_report_input){0}, path)
+                                      : run_file(&r, run, path);
+        if (is_job) i = files;
         if (status == HD_ERR_ARGUMENT)
             usage = CLI_USAGE;
         else if (status != HD_OK)
@@ -493,6 +537,7 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
     else if (any)
         hd_report_print((hd_sink){cli_write, run}, format, r.parts, r.count, &run->err);
     for (size_t i = 0; format && i < r.count; i++) hd_report_free(&r.reports[i]);
+    free(r.job);
     free(r.parts);
     free(r.reports);
     return usage != CLI_OK ? usage : run->err.status != HD_OK ? CLI_FAILED : CLI_OK;

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
-#include "job/groups.h"
 #include "report/gpu/gpu.h"
+#include "report/job/groups.h"
 
 struct hd_collectives {
     hd_report report; /* has the texts */

@@ -1,6 +1,6 @@
 /* groups.h - the order of the groups of collectives. Begin with collectives.c: a trace in, numbered records out */
-#ifndef HD_JOB_GROUPS_H
-#define HD_JOB_GROUPS_H
+#ifndef HD_REPORT_JOB_GROUPS_H
+#define HD_REPORT_JOB_GROUPS_H
 
 #include <string.h>
 

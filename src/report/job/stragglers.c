@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
-#include "job/groups.h"
 #include "report/gpu/gpu.h"
+#include "report/job/groups.h"
 
 typedef struct entry {
     const hd_collective *c;
@@ -272,39 +272,71 @@ static bool add_members(job *j)
 /* ---- the report ---- */
 
 #define MEMBER                                                                                                         \
-    {"rank", HD_VALUE_INT, 0},                                                                                         \
+    {"rank", HD_VALUE_INT, "of the job; where it is not known, the place of the file"},                                \
     {                                                                                                                  \
-        "device", HD_VALUE_INT, 0                                                                                      \
+        "device", HD_VALUE_INT, "of the GPU"                                                                           \
     }
 #define GROUP                                                                                                          \
-    {"group", HD_VALUE_STRING, 0}, {"stream", HD_VALUE_INT, 0}, {"point_to_point", HD_VALUE_BOOL, 0},                  \
+    {"group", HD_VALUE_STRING, "of processes, as the trace names it"},                                                 \
+        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+        {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},                             \
     {                                                                                                                  \
-        "sequence", HD_VALUE_INT, 0                                                                                    \
+        "sequence", HD_VALUE_INT, "number within the group"                                                            \
     }
 
-static const hd_table_column straggler_columns[] = {MEMBER,
-                                                    {"collectives", HD_VALUE_COUNT, 0},
-                                                    {"last", HD_VALUE_COUNT, 0},
-                                                    {"late", HD_VALUE_DURATION, 0},
-                                                    {"waited", HD_VALUE_DURATION, 0},
-                                                    {"transfer", HD_VALUE_DURATION, 0},
-                                                    {"z", HD_VALUE_DECIMAL, 2},
-                                                    {0}};
-static const hd_table_column collective_columns[] = {GROUP,
-                                                     {"counted", HD_VALUE_BOOL, 0},
-                                                     {"operation", HD_VALUE_STRING, 0},
-                                                     {"members", HD_VALUE_COUNT, 0},
-                                                     {"last_rank", HD_VALUE_INT, 0},
-                                                     {"last_device", HD_VALUE_INT, 0},
-                                                     {"late", HD_VALUE_DURATION, 0},
-                                                     {"transfer", HD_VALUE_DURATION, 0},
-                                                     {0}};
-static const hd_table_column mismatched_columns[] = {
-    GROUP, {"defect", HD_VALUE_STRING, 0}, MEMBER, {"members", HD_VALUE_COUNT, 0}, {0}};
-static const hd_table_column last_columns[] = {
-    MEMBER, GROUP, {"operation", HD_VALUE_STRING, 0}, {"behind", HD_VALUE_COUNT, 0}, {0}};
+static const hd_report_column straggler_columns[] = {
+    MEMBER,
+    {"collectives", HD_VALUE_COUNT, "that were compared"},
+    {"last", HD_VALUE_COUNT, "of them to which it came last; of several the lowest"},
+    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
+    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
+    {"transfer", HD_VALUE_DURATION, "sum of the shortest durations: nobody waited in these"},
+    {"z", HD_VALUE_DECIMAL, "(late / collectives - median) / (1.4826 MAD) among all; above 3 it stands out"},
+    {0}};
+static const hd_report_column collective_columns[] = {
+    GROUP,
+    {"counted", HD_VALUE_BOOL, "the number is none of the trace: it was counted from the first of the recording on"},
+    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
+    {"members", HD_VALUE_COUNT, "that have it"},
+    {"last_rank", HD_VALUE_INT, "who came last"},
+    {"last_device", HD_VALUE_INT, "its GPU"},
+    {"late", HD_VALUE_DURATION, "by how much it came after the first: longest less shortest duration"},
+    {"transfer", HD_VALUE_DURATION, "the shortest duration"},
+    {0}};
+static const hd_report_column mismatched_columns[] = {
+    GROUP,
+    {"defect", HD_VALUE_STRING,
+     "double, operation (another than the first's): not compared; missing, size, bytes (others than the first's)"},
+    MEMBER,
+    {"members", HD_VALUE_COUNT, "that have the defect"},
+    {0}};
+static const hd_report_column last_columns[] = {
+    MEMBER,
+    GROUP,
+    {"operation", HD_VALUE_STRING, "of its last"},
+    {"behind", HD_VALUE_COUNT, "collectives behind the furthest of the group"},
+    {0}};
 
-static hd_status make_table(hd_table_builder **out, const char *name, const hd_table_column *columns, hd_error *err)
+static const hd_report_table_about tables[] = {
+    {.name = "stragglers",
+     .meaning = "a row per rank and device: how often it came last, and what that cost the others",
+     .columns = straggler_columns,
+     .chart = HD_CHART_BARS,
+     .chart_label = "rank,device",
+     .chart_values = "late"},
+    {.name = "collectives",
+     .meaning = "a row per collective that was compared: who came last",
+     .columns = collective_columns},
+    {.name = "mismatched",
+     .meaning = "a row per defect: collectives that a rank lacks, or has otherwise",
+     .columns = mismatched_columns},
+    {.name = "last",
+     .meaning = "a row per rank and group: its last collective, where a job that hangs stopped",
+     .columns = last_columns},
+    {0},
+};
+
+static hd_status make_table(hd_table_builder **out, const char *name, const hd_report_column *columns, hd_error *err)
 {
     HD_TRY(hd_table_builder_new(out, name, err));
     for (; columns->name; columns++) hd_table_add_column(*out, columns->name, columns->type);
@@ -335,15 +367,41 @@ hd_status hd_report_stragglers(hd_report *out, const hd_collectives *const *trac
     *out = (hd_report){0};
     hd_status status = find_entries(&j, traces, count) ? make_tables(&j, err) : HD_NOMEM(err);
     if (status == HD_OK) status = compare_all(&j, err);
-    hd_table_builder **tables[] = {&j.stragglers, &j.collectives, &j.mismatched, &j.last};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == HD_OK; i++) {
-        hd_table_builder *table = *tables[i];
-        *tables[i] = NULL;
+    hd_table_builder **builders[] = {&j.stragglers, &j.collectives, &j.mismatched, &j.last};
+    for (size_t i = 0; i < sizeof builders / sizeof *builders && status == HD_OK; i++) {
+        hd_table_builder *table = *builders[i];
+        *builders[i] = NULL;
         status = report_add(out, table, err);
     }
     if (status != HD_OK) hd_report_free(out);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) hd_table_builder_free(*tables[i]);
+    for (size_t i = 0; i < sizeof builders / sizeof *builders; i++) hd_table_builder_free(*builders[i]);
     free(j.entries);
     free(j.members);
     return status;
 }
+
+/* Each trace's collectives, then all of them together. */
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    size_t count = input->traces ? input->trace_count : 1;
+    hd_collectives **all = calloc(count + 1, sizeof *all);
+    hd_status status = all ? HD_OK : HD_NOMEM(err);
+    (void)options;
+    for (size_t i = 0; i < count && status == HD_OK; i++)
+        status = hd_collectives_new(&all[i], input->traces ? input->traces[i] : input->trace, err);
+    if (status == HD_OK) status = hd_report_stragglers(out, (const hd_collectives *const *)all, count, err);
+    for (size_t i = 0; all && i < count; i++) hd_collectives_free(all[i]);
+    free(all);
+    return status;
+}
+
+const hd_report_about report_stragglers_about = {
+    .name = "stragglers",
+    .title = "which rank of a job came last to its collectives, and by how much",
+    .text = "Looks at the traces of several ranks together: all FILEs are one job. Whoever comes last to a collective "
+            "waits for nobody in it, so that its duration there is the shortest: no common clock is needed. "
+            "Collectives are matched by group and number, never by time.",
+    .of_job = true,
+    .tables = tables,
+    .run = run,
+};
