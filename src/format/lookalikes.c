@@ -27,7 +27,7 @@ typedef struct lookalike {
 /* clang-format off */
 static const lookalike lookalikes[] = {
     {{"a perf.data file", NULL, NULL}, BYTES("PERFILE2")},
-    {{"a perf.data file of a big-endian machine", NULL, PERF_TEXT}, BYTES("2ELIFREP")},
+    {{"a perf.data file of a big-endian machine", NULL, NULL}, BYTES("2ELIFREP")},
     {{"a perf.data file of Linux before 3.2", NULL, PERF_TEXT}, BYTES("PERFFILE")},
     {{"an SQLite database, as Nsight Systems and rocprof write", NULL, NULL}, BYTES("SQLite format 3")},
     {{"a report of Nsight Systems", ".nsys-rep .qdrep",

@@ -185,7 +185,7 @@ static void test_folded__what_is_no_stack_is_told_what_it_looks_like(NO_STATE)
     static const struct {
         const char *text, *words;
     } others[] = {
-        {"2ELIFREP\x68 1\n", "perf script -i"},
+        {"2ELIFREP\x68 1\n", "header of perf.data"},
         {"<?xml version=\"1.0\"?>\n<svg a;b 1\n", "SVG"},
         {"<svg width=\"1200\">;a 1\n", "SVG"},
         {"<!DOCTYPE html>;a 1\n", "HTML"},
