@@ -1,10 +1,12 @@
 """Large files of other profilers, made of small real ones: rows, records or messages of one file again and again, each time
 later. A maker takes the real file, the path to write and how many bytes it should have at least."""
 import gzip
+import json
 import os
 import pickle
 import random
 import sqlite3
+import struct
 
 
 def sqlite_rows(source, path, size, tables):
@@ -118,6 +120,58 @@ def snapshot(_, path, size):
         pickle.dump({"segments": [], "device_traces": [events], "allocator_settings": {}}, out, protocol=4)
 
 
+def perf_data(source, path, size):
+    """The records of a perf.data file again and again, without the features behind them."""
+    with open(source, "rb") as real:
+        data = real.read()
+    at, length = struct.unpack_from("<QQ", data, 40)
+    copies = max(1, size // length)
+    head = bytearray(data[:at])
+    struct.pack_into("<QQ", head, 40, at, length * copies)
+    head[72:104] = bytes(32)
+    with open(path, "wb") as out:
+        out.write(head)
+        for _ in range(copies):
+            out.write(data[at:at + length])
+
+
+def xray(source, path, size):
+    """The records, or buffers, behind the header again and again."""
+    with open(source, "rb") as real:
+        data = real.read()
+    with open(path, "wb") as out:
+        out.write(data[:32])
+        while out.tell() < size:
+            out.write(data[32:])
+
+
+def cpu_profile(_, path, size):
+    """A profile as V8 writes it: 5,000 nodes, then samples and the time between them."""
+    rnd = random.Random(1)
+    nodes = [{"id": i + 1, "callFrame": {"functionName": f"function{i}", "scriptId": str(i % 50), "url": f"file:///app/module{i % 50}.js",
+                                         "lineNumber": i % 900, "columnNumber": i % 80}, "hitCount": 1, "children": []} for i in range(5000)]
+    for i in range(1, len(nodes)):
+        nodes[rnd.randrange(max(0, i - 40), i)]["children"].append(i + 1)
+    count = size // 9
+    ids, deltas = (",".join(str(rnd.randint(*span)) for _ in range(count)) for span in ((1, 5000), (100, 999)))
+    with open(path, "w") as out:
+        out.write(f'{{"nodes":{json.dumps(nodes, separators=(",", ":"))},"startTime":1000,"endTime":{count * 1000 + 1000},'
+                  f'"samples":[{ids}],"timeDeltas":[{deltas}]}}')
+
+
+def speedscope(_, path, size):
+    """A sampled profile: stacks of 5 to 30 of 3,000 frames, of which 4,000 differ."""
+    rnd = random.Random(1)
+    frames = [{"name": f"function_{i}", "file": f"src/module_{i % 97}.py", "line": i % 1500} for i in range(3000)]
+    stacks = [json.dumps([rnd.randrange(3000) for _ in range(rnd.randint(5, 30))], separators=(",", ":")) for _ in range(4000)]
+    count = size // 88
+    chosen = ",".join(rnd.choices(stacks, k=count))
+    with open(path, "w") as out:
+        out.write(f'{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":{json.dumps(frames)}}},"profiles":'
+                  f'[{{"type":"sampled","name":"cpu","unit":"microseconds","startValue":0,"endValue":{count},"samples":[{chosen}],'
+                  f'"weights":[{",".join(["1"] * count)}]}}]}}')
+
+
 MAKERS = {  # format: maker, real file below ../shared/data, whether it is text
     "nsys": (nsys, "nsys/h100_2gpu_1s.sqlite", False),
     "ascend": (ascend, "ascend/level1_rank0.db", False),
@@ -127,5 +181,11 @@ MAKERS = {  # format: maker, real file below ../shared/data, whether it is text
     "rocprofv3": (lines, "rocm/rocprofv3_csv/prefill_kernel_trace.csv", True),
     "ftrace": (lines, "ftrace/trace.txt.gz", True),
     "perf-script": (repeated, "stacks/example-perf-stacks.txt.gz", True),
-    "torchmemory": (snapshot, "", False),  # made of nothing real
+    "perfdata": (perf_data, "perf/single-event-single-process.perf.data", False),
+    "xray": (xray, "xray/basic.xbin.H9qt9c", False),
+    "xray-fdr": (xray, "xray/fdr.xfbin.5xc6Dn", False),
+    # Made of nothing real:
+    "torchmemory": (snapshot, "", False),
+    "cpuprofile": (cpu_profile, "", True),
+    "speedscope": (speedscope, "", True),
 }
