@@ -266,14 +266,23 @@ static hd_status add_sample(reader *r, uint32_t stack, bool has_time, int64_t fr
     return hd_stack_samples_add(&r->samples, &s);
 }
 
+/* V8 numbers nodes from 1 on as it lists them. */
+static const node *find_node(const reader *r, int64_t id)
+{
+    uint64_t usual = (uint64_t)id - 1;
+    if (usual < r->node_count && r->nodes[usual].id == id) return &r->nodes[usual];
+    const hd_map_entry *known = hd_map_find(&r->by_id, (uint64_t)id, 0);
+    return known ? &r->nodes[known->value] : NULL;
+}
+
 static hd_status find_stack(reader *r, uint32_t *out, const char **at)
 {
     bool is_number;
     int64_t id;
     const char *place = *at;
     HD_TRY(hd_walk_int(&id, &is_number, &r->walk, at));
-    const hd_map_entry *known = is_number ? hd_map_find(&r->by_id, (uint64_t)id, 0) : NULL;
-    *out = known ? r->nodes[known->value].stack : HD_STACK_NONE;
+    const node *known = is_number ? find_node(r, id) : NULL;
+    *out = known ? known->stack : HD_STACK_NONE;
     return known ? HD_OK : count(r, NODE_MISSING, 1, place);
 }
 
