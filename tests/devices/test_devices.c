@@ -26,13 +26,14 @@ static void test_devices__an_empty_machine_has_no_gpu_and_all_ways_say_why(void 
     (void)state;
     hd_devices *devices = look(NULL);
     assert_int_equal(devices->gpu_count, 0);
-    assert_int_equal(devices->way_count, 10);
+    assert_int_equal(devices->way_count, 11);
     for (size_t i = 0; i < devices->way_count; i++) {
         assert_true(devices->ways[i].why[0] != '\0');
         if (devices->ways[i].state == HD_WAY_MISSING) assert_true(devices->ways[i].advice[0] != '\0');
     }
     assert_int_equal(state_of(devices, "cuda"), HD_WAY_MISSING);
     assert_int_equal(state_of(devices, "uprobe"), HD_WAY_MISSING);
+    assert_int_equal(state_of(devices, "kernel"), HD_WAY_MISSING);
     assert_null(hd_devices_way(devices, "magic"));
     hd_devices_free(devices);
 }
