@@ -21,15 +21,24 @@ static hd_status run(report_entry *entry, const query_tables *tables, hd_error *
     const char *list[OPTIONS_MAX + 1] = {0};
     size_t count = 0;
     char *copy = strdup(entry->options), *rest = copy;
-    if (!copy) return HD_NOMEM(err);
+    const hd_trace **traces = calloc(tables->count, sizeof *traces);
+    if (!copy || !traces) {
+        free(copy);
+        free(traces);
+        return HD_NOMEM(err);
+    }
+    for (size_t i = 0; i < tables->count; i++) traces[i] = tables->sources[i].trace;
     for (char *one; count < OPTIONS_MAX && (one = strsep(&rest, "\n")) != NULL;)
         if (*one) list[count++] = one;
     const hd_report_input input = {.trace = tables->sources[entry->input].trace,
+                                   .traces = traces,
+                                   .trace_count = tables->count,
                                    .options = list,
                                    .launches = tables->sources[entry->input].launches,
                                    .gpus = tables->query->options.gpus};
     hd_status status = hd_report_run(&entry->result, entry->report->name, &input, err);
     free(copy);
+    free(traces);
     return status;
 }
 

@@ -92,7 +92,7 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
     }
     for (const hd_report_column *c = table->columns; c->name && f->column_count < COLUMNS_MAX / 2; c++)
         f->columns[f->column_count++] = (hd_query_column_about){c->name, type_of(c->type), c->meaning, false};
-    f->adds_rank = !has_column(f, "rank");
+    f->adds_rank = !report->of_job && !has_column(f, "rank");
     if (f->adds_rank)
         f->columns[f->column_count++] =
             (hd_query_column_about){"rank", "INT", "rank of the input, or its place", false};
@@ -251,7 +251,7 @@ static hd_status next_table(report_cursor *cursor, hd_error *err)
     for (;; cursor->input++) {
         report_cache_give(cursor->entry);
         cursor->entry = NULL;
-        cursor->ended = cursor->input >= f->tables->count;
+        cursor->ended = cursor->input >= (f->report->of_job ? 1 : f->tables->count); /* a job is looked at as one */
         if (cursor->ended) return HD_OK;
         HD_TRY(query_check_stop(f->tables, err));
         char *options = options_for(cursor, f->tables->sources[cursor->input].trace);

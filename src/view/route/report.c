@@ -55,7 +55,7 @@ hd_status view_route_reports(view_reply *reply, const view_request *request, hd_
     hd_json_put_text(json, "{\"reports\": [");
     for (size_t i = 0; i < hd_report_count(); i++) {
         const hd_report_about *about = hd_report_at(i);
-        if (about->table_option) continue; /* of no trace */
+        if (about->table_option || about->of_job) continue; /* of no trace, or of several */
         hd_json_put_text(json, i ? ",\n{" : "{");
         put_text(json, "name", about->name);
         put_text(json, "title", about->title);
