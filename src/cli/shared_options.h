@@ -38,6 +38,19 @@
                 "0 is a quarter of the machine's"                                                                      \
     }
 
+/* ---- which part of a trace ---- */
+
+#define OPTION_FROM(at)                                                                                                \
+    {                                                                                                                  \
+        .name = "from", .kind = CLI_TEXT, .value = "TIME", at,                                                         \
+        .help = "begin there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the trace's span"        \
+    }
+
+#define OPTION_UNTIL(at)                                                                                               \
+    {                                                                                                                  \
+        .name = "until", .kind = CLI_TEXT, .value = "TIME", at, .help = "end there"                                    \
+    }
+
 /* ---- flame graphs ---- */
 
 #define OPTION_FORWARD(at)                                                                                             \

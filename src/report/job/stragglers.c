@@ -336,19 +336,13 @@ static const hd_report_table_about tables[] = {
     {0},
 };
 
-static hd_status make_table(hd_table_builder **out, const char *name, const hd_report_column *columns, hd_error *err)
-{
-    HD_TRY(hd_table_builder_new(out, name, err));
-    for (; columns->name; columns++) hd_table_add_column(*out, columns->name, columns->type);
-    return HD_OK;
-}
-
 static hd_status make_tables(job *j, hd_error *err)
 {
-    HD_TRY(make_table(&j->stragglers, "stragglers", straggler_columns, err));
-    HD_TRY(make_table(&j->collectives, "collectives", collective_columns, err));
-    HD_TRY(make_table(&j->mismatched, "mismatched", mismatched_columns, err));
-    return make_table(&j->last, "last", last_columns, err);
+    const hd_report_about *about = &report_stragglers_about;
+    HD_TRY(report_builder(&j->stragglers, about, "stragglers", err));
+    HD_TRY(report_builder(&j->collectives, about, "collectives", err));
+    HD_TRY(report_builder(&j->mismatched, about, "mismatched", err));
+    return report_builder(&j->last, about, "last", err);
 }
 
 static hd_status compare_all(job *j, hd_error *err)
