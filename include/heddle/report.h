@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { HD_REPORT_TABLES = 9 };
+enum { HD_REPORT_TABLES = 16 };
 
 typedef struct hd_report {
     size_t table_count;
