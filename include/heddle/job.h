@@ -23,8 +23,6 @@ extern "C" {
 
 /* ---- jobs ---- */
 
-typedef struct hd_job hd_job;
-
 /* What one summary is of: a trace, which is nearly always a rank. Texts have a NULL data where nothing is known. */
 typedef struct hd_job_member {
     int64_t rank; /* as the trace says, else what follows "rank" in the name of the file; HD_NO_NUMBER: unknown, or
@@ -113,23 +111,26 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
 /* Who came last to the collectives of a job, by how much, and what does not match. Needs no common clock: whoever comes
  * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
  * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
- * known, the place in `traces`. Durations are ns. Tables:
+ * known, the place in the job. Durations are ns. Tables:
  *
  * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
- *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0
+ *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0; `host`
  * `collectives` a row per collective that was compared: `group`, `stream`, `point_to_point`, `sequence`, `counted` (as
  *               sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`: longest -
- *               shortest, `transfer`: shortest
+ *               shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
  * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
  *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member) and
  *               "operation" (another than the first member's), which are not compared; "missing" (members of the
  *               group that lack it), "size" and "bytes" (others than the first member's)
  * `last`        a row per member and group, where a job that hangs stopped: `rank`, `device`, `group`, `stream`,
  *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that
+ * `steps`       a row per member and step: `collectives`, `late`, `waited`, and `z` among the members of the step
+ * `persistent`  a row per run of at least 3 steps of a member with z above 3
+ * `lost`        a row per table of the job that cannot be read
  *
- * Errors: MEMORY, LIMIT (2^32 traces). */
-hd_status hd_report_stragglers(hd_report *out, const hd_collectives *const *traces, size_t count, hd_error *err);
+ * Errors: MEMORY. */
+hd_status hd_report_stragglers(hd_report *out, const hd_job *job, hd_error *err);
 
 #ifdef __cplusplus
 }

@@ -123,6 +123,19 @@ hd_status hd_job_add_trace(hd_job *job, const hd_trace *trace, const char *path,
     return status;
 }
 
+hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err)
+{
+    *out = NULL;
+    if (input->job) return HD_OK;
+    HD_TRY(hd_job_new(out, err));
+    hd_status status = input->trace ? hd_job_add_trace(*out, input->trace, "", err) : HD_OK;
+    if (status == HD_OK) status = hd_job_finish(*out, err);
+    if (status == HD_OK) return HD_OK;
+    hd_job_free(*out);
+    *out = NULL;
+    return status;
+}
+
 /* ---- order ---- */
 
 static int compare_unsigned(uint64_t x, uint64_t y)

@@ -59,6 +59,8 @@ typedef hd_status job_add_table(void *user, const hd_table *table, hd_error *err
 /* Fills `out` and calls `add` for each table that is not empty; texts of `out` are malloc'ed. */
 hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add, void *user,
                         hd_error *err);
+/* Where there is no input->job, one of input->trace, which the caller frees; else *out is NULL. */
+hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 /* hd_collectives_new of input->trace, with launches where they are there. */
 hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err);
 /* The tables `kernels` and `operators`. */
