@@ -60,8 +60,8 @@ const hd_report_table_about *hd_job_table_at(size_t index);
 hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const char *name, hd_error *err);
 
 /* The rows of a table of all members, one after the other; of columns that not all have, what a member lacks is null.
- * What cannot be read of a member is told as hd_job_write_options.lost is; lost may be NULL. The caller frees *out, which
- * is NULL if nobody has such a table. Errors: IO, MEMORY. */
+ * What cannot be read of a member is told as hd_job_write_options.lost is; lost may be NULL. The caller frees *out,
+ * which is NULL if nobody has such a table. Errors: IO, MEMORY. */
 hd_status hd_job_whole_table(hd_table **out, const hd_job *job, const char *name,
                              void (*lost)(void *user, const hd_error *why), void *user, hd_error *err);
 

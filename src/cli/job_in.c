@@ -128,9 +128,10 @@ static bool read_number(uint64_t *out, const char *text)
 int job_shard_parse(job_shard *out, cli_run *run, const char *text)
 {
     /* clang-format off */
-    static const char *const launchers[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"},
-        {"SLURM_PROCID", "SLURM_NTASKS"}, {"RANK", "WORLD_SIZE"}, {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},
-        {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"}};
+    static const char *const launchers[][2] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},   {"PMI_RANK", "PMI_SIZE"},
+        {"SLURM_PROCID", "SLURM_NTASKS"},                   {"RANK", "WORLD_SIZE"},
+        {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},        {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"}};
     /* clang-format on */
     char index[24];
     *out = (job_shard){0, 0};
