@@ -210,11 +210,12 @@ const cli_command cmd_graph = {
         "Nodes are stretches of threads, each of the innermost slice that is open or of none (a gap), and the kernels, "
         "copies and sets of GPU queues. Edges say what a node waited for: what stood before it on its thread or queue, "
         "the call that launched it, the work before an event for which its queue waits, the work for which a call "
-        "waits. A node begins when the last of these is ready, and a delay later. A call that waits for a GPU has its "
-        "node where that wait is over.\n\n"
+        "waits, the rank that came last to its collective. A node begins when the last of these is ready, and a delay "
+        "later. A call that waits for a GPU has its node where that wait is over, a collective where its transfer "
+        "begins.\n\n"
         "What a trace does not tell, or what contradicts its clock, is left out and counted in the summary. In a "
         "drawing, nodes of which each waits only for the one before it are one box; blue edges are launches, purple "
-        "ones events, red ones waits.",
+        "ones events, red ones waits, orange ones collectives.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,
