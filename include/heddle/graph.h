@@ -160,6 +160,9 @@ typedef enum hd_graph_format {
 /* Errors: what the sink returns; MEMORY. */
 hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format format, const hd_graph_view *view,
                          hd_error *err);
+/* The same as a file, which appears whole or not at all: .txt, .json, .dot or .gv; .svg by Graphviz' dot. Errors: also
+ * ARGUMENT (another name), UNSUPPORTED (no dot on PATH), LIMIT (a .dot of more than a megabyte is not drawn), IO. */
+hd_status hd_graph_write(const char *path, const hd_graph *graph, const hd_graph_view *view, hd_error *err);
 
 #ifdef __cplusplus
 }

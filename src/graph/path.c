@@ -34,13 +34,14 @@ typedef struct walker {
     hd_graph_piece *pieces;
     size_t count, capacity;
     int64_t from, time; /* goes back from the end to `from` */
+    uint64_t large;
 } walker;
 
 static bool add_piece(walker *w, int64_t start, uint32_t node, bool is_delay, unsigned edge)
 {
     if (start < w->from) start = w->from;
     if (start >= w->time) return true;
-    if (!hd_large_grow((void **)&w->pieces, &w->capacity, w->count, sizeof *w->pieces, UINT64_MAX)) return false;
+    if (!hd_large_grow((void **)&w->pieces, &w->capacity, w->count, sizeof *w->pieces, w->large)) return false;
     w->pieces[w->count++] = (hd_graph_piece){start, w->time, node, is_delay, (uint8_t)edge};
     w->time = start;
     return true;
@@ -49,7 +50,7 @@ static bool add_piece(walker *w, int64_t start, uint32_t node, bool is_delay, un
 hd_status hd_graph_path(hd_graph_piece **out, size_t *out_count, const hd_graph *graph, uint32_t node, int64_t from_ns,
                         int64_t until_ns, hd_error *err)
 {
-    walker w = {.from = from_ns, .time = until_ns};
+    walker w = {.from = from_ns, .time = until_ns, .large = hd_trace_large_bytes(graph->trace)};
     bool fine = true;
     while (fine && w.time > from_ns) {
         int64_t ready;
