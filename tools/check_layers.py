@@ -37,7 +37,7 @@ MAY_USE = {
     "flame": BELOW_TOOLS | {"convert"},
     "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS | {"arrow"},
-    "view": BELOW_TOOLS | {"flame", "query"},
+    "view": BELOW_TOOLS | {"flame", "graph", "query"},
     "devices": {"base"},
     "capture": {"base"},
     "trigger": {"base", "table"},
