@@ -40,6 +40,7 @@ MAY_USE = {
     "view": BELOW_TOOLS | {"flame", "query"},
     "devices": {"base"},
     "capture": {"base"},
+    "mpi": {"base", "devices"},
     "trigger": {"base", "table"},
     "record": BELOW_TOOLS | {"convert", "symbolize", "devices"},
     "cli": set(),
