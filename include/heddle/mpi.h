@@ -2,9 +2,12 @@
  *
  *     hd_mpi *job;
  *     HD_TRY(hd_mpi_open(&job, HD_MPI_AUTO, err));
- *     …                                   this process's share: rank hd_mpi_rank(job) of hd_mpi_size(job)
- *     HD_TRY(hd_mpi_reduce(job, &(hd_mpi_reduction){.take = take, .merge = merge, .context = &sum}, err));
+ *     HD_TRY(hd_mpi_share(job, &(hd_mpi_work){.count = 8, .work = read_file, .name = file_name, .context = &c}, err));
+ *     HD_TRY(hd_mpi_reduce(job, &(hd_mpi_reduction){.take = take, .merge = merge, .context = &c}, err));
  *     hd_mpi_close(job);                  process 0 has what all had
+ *
+ * After an error say why, and hd_mpi_abort(), or the others wait for ever. A process that dies without a word is named
+ * on standard error with what it was at (hd_mpi_work.name), by a witness: a process beside each that ends with it.
  *
  * Open MPI and MPICH differ in their binary interface, and no library of Heddle's is linked with either: plugins
  * heddle-mpi-openmpi.so and heddle-mpi-mpich.so are loaded at run time, from where hd_devices_library() looks.
@@ -23,8 +26,8 @@ extern "C" {
 #endif
 
 typedef enum hd_mpi_kind {
-    HD_MPI_AUTO, /* by the launcher's environment: OMPI_COMM_WORLD_SIZE is Open MPI; PMI_SIZE, PMI_RANK, PMIX_RANK or
-                  * MPI_LOCALNRANKS is MPICH; otherwise NONE */
+    HD_MPI_AUTO, /* by the launcher's environment: OMPI_COMM_WORLD_SIZE is Open MPI; PMI_SIZE, PMI_RANK or
+                  * MPI_LOCALNRANKS is MPICH; PMIX_RANK alone is Open MPI; otherwise NONE */
     HD_MPI_OPENMPI,
     HD_MPI_MPICH, /* and what has its binary interface */
     HD_MPI_NONE,  /* one process, whatever started it */
@@ -63,8 +66,27 @@ typedef struct hd_mpi_reduction {
  * and of sending and receiving; then the others wait for ever: abort. */
 hd_status hd_mpi_reduce(hd_mpi *mpi, const hd_mpi_reduction *reduction, hd_error *err);
 
-/* Wait for all processes. Errors: IO. */
+/* Bytes of process 0 to all, which get them as of hd_mpi_receive(); to process 0, a copy. All processes must call it;
+ * what others than process 0 pass is not looked at. Errors: IO, MEMORY. */
+hd_status hd_mpi_broadcast(void **out, size_t *out_size, hd_mpi *mpi, const void *bytes, size_t size, hd_error *err);
+
+/* Wait for all processes, without using a core. Errors: IO. */
 hd_status hd_mpi_barrier(hd_mpi *mpi, hd_error *err);
+
+/* What hd_mpi_share() asks of its caller. */
+typedef struct hd_mpi_work {
+    size_t size;  /* of this struct; see "Options" in status.h */
+    size_t count; /* of items */
+    hd_status (*work)(void *context, size_t item, hd_error *err);
+    const char *(*name)(void *context,
+                        size_t item); /* of a file: said with this process's death. NULL: items have none */
+    void *context;
+} hd_mpi_work;
+
+/* Do all items, each in one process: process 0 gives them out in their order, each to the process that asks first, so
+ * that the largest should be first. All processes must call it with the same count. Process 0 works in a second thread
+ * meanwhile. Errors: the first of `work`, IO, MEMORY. */
+hd_status hd_mpi_share(hd_mpi *mpi, const hd_mpi_work *work, hd_error *err);
 
 /* End all processes of the job with a status that is not 0. Say why before. Of one process alone it does nothing. */
 void hd_mpi_abort(hd_mpi *mpi);

@@ -4,19 +4,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/options.h"
 #include "heddle/devices.h"
-#include "heddle/mpi.h"
+#include "mpi/impl.h"
 #include "mpi/plugin.h"
 
 enum { PIECE_BYTES = 64 << 20 }; /* of a message; its length goes before, in a message of its own */
-
-struct hd_mpi {
-    const hd_mpi_plugin *plugin; /* NULL: one process */
-    int rank, size;
-};
 
 static const char *const plugin_names[] = {
     [HD_MPI_OPENMPI] = "heddle-mpi-openmpi.so",
@@ -24,13 +21,19 @@ static const char *const plugin_names[] = {
 };
 static const char *const mpi_names[] = {[HD_MPI_OPENMPI] = "Open MPI", [HD_MPI_MPICH] = "MPICH"};
 
-/* Open MPI sets PMIX_RANK too, so it is asked first. */
+/* Open MPI's launcher is asked first: it sets names of the others too. PMIX_RANK alone is a launcher of the system's
+ * (srun --mpi=pmix), which speaks Open MPI's own protocol. */
 static hd_mpi_kind kind_of_launcher(void)
 {
-    static const char *const mpich[] = {"PMI_SIZE", "PMI_RANK", "PMIX_RANK", "MPI_LOCALNRANKS"};
-    if (getenv("OMPI_COMM_WORLD_SIZE")) return HD_MPI_OPENMPI;
-    for (size_t i = 0; i < sizeof mpich / sizeof mpich[0]; i++)
-        if (getenv(mpich[i])) return HD_MPI_MPICH;
+    static const struct {
+        const char *name;
+        hd_mpi_kind kind;
+    } names[] = {
+        {"OMPI_COMM_WORLD_SIZE", HD_MPI_OPENMPI}, {"PMI_SIZE", HD_MPI_MPICH},    {"PMI_RANK", HD_MPI_MPICH},
+        {"MPI_LOCALNRANKS", HD_MPI_MPICH},        {"PMIX_RANK", HD_MPI_OPENMPI},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (getenv(names[i].name)) return names[i].kind;
     return HD_MPI_NONE;
 }
 
@@ -52,25 +55,32 @@ static hd_status load_plugin(const hd_mpi_plugin **out, hd_mpi_kind kind, hd_err
     return hd_error_set(err, HD_ERR_UNSUPPORTED, path, HD_OFFSET_NONE, "is of another release of Heddle");
 }
 
+static hd_status join(hd_mpi *mpi, hd_mpi_kind kind, hd_error *err)
+{
+    static bool joined;
+    if (joined) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a process joins an MPI job once");
+    HD_TRY(load_plugin(&mpi->plugin, kind, err));
+    HD_TRY(mpi_witness_start(&mpi->witness, err)); /* before MPI has threads */
+    int problem = mpi->plugin->init();
+    if (problem) mpi_witness_dismiss(&mpi->witness, false);
+    if (problem)
+        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "%s does not start: its error %d", mpi_names[kind],
+                            problem);
+    joined = true;
+    mpi->rank = mpi->plugin->rank();
+    mpi->size = mpi->plugin->size();
+    mpi_witness_tell(&mpi->witness, mpi->rank, mpi->size, NULL);
+    return HD_OK;
+}
+
 hd_status hd_mpi_open(hd_mpi **out, hd_mpi_kind kind, hd_error *err)
 {
-    static bool opened;
     hd_mpi mpi = {.size = 1};
     *out = NULL;
     if (kind < HD_MPI_AUTO || kind > HD_MPI_NONE)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no MPI %d", (int)kind);
     if (kind == HD_MPI_AUTO) kind = kind_of_launcher();
-    if (kind != HD_MPI_NONE) {
-        if (opened) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a process joins an MPI job once");
-        HD_TRY(load_plugin(&mpi.plugin, kind, err));
-        int problem = mpi.plugin->init();
-        if (problem)
-            return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "%s does not start: its error %d",
-                                mpi_names[kind], problem);
-        opened = true;
-        mpi.rank = mpi.plugin->rank();
-        mpi.size = mpi.plugin->size();
-    }
+    if (kind != HD_MPI_NONE) HD_TRY(join(&mpi, kind, err));
     *out = malloc(sizeof **out);
     if (!*out) return HD_NOMEM(err);
     **out = mpi;
@@ -116,12 +126,30 @@ hd_status hd_mpi_send(hd_mpi *mpi, const void *bytes, size_t size, int to, hd_er
     return check_call(mpi, problem, "send to", to, err);
 }
 
+static bool is_there(hd_mpi *mpi, int *from, int *problem)
+{
+    int there = 0;
+    *problem = mpi->plugin->probe(from, &there);
+    return there || *problem;
+}
+
+/* Until a message of *from is there. MPI waits without a pause, which takes the core from whoever works. */
+static int await(hd_mpi *mpi, int *from)
+{
+    const struct timespec pause = {.tv_nsec = 500000};
+    int problem;
+    for (int i = 0; !is_there(mpi, from, &problem); i++)
+        if (i > 100) nanosleep(&pause, NULL);
+    return problem;
+}
+
 hd_status hd_mpi_receive(void **out, size_t *out_size, hd_mpi *mpi, int from, hd_error *err)
 {
     uint64_t length = 0;
     *out = NULL;
     *out_size = 0;
     HD_TRY(check_peer(mpi, from, err));
+    HD_TRY(check_call(mpi, await(mpi, &from), "wait for", from, err));
     HD_TRY(check_call(mpi, mpi->plugin->receive(&length, sizeof length, from), "receive from", from, err));
     if (length == 0) return HD_OK;
     char *bytes = length <= PTRDIFF_MAX ? malloc((size_t)length) : NULL;
@@ -159,22 +187,65 @@ hd_status hd_mpi_reduce(hd_mpi *mpi, const hd_mpi_reduction *reduction, hd_error
     return HD_OK;
 }
 
+hd_status hd_mpi_broadcast(void **out, size_t *out_size, hd_mpi *mpi, const void *bytes, size_t size, hd_error *err)
+{
+    int step = 1; /* the lowest bit of the rank; of process 0, above all ranks */
+    while (step < mpi->size && !(mpi->rank & step)) step *= 2;
+    *out = NULL;
+    *out_size = 0;
+    if (mpi->rank) HD_TRY(hd_mpi_receive(out, out_size, mpi, mpi->rank - step, err));
+    if (!mpi->rank && size) {
+        *out = malloc(size);
+        if (!*out) return HD_NOMEM(err);
+        memcpy(*out, bytes, size);
+        *out_size = size;
+    }
+    hd_status status = HD_OK;
+    while (status == HD_OK && (step /= 2) > 0)
+        if (mpi->rank + step < mpi->size) status = hd_mpi_send(mpi, *out, *out_size, mpi->rank + step, err);
+    if (status == HD_OK) return HD_OK;
+    free(*out);
+    *out = NULL;
+    return status;
+}
+
+static hd_status take_nothing(const void **out, size_t *out_size, void *context, hd_error *err)
+{
+    (void)context, (void)err;
+    *out = NULL;
+    *out_size = 0;
+    return HD_OK;
+}
+
+static hd_status merge_nothing(void *context, const void *bytes, size_t size, hd_error *err)
+{
+    (void)context, (void)bytes, (void)size, (void)err;
+    return HD_OK;
+}
+
 hd_status hd_mpi_barrier(hd_mpi *mpi, hd_error *err)
 {
-    int problem = mpi->plugin ? mpi->plugin->barrier() : 0;
-    if (!problem) return HD_OK;
-    return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "process %d of %d cannot wait for all: error %d of MPI",
-                        mpi->rank, mpi->size, problem);
+    void *nothing;
+    size_t size;
+    HD_TRY(hd_mpi_reduce(mpi, &(hd_mpi_reduction){.take = take_nothing, .merge = merge_nothing}, err));
+    return hd_mpi_broadcast(&nothing, &size, mpi, NULL, 0, err);
 }
 
 void hd_mpi_abort(hd_mpi *mpi)
 {
-    if (mpi->plugin) mpi->plugin->abort();
+    if (!mpi->plugin) return;
+    mpi_witness_dismiss(&mpi->witness, true);
+    mpi->plugin->abort();
 }
 
 void hd_mpi_close(hd_mpi *mpi)
 {
+    hd_error err;
     if (!mpi) return;
-    if (mpi->plugin) mpi->plugin->finalize();
+    if (mpi->plugin) {
+        hd_mpi_barrier(mpi, &err);
+        mpi_witness_dismiss(&mpi->witness, false);
+        mpi->plugin->finalize();
+    }
     free(mpi);
 }

@@ -41,9 +41,12 @@ static int receive_bytes(void *bytes, int count, int from)
     return problem || got == count ? problem : MPI_ERR_COUNT;
 }
 
-static int barrier(void)
+static int probe(int *from, int *there)
 {
-    return MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Status status;
+    int problem = MPI_Iprobe(*from < 0 ? MPI_ANY_SOURCE : *from, 0, MPI_COMM_WORLD, there, &status);
+    if (!problem && *there) *from = status.MPI_SOURCE;
+    return problem;
 }
 
 static void abort_job(void)
@@ -58,5 +61,5 @@ static void finalize(void)
 
 extern const hd_mpi_plugin hd_mpi_plugin_functions;
 const hd_mpi_plugin hd_mpi_plugin_functions = {
-    HD_MPI_PLUGIN_ABI, init, rank, size, send_bytes, receive_bytes, barrier, abort_job, finalize,
+    HD_MPI_PLUGIN_ABI, init, rank, size, send_bytes, receive_bytes, probe, abort_job, finalize,
 };

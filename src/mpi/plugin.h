@@ -13,7 +13,8 @@ typedef struct hd_mpi_plugin {
     int (*size)(void);
     int (*send)(const void *bytes, int size, int to);
     int (*receive)(void *bytes, int size, int from); /* exactly so many */
-    int (*barrier)(void);
+    int (*probe)(int *from,
+                 int *there); /* is a message there, of *from, or of any if that is -1: it becomes the sender */
     void (*abort)(void);
     void (*finalize)(void);
 } hd_mpi_plugin;

@@ -5,6 +5,7 @@ usage: check_mpi.py --kind openmpi|mpich|none --program mpi_job --heddle HEDDLE 
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 
 
 def run(*words):
-    return subprocess.run([str(word) for word in words], env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([str(word) for word in words], env=ENVIRONMENT, capture_output=True, text=True, timeout=30)
 
 
 def expect(true, what, done):
@@ -43,13 +44,30 @@ def check_jobs(launch, program, kind):
         expect(done.returncode == 0 and done.stdout == f"{count} bytes, 0 wrong\n", f"{count} bytes", done)
 
 
+def check_shares(launch, program):
+    for size in 1, 2, 4, 8:
+        for count in 0, 3, 200:
+            done = run(*launch, size, program, "auto", "share", count)
+            items = [line.split() for line in done.stdout.splitlines()]
+            expect(done.returncode == 0 and sorted(int(item) for item, _ in items) == list(range(count)),
+                   f"{count} items in {size} processes: each is done once", done)
+            expect(count < 200 or len({rank for _, rank in items}) == size, f"{size} processes: all have worked", done)
+        for count in [0, PIECE + 1] if size > 2 else [1]:
+            done = run(*launch, size, program, "auto", "all", count)
+            expect(done.returncode == 0 and done.stdout == lines(size), f"{count} bytes to all of {size}", done)
+
+
 def check_deaths(launch, program):
     for rank in 0, 3:
         done = run(*launch, 4, program, "auto", "kill", rank)
-        expect(done.returncode != 0, f"process {rank} is killed", done)
+        file = (re.findall(r"^at (\S+)$", done.stdout, re.M) or ["?"])[0]
+        told = [line for line in done.stderr.splitlines() if "died while it was at" in line]
+        expect(done.returncode != 0 and len(told) == 1 and f"process {rank} of 4 " in told[0] and told[0].endswith(" " + file),
+               f"process {rank} is killed", done)
         done = run(*launch, 4, program, "auto", "abort", rank)
         expect(done.returncode != 0 and f"process {rank}: " in done.stderr and "rank5.json" in done.stderr,
                f"process {rank} aborts", done)
+        expect("died" not in done.stderr, "who is ended with it is not blamed", done)
 
 
 def check_alone(program, heddle):
@@ -87,6 +105,7 @@ def main():
         expect(done.returncode != 0 and done.stdout == "" and "does not load" in done.stderr, "a damaged plugin", done)
         shutil.copy(options.plugin, Path(folder, "mpi"))
         check_jobs(launch, program, options.kind)
+        check_shares(launch, program)
         check_deaths(launch, program)
     return 0
 
