@@ -29,6 +29,7 @@
  * libheddle-query      query.h: SQL over traces.
  * libheddle-view       view.h: the page's server.
  * libheddle-record     devices.h: this machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
+ *                      mpi.h: the processes of an MPI job (Linux).
  * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside of a program; stands on libc alone.
  *
  * Whoever gets a pointer through `**out` frees it, with the function that the comment there names; all else is
