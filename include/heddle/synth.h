@@ -92,12 +92,14 @@ typedef struct hd_synth_truth {
     int64_t start_ns, end_ns;
 } hd_synth_truth;
 
-/* Changes of a program. Patterns are globs of names of kernels and copies.
- *   scale:PATTERN=FACTOR    what matches takes so many times as long
- *   remove:PATTERN          what matches is not launched
+/* Changes of a program. Patterns are globs of names: of kernels and copies, of calls, and of slices of threads.
+ *   scale:PATTERN=FACTOR    what matches takes so many times as long; of a slice, what the thread spends in it itself
+ *   remove:PATTERN          what matches goes: work with its call, a slice with all that is in it
  *   fuse:PATTERN            kernels that match and follow one another on a stream are one, launched once
  *   launch-cost:TIME        each call that launches takes so long ("2us")
- *   streams:N               kernels are on N streams */
+ *   streams:N               kernels are on N streams
+ *   overlap                 communication has a stream of its own, and waits for nothing but its launch and events
+ *   graph                   the first launch of a step is of all its work; of the rest the thread only waits */
 
 hd_synth_options hd_synth_options_default(void);
 

@@ -6,36 +6,65 @@
 #include "synth/random_program.h"
 
 typedef struct change {
-    const char *text; /* as it was given */
+    synth *s;
     char pattern[HD_PATTERN_BYTES];
     int64_t number; /* millionths, ns, or streams */
 } change;
 
 /* ---- what a change is about ---- */
 
+static bool matches_text(const change *c, uint32_t name)
+{
+    hd_string text = hd_builder_string(c->s->builder, name);
+    return text.data && hd_glob_matches(c->pattern, text.data, text.size, false);
+}
+
 static bool matches(const change *c, const program_item *item)
 {
-    if (!program_is_work(item) || item->is_gone) return false;
-    const char *name = item->kind == PROGRAM_KERNEL    ? synth_kernel_specs[item->kernel].name
-                       : item->kind == PROGRAM_COPY_IN ? synth_texts[SYNTH_TEXT_MEMCPY_HTOD]
-                                                       : synth_texts[SYNTH_TEXT_MEMCPY_DTOH];
-    return hd_glob_matches(c->pattern, name, strlen(name), false);
+    return program_is_work(item) && !item->is_gone && matches_text(c, item->name);
+}
+
+static bool is_communication(const program_item *item)
+{
+    return item->kind == PROGRAM_KERNEL &&
+           (item->kernel == SYNTH_NCCL_ALLREDUCE || item->kernel == SYNTH_NCCL_ALLGATHER);
 }
 
 /* ---- changes ---- */
 
+/* What a thread spends in a slice, in what is in it aside, is its own. */
 static void scale(const change *c, program_list *list)
 {
+    bool open[PROGRAM_DEPTH + 1] = {false};
+    int depth = 0;
     for (size_t i = 0; i < list->count; i++) {
         program_item *item = &list->items[i];
+        if (open[depth]) item->host_ns = item->host_ns * c->number / 1000000;
         if (matches(c, item)) item->work_ns = item->work_ns * c->number / 1000000;
+        if (item->kind == PROGRAM_OP)
+            open[++depth] = matches_text(c, item->name);
+        else if (item->kind == PROGRAM_END)
+            depth--;
+        else if (matches_text(c, program_call_name(c->s, item)))
+            item->call_ns = item->call_ns * c->number / 1000000;
     }
 }
 
-static void remove_work(const change *c, program_list *list)
+/* Work goes with its call, a slice with all that is in it. */
+static void remove_named(const change *c, program_list *list)
 {
+    int depth = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (matches(c, &list->items[i])) list->items[i].is_gone = true;
+        program_item *item = &list->items[i];
+        if (depth) {
+            item->host_ns = 0;
+            item->is_gone = true;
+            depth += item->kind == PROGRAM_OP ? 1 : item->kind == PROGRAM_END ? -1 : 0;
+        } else if (item->kind == PROGRAM_OP) {
+            depth += item->is_gone = matches_text(c, item->name);
+        } else if (matches(c, item)) {
+            item->is_gone = true;
+        }
     }
 }
 
@@ -46,11 +75,45 @@ static void set_launch_cost(const change *c, program_list *list)
     }
 }
 
+/* Streams with kernels become so many, in turn. */
 static void set_streams(const change *c, program_list *list)
 {
+    uint8_t becomes[PROGRAM_STREAMS] = {0}, used = 0;
+    for (size_t i = 0; i < list->count; i++)
+        becomes[list->items[i].stream] |= list->items[i].kind == PROGRAM_KERNEL && !is_communication(&list->items[i]);
+    for (uint8_t k = 0; k < PROGRAM_COMPUTE; k++) becomes[k] = becomes[k] ? (uint8_t)(used++ % c->number) : k;
     for (size_t i = 0; i < list->count; i++) {
         program_item *item = &list->items[i];
-        if (item->stream < PROGRAM_COMPUTE) item->stream = (uint8_t)(item->stream % c->number);
+        if (item->stream < PROGRAM_COMPUTE) item->stream = becomes[item->stream];
+    }
+}
+
+/* Kernels of communication get a stream of their own, and wait for no others. */
+static void overlap(const change *c, program_list *list)
+{
+    (void)c;
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_communication(&list->items[i])) list->items[i].stream = PROGRAM_COMM;
+    }
+}
+
+/* The first launch of a step is of all work of it. What the thread does between that and the last launch goes, but for
+ * waits. */
+static void make_graphs(const change *c, program_list *list)
+{
+    (void)c;
+    for (size_t first = 0, end; first < list->count; first = end) {
+        size_t last = first;
+        for (end = first; end < list->count && list->items[end].step == list->items[first].step; end++) {
+            if (program_is_work(&list->items[end])) last = end;
+        }
+        while (first < last && !program_is_work(&list->items[first])) first++;
+        for (size_t i = first + 1; i <= last; i++) {
+            program_item *item = &list->items[i];
+            item->host_ns = 0;
+            if (item->kind < PROGRAM_EVENT_SYNC) item->call_ns = 0;
+            if (program_is_work(item)) item->in_graph = true;
+        }
     }
 }
 
@@ -81,9 +144,10 @@ static const struct {
     operand operand;
     void (*make)(const change *c, program_list *list);
 } kinds[] = {
-    {"scale", A_FACTOR, scale},         {"remove", A_PATTERN, remove_work},
+    {"scale", A_FACTOR, scale},         {"remove", A_PATTERN, remove_named},
     {"fuse", A_PATTERN, fuse},          {"launch-cost", A_TIME, set_launch_cost},
-    {"streams", A_NUMBER, set_streams},
+    {"streams", A_NUMBER, set_streams}, {"overlap", NO_OPERAND, overlap},
+    {"graph", NO_OPERAND, make_graphs},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -112,17 +176,18 @@ static bool parse_operand(change *c, operand form, const char *text)
 
 hd_status program_change(program *p, synth *s, const char *text)
 {
-    change c = {.text = text};
+    change c = {.s = s};
     const char *colon = strchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
     for (size_t k = 0; k < KINDS; k++) {
         if (strlen(kinds[k].name) != size || memcmp(kinds[k].name, text, size) != 0) continue;
-        if (!colon || !parse_operand(&c, kinds[k].operand, colon + 1)) break;
+        bool is_bare = kinds[k].operand == NO_OPERAND;
+        if (is_bare ? colon != NULL : !colon || !parse_operand(&c, kinds[k].operand, colon + 1)) break;
         for (int i = 0; i < PROGRAM_THREADS; i++) kinds[k].make(&c, &p->threads[i]);
         return HD_OK;
     }
     return hd_error_set(s->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                         "'%.60s' is no change of a program (such as scale:*gemm*=0.5, remove:*gelu*, fuse:*norm*, "
-                        "launch-cost:2us, streams:1)",
+                        "launch-cost:2us, streams:1, overlap, graph)",
                         text);
 }

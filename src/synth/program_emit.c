@@ -22,6 +22,11 @@ static const call_name call_names[PROGRAM_KINDS] = {
     [PROGRAM_DEVICE_SYNC] = {SYNTH_TEXT_DEVICE_SYNC, 165, SYNTH_TEXT_TOLD_DEVICE},
 };
 
+uint32_t program_call_name(const synth *s, const program_item *item)
+{
+    return s->texts[call_names[item->kind].text];
+}
+
 typedef struct emission {
     synth *s;
     uint32_t track;                   /* of the thread */
@@ -48,12 +53,13 @@ static synth_event slice_of(const emission *e, uint32_t track, synth_shape shape
 static void emit_op(emission *e, const program_item *item)
 {
     synth *s = e->s;
-    int64_t external = ++s->now.external;
+    int64_t external = item->is_gone ? e->externals[e->depth] : ++s->now.external;
+    e->externals[++e->depth] = external;
+    if (item->is_gone) return;
     synth_shape shape = item->is_annotation ? SYNTH_SHAPE_GPU_ANNOTATION : SYNTH_SHAPE_OP;
     synth_text_id category = item->is_annotation ? SYNTH_TEXT_USER_ANNOTATION : SYNTH_TEXT_CPU_OP;
     synth_event event = slice_of(e, e->track, shape, item->name, category, item->start_ns, item->end_ns);
     synth_put(s, SYNTH_CPU, &event, (int64_t[]){external, external - 1, s->now.event_index++});
-    e->externals[++e->depth] = external;
 }
 
 /* ---- work ---- */
@@ -74,8 +80,8 @@ static void emit_copy(emission *e, const program_item *item)
 static void emit_work(emission *e, const program_item *item)
 {
     synth *s = e->s;
-    s->now.truth.launches++;
-    if (s->options.flows) {
+    s->now.truth.launches += !item->in_graph;
+    if (s->options.flows && !item->in_graph) {
         synth_flow(s, SYNTH_CPU, e->track, SYNTH_TEXT_AC2G, 's', item->correlation, item->start_ns);
         s->now.truth.flows++;
     }
@@ -84,7 +90,7 @@ static void emit_work(emission *e, const program_item *item)
                         item->work_start_ns, item->work_ns);
     else
         emit_copy(e, item);
-    synth_arrive(s, item->stream, item->correlation, item->work_start_ns);
+    if (!item->in_graph) synth_arrive(s, item->stream, item->correlation, item->work_start_ns);
 }
 
 /* ---- what is told of waits ---- */
@@ -113,6 +119,10 @@ static void emit_call(emission *e, const program_item *item)
 {
     synth *s = e->s;
     const call_name *call = &call_names[item->kind];
+    if (item->in_graph) {
+        emit_work(e, item);
+        return;
+    }
     synth_event event = slice_of(e, e->track, SYNTH_SHAPE_RUNTIME, s->texts[call->text], SYNTH_TEXT_CUDA_RUNTIME,
                                  item->start_ns, item->end_ns);
     synth_put(s, SYNTH_CPU, &event, (int64_t[]){e->externals[e->depth], call->cbid, item->correlation});

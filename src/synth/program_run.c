@@ -10,7 +10,8 @@
 enum { BEGIN_NS = 1000000 }; /* of the run */
 
 typedef struct thread_state {
-    int64_t now_ns;
+    int64_t now_ns, launched_ns; /* launched_ns: the end of the last call that launched */
+    int64_t launch;              /* its correlation */
     size_t next;
     size_t open[PROGRAM_DEPTH]; /* items of slices */
     int depth;
@@ -40,10 +41,16 @@ static int64_t reached(const stream_state *stream)
     return later(stream->end_ns, stream->wait_ns);
 }
 
-static void execute_work(execution *e, program_item *item)
+/* Of a graph all is launched by the call of the first. */
+static void execute_work(execution *e, thread_state *thread, program_item *item)
 {
+    if (item->in_graph)
+        item->correlation = thread->launch;
+    else
+        thread->launched_ns = item->end_ns;
+    thread->launch = item->correlation;
     stream_state *stream = &e->streams[item->stream];
-    int64_t start = later(later(item->end_ns + item->latency_ns, item->start_ns + 1000), stream->wait_ns);
+    int64_t start = later(thread->launched_ns + item->latency_ns, stream->wait_ns);
     if (stream->is_used) start = later(start, stream->end_ns + item->gap_ns);
     item->work_start_ns = start;
     item->work_end_ns = stream->end_ns = start + item->work_ns;
@@ -61,14 +68,14 @@ static void execute_sync(const execution *e, program_item *item)
     if (until) item->end_ns = later(item->end_ns, until + item->latency_ns);
 }
 
-static void execute_call(execution *e, program_item *item)
+static void execute_call(execution *e, thread_state *thread, program_item *item)
 {
-    item->correlation = ++e->s->now.correlation;
+    if (!item->in_graph) item->correlation = ++e->s->now.correlation;
     item->end_ns = item->start_ns + item->call_ns;
     switch (item->kind) {
     case PROGRAM_KERNEL:
     case PROGRAM_COPY_IN:
-    case PROGRAM_COPY_OUT: execute_work(e, item); break;
+    case PROGRAM_COPY_OUT: execute_work(e, thread, item); break;
     case PROGRAM_RECORD: e->events[item->event] = reached(&e->streams[item->stream]); break;
     case PROGRAM_WAIT: {
         stream_state *stream = &e->streams[item->stream];
@@ -89,7 +96,7 @@ static void execute(execution *e, program_list *list, thread_state *thread)
     else if (item->kind == PROGRAM_END)
         list->items[thread->open[--thread->depth]].end_ns = thread->now_ns;
     else if (!item->is_gone)
-        execute_call(e, item);
+        execute_call(e, thread, item);
     if (item->kind != PROGRAM_OP) thread->now_ns = item->end_ns;
     thread->next++;
 }

@@ -17,6 +17,7 @@ typedef struct drawing {
     uint32_t ops, loaders;
     int64_t fork_percent, reduce_percent, item_percent;
     step_end end;
+    uint8_t comm_stream;
     uint32_t step_event; /* recorded at the end of the step before, from 1; 0: none */
 } drawing;
 
@@ -164,8 +165,8 @@ static void fork_ops(drawing *d, bool backward)
 static void reduce(drawing *d)
 {
     begin(d, d->s->texts[SYNTH_TEXT_NCCL_ALLREDUCE], true);
-    join(d, PROGRAM_COMM, 0);
-    launch(d, chance(d, 70) ? SYNTH_NCCL_ALLREDUCE : SYNTH_NCCL_ALLGATHER, PROGRAM_COMM);
+    if (d->comm_stream) join(d, d->comm_stream, 0);
+    launch(d, chance(d, 70) ? SYNTH_NCCL_ALLREDUCE : SYNTH_NCCL_ALLGATHER, d->comm_stream);
     end(d);
 }
 
@@ -197,7 +198,7 @@ static void run_ops(drawing *d, bool backward)
         }
         if (chance(d, d->item_percent)) read_item(d);
     }
-    if (is_reduced) join(d, 0, PROGRAM_COMM);
+    if (is_reduced && d->comm_stream) join(d, 0, d->comm_stream);
 }
 
 static void optimizer(drawing *d)
@@ -269,6 +270,7 @@ static void draw_character(drawing *d)
     d->item_percent = chance(d, 30) ? between(d, 1, 8) : 0;
     d->end = (step_end)between(d, 0, STEP_ENDS - 1);
     d->loaders = chance(d, 40);
+    d->comm_stream = chance(d, 75) ? PROGRAM_COMM : 0;
 }
 
 hd_status program_draw(program *out, synth *s)

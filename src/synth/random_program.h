@@ -43,9 +43,11 @@ typedef enum program_kind {
 
 typedef struct program_item {
     uint8_t kind, stream;
-    bool is_annotation, is_gone; /* is_gone: by a change; only its host_ns stays */
-    uint8_t kernel;              /* synth_kernel_id */
-    uint32_t name;               /* of a slice, or of work */
+    bool is_annotation;
+    bool is_gone;   /* by a change: only its host_ns stays */
+    bool in_graph;  /* by a change: the work is launched with that before it, its call is gone */
+    uint8_t kernel; /* synth_kernel_id */
+    uint32_t name;  /* of a slice, or of work */
     uint32_t event, step;
     int64_t host_ns; /* that the thread spends before */
     int64_t call_ns, latency_ns, gap_ns, work_ns, bytes;
@@ -73,6 +75,8 @@ static inline bool program_is_work(const program_item *item)
 
 /* Errors: MEMORY. */
 hd_status program_draw(program *out, synth *s);
+/* String: of the runtime's call. */
+uint32_t program_call_name(const synth *s, const program_item *item);
 /* "scale:PATTERN=0.5" …, see synth.h. Errors: ARGUMENT; MEMORY. */
 hd_status program_change(program *p, synth *s, const char *change);
 /* Fills in the times, and the correlations of calls. Errors: MEMORY. */

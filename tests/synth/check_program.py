@@ -31,7 +31,8 @@ class Trace:
             e["start"], e["duration"] = ns(e["ts"]), ns(e["dur"])
             e["end"] = e["start"] + e["duration"]
             e["id"] = int(e["args"].get("correlation", 0))
-        self.work = {e["id"]: e for e in self.slices if e["cat"] in WORK}
+        self.rows = [e for e in self.slices if e["cat"] in WORK]
+        self.work = {e["id"]: e for e in self.rows}
         self.calls = {e["id"]: e for e in self.slices if e["cat"] == "cuda_runtime"}
         self.told = {e["id"]: e for e in self.slices if e["cat"] == "cuda_sync"}
         self.launches = [c for i, c in sorted(self.calls.items()) if c["name"] in ("cudaLaunchKernel", "cudaMemcpyAsync")]
@@ -88,8 +89,8 @@ def check_nesting(trace):
 
 def durations(trace):
     """Thread by thread: how those two mix changes with their times."""
-    order = sorted(trace.work, key=lambda number: (trace.calls[number]["tid"], number))
-    return [(trace.work[number]["name"], trace.work[number]["duration"]) for number in order]
+    order = sorted(trace.rows, key=lambda w: (trace.calls[w["id"]]["tid"], w["id"]))
+    return [(w["name"], w["duration"]) for w in order]
 
 
 def check_changes(heddle, path, seed, base):
@@ -106,9 +107,18 @@ def check_changes(heddle, path, seed, base):
     assert durations(one) == durations(base) and len({w["tid"] for w in one.work.values() if w["cat"] == "kernel"}) <= 2
     fused = Trace(heddle, path, seed, "fuse:*")
     assert sum(ns for _, ns in durations(fused)) == sum(ns for _, ns in durations(base))
+    graph = Trace(heddle, path, seed, "graph")
+    assert durations(graph) == durations(base) and len(graph.launches) <= 2 * 3
+    slices = Trace(heddle, path, seed, "remove:Optimizer*")
+    assert not any(s["name"].startswith("Optimizer") for s in slices.slices)
+    adam = [name for name, _ in durations(slices) if "Adam" in name]
+    assert not adam and len(slices.work) < len(base.work)
+    own = Trace(heddle, path, seed, "overlap")
+    assert durations(own) == durations(base)
+    assert not any("nccl" in w["name"] and w["tid"] == "7" for w in own.work.values())
     both = Trace(heddle, path, seed, f"remove:{pattern}", f"scale:{pattern}=3")
     assert both.bytes == removed.bytes
-    return [scaled, removed, cheap, one, fused]
+    return [scaled, removed, cheap, one, slices, own, fused]
 
 
 def main():
