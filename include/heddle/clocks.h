@@ -110,8 +110,8 @@ const hd_clock_step *hd_clocks_cycle_at(const hd_clocks *clocks, size_t index);
 /* What to add to a time of a host for the reference's, and the bar. false: it is not known, at that time. */
 bool hd_clocks_at(int64_t *out_offset_ns, int64_t *out_bar_ns, const hd_clocks *clocks, size_t host, int64_t time_ns);
 
-/* How much later `to` is than `from`, times on two hosts' clocks, and the bar. false: unknown, which it is too where the
- * difference is below the bar: nobody can say then who waited. On one host it is always known, without a bar. */
+/* How much later `to` is than `from`, times on two hosts' clocks, and the bar. false: unknown, which it is too where
+ * the difference is below the bar: nobody can say then who waited. On one host it is always known, without a bar. */
 bool hd_clocks_wait(int64_t *out_wait_ns, int64_t *out_bar_ns, const hd_clocks *clocks, size_t from_host, int64_t from,
                     size_t to_host, int64_t to);
 

@@ -1,8 +1,8 @@
 /* print_clocks.c - hd_clocks_new on cases from standard input, for check_clocks.py
  *
  * A case is a line "HOSTS EVENTS HINTS QUESTIONS", then a line for each: an event "host member operation role group
- * sequence start end", a hint "host offset bar", a question "host time". For each case a line of the bases of the hosts, one with
- * the size of the contradiction and the events left out, and a line per question: "offset bar", or "?".
+ * sequence start end", a hint "host offset bar", a question "host time". For each case a line of the bases of the
+ * hosts, one with the size of the contradiction and the events left out, and a line per question: "offset bar", or "?".
  */
 #include <inttypes.h>
 #include <stdio.h>

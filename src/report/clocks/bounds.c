@@ -3,7 +3,8 @@
  * No taker of a collective ends before all givers have begun: start + clock of giver <= end + clock of taker. All such
  * pairs go by way of one number, the latest start, so that a round takes as long as there are events. Hosts that
  * are known are held against it with their bars. Those that are not get the bounds that follow from the known ones;
- * half of the distance is their bar. A chain that comes back to a clock with less than it began with is a contradiction.
+ * half of the distance is their bar. A chain that comes back to a clock with less than it began with is a
+ * contradiction.
  */
 #include <stdlib.h>
 

@@ -36,8 +36,8 @@ int64_t clock_piece_bar(const hd_clock_piece *piece, int64_t time_ns, double dri
 double clock_piece_worst(const hd_clock_piece *piece);
 /* From the clock of A in terms of B to that of B in terms of A. */
 hd_clock_piece clock_piece_inverse(const hd_clock_piece *piece);
-/* Cut what a clock that was set back passes twice: nobody can say which of both times is meant. In order of samples, then
- * of time. false: no memory. */
+/* Cut what a clock that was set back passes twice: nobody can say which of both times is meant. In order of samples,
+ * then of time. false: no memory. */
 bool clock_pieces_part(clock_pieces *pieces);
 /* inner: host to parent; outer: parent to reference. Host to reference, where both are known, added to `out`, which
  * grows. false: no memory. */
@@ -45,7 +45,8 @@ bool clock_pieces_compose(clock_pieces *out, const clock_pieces *inner, const cl
 
 /* ---- fit.c ---- */
 
-/* One collective that two hosts share: at_ns on the clock of the one, to which offset_ns is to be added for the other's. */
+/* One collective that two hosts share: at_ns on the clock of the one, to which offset_ns is to be added for the
+ * other's. */
 typedef struct clock_sample {
     int64_t at_ns, offset_ns;
 } clock_sample;

@@ -62,7 +62,8 @@ hd_clock_piece clock_piece_inverse(const hd_clock_piece *piece)
     return out;
 }
 
-/* Where a is last seen and b first, each on both clocks: the step lies between, on the other's clock no longer than that. */
+/* Where a is last seen and b first, each on both clocks: the step lies between, on the other's clock no longer than
+ * that. */
 static void part_pair(hd_clock_piece *a, hd_clock_piece *b)
 {
     clock_i128 a_other = (clock_i128)a->last_ns + clock_piece_offset(a, a->last_ns);

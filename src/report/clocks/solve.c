@@ -1,9 +1,9 @@
 /* solve.c - collectives of hosts -> a clock for each host
  *
  * Events become collectives, and those the ends that two hosts share (events.c). Each pair of hosts, by group
- * and kind of collective, is fitted with lines (fit.c), and hints are lines to a host of their own. The shortest paths by their
- * bars (Dijkstra) lead to the reference, and lines along a path are put one after the other (piece.c). Causality has
- * the last word, and the first where there is nothing else (bounds.c).
+ * and kind of collective, is fitted with lines (fit.c), and hints are lines to a host of their own. The shortest paths
+ * by their bars (Dijkstra) lead to the reference, and lines along a path are put one after the other (piece.c).
+ * Causality has the last word, and the first where there is nothing else (bounds.c).
  */
 #include <stdlib.h>
 
