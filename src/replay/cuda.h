@@ -1,4 +1,5 @@
-/* cuda.h - the functions of CUDA's driver that a run calls, found when it begins: nothing of CUDA is needed to build this */
+/* cuda.h - the functions of CUDA's driver that a run calls, found when it begins: nothing of CUDA is needed to
+ * build this */
 #ifndef HD_REPLAY_CUDA_H
 #define HD_REPLAY_CUDA_H
 
@@ -47,8 +48,8 @@ typedef struct cuda_api {
 } cuda_api;
 #undef CUDA_MEMBER
 
-/* libcuda.so.1, which stays loaded, its context of the first device, for this thread, and the kernel. Errors: UNSUPPORTED, which
- * says what is missing. */
+/* libcuda.so.1, which stays loaded, its context of the first device, for this thread, and the kernel. Errors:
+ * UNSUPPORTED, which says what is missing. */
 hd_status cuda_open(cuda_api *out, hd_error *err);
 hd_status cuda_failed(const char *what, int result, hd_error *err);
 

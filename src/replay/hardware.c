@@ -1,11 +1,12 @@
 /* hardware.c - a replay on a GPU: work of the same duration is launched again, without the program
  *
  * A thread for each of the trace's that launches or waits: it takes the time that the other took, launches where that
- * launched, and waits for the same work. Kernels are one that turns for a time and writes when it began and ended (cuda.c);
- * copies and sets have the same size, on a buffer of ours. Each queue of the trace is a stream, waits of queues are events.
- * Work whose call is not known is launched when it began, by a thread of its own.
+ * launched, and waits for the same work. Kernels are one that turns for a time and writes when it began and ended
+ * (cuda.c); copies and sets have the same size, on a buffer of ours. Each queue of the trace is a stream, waits of
+ * queues are events. Work whose call is not known is launched when it began, by a thread of its own.
  *
- * In: the plan of a replay. Out: the table `hardware`, of kernels, which tell their times; begin with replay_on_hardware.
+ * In: the plan of a replay. Out: the table `hardware`, of kernels, which tell their times; begin with
+ * replay_on_hardware.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
