@@ -1,4 +1,5 @@
 """Parts of run.py: PyTorch and what else uses a GPU from Python."""
+import collections
 import json
 import shutil
 import statistics
@@ -61,7 +62,7 @@ def against_profiler(place, what):
     want = count({n: c for n, (c, _) in profiled["kernels"].items()})
     have = count(k["name"] for k in kernels)
     check(not difference(want, have), what, "against torch.profiler:", difference(want, have))
-    times = count()
+    times = collections.Counter()
     for kernel in kernels:
         times[kernel["name"]] += ns(kernel["dur"])
     apart = {n: (times[n], t) for n, (_, t) in profiled["kernels"].items() if t > 100_000 and abs(times[n] - t) > NOISE * t}
@@ -192,13 +193,13 @@ def torch_memory(place):
 
 
 def nccl(place):
-    """all_reduce of a group of one"""
+    """all_gather of a group of one"""
     place.need_module("torch")
     run, data = script(place, "nccl", 10)
     trace = run.trace()
     check_clean(run, trace)
     check(within(trace, data) or [m for m in trace.of("gpu_memcpy") if data["begin"] <= ns(m["ts"]) <= data["end"]],
-          "all_reduce left nothing")
+          "all_gather left nothing")
     return {"nccl": data["version"]}
 
 
