@@ -16,6 +16,7 @@
  *                graph.h: what waited for what. replay.h: what if. memory.h: allocations and frees. index.h: what covers a time on a
  *                track, fast. names.h: kernels' names in short.
  * job.h          What a rank's trace tells of its job: its collectives; and with other ranks', who was late.
+ *                clocks.h: by how much the clocks of its hosts differ.
  * arrow.h        Events and tables as Arrow streams, for pyarrow, polars, DuckDB. parquet.h: and as files.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
@@ -28,6 +29,7 @@
  * libheddle-query      query.h: SQL over traces.
  * libheddle-view       view.h: the page's server.
  * libheddle-record     devices.h: this machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
+ *                      mpi.h: the processes of an MPI job (Linux).
  * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside of a program; stands on libc alone.
  *
  * Whoever gets a pointer through `**out` frees it, with the function that the comment there names; all else is
@@ -75,6 +77,7 @@
 #include "heddle/arrow.h"
 #include "heddle/attribution.h"
 #include "heddle/builder.h"
+#include "heddle/clocks.h"
 #include "heddle/convert.h"
 #include "heddle/fix.h"
 #include "heddle/flame.h"

@@ -19,7 +19,9 @@
 extern "C" {
 #endif
 
-enum { HD_REPORT_TABLES = 9 };
+enum { HD_REPORT_TABLES = 16 };
+
+typedef struct hd_job hd_job; /* job.h */
 
 typedef struct hd_report {
     size_t table_count;
@@ -119,9 +121,8 @@ typedef struct hd_report_table_about {
 
 /* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
 typedef struct hd_report_input {
-    const hd_trace *trace;         /* NULL is fine where hd_report_about.table_option is set */
-    const hd_trace *const *traces; /* of several ranks, where hd_report_about.of_job is set; NULL: `trace` alone */
-    size_t trace_count;
+    const hd_trace *trace;      /* NULL is fine where hd_report_about.table_option is set */
+    const hd_job *job;          /* where hd_report_about.of_job is set; NULL: `trace` alone, as one of one rank */
     const char *const *options; /* "rows=5", "series" …, as hd_report_about tells; ends with NULL. NULL: none. What
                                    is given twice counts as last given, unless its kind says else */
     const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
@@ -138,7 +139,7 @@ typedef struct hd_report_about {
     const hd_option_about *options;      /* ends with {0}; NULL: none */
     bool wants_sources;                  /* reads the trace with sources, if anybody does: hd_read_options */
     bool wants_gpus;                     /* looks at hd_report_input.gpus */
-    bool of_job;                         /* looks at the traces of several ranks together: hd_report_input.traces */
+    bool of_job;                         /* looks at the ranks of a job together: hd_report_input.job */
     const char *table_option;            /* looks at no trace, but at the file that this option names; NULL: it does */
     size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
     const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */

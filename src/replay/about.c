@@ -2,8 +2,9 @@
 #include "replay/replay.h"
 
 static const hd_report_column check_columns[] = {
-    {"what", HD_VALUE_STRING, "span: from the first start to the last end; steps: their sum; busy: the time in which a "
-                              "GPU works; start of work: how far off"},
+    {"what", HD_VALUE_STRING,
+     "span: from the first start to the last end; steps: their sum; busy: the time in which a "
+     "GPU works; start of work: how far off"},
     {"recorded", HD_VALUE_DURATION, "in the trace"},
     {"replayed", HD_VALUE_DURATION, "without change"},
     {"error", HD_VALUE_DURATION, "of the replay"},
@@ -22,8 +23,9 @@ static const hd_report_column model_columns[] = {
 
 static const hd_report_column missing_columns[] = {
     {"name", HD_VALUE_STRING, "of work"},
-    {"waited_for", HD_VALUE_STRING, "what the graph has it wait for last: queue, launch, event; no launch: that is "
-                                    "not known"},
+    {"waited_for", HD_VALUE_STRING,
+     "what the graph has it wait for last: queue, launch, event; no launch: that is "
+     "not known"},
     {"works", HD_VALUE_COUNT, "of that name and kind"},
     {"late", HD_VALUE_DURATION, "sum of how much later they began than that allows: they wait for something else"},
     {"early", HD_VALUE_DURATION, "sum of how much earlier they began than that allows"},
@@ -50,8 +52,9 @@ static const hd_report_column step_columns[] = {
 };
 
 static const hd_report_column path_columns[] = {
-    {"class", HD_VALUE_STRING, "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
-                               "communication, copy; or the delay behind a launch, on a queue, behind an event"},
+    {"class", HD_VALUE_STRING,
+     "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
+     "communication, copy; or the delay behind a launch, on a queue, behind an event"},
     {"before", HD_VALUE_DURATION, "on the critical path of the replay without change"},
     {"after", HD_VALUE_DURATION, "with the changes; null: there are none"},
     {0},
@@ -86,7 +89,8 @@ static const hd_option_about options[] = {
      FIELD(streams)},
     {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent", FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,
-     "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest stays", FIELD(from)},
+     "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest stays",
+     FIELD(from)},
     {"until", HD_OPTION_TIME, NULL, "replay only until there", FIELD(until)},
     {"step", HD_OPTION_TEXT, NULL, "replay only step N, of heddle report steps: its number or its whole name",
      FIELD(step)},

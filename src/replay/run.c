@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
-#include "pass/crop/window.h"
+#include "heddle/pass.h"
 #include "pass/options.h"
 #include "replay/replay.h"
 #include "trace/event.h"

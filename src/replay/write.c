@@ -101,8 +101,7 @@ static hd_status choose_flows(mover *m, hd_error *err)
 {
     uint64_t lone, rows = hd_trace_row_count(m->r->trace, HD_KIND_FLOW);
     HD_TRY(hd_flows_bind(&m->bound, m->r->trace, err));
-    for (uint64_t i = 0; i < rows; i++)
-        m->flow_stays[i] = m->bound[i] == UINT32_MAX ? 1 : m->stays[m->bound[i]];
+    for (uint64_t i = 0; i < rows; i++) m->flow_stays[i] = m->bound[i] == UINT32_MAX ? 1 : m->stays[m->bound[i]];
     HD_TRY(hd_points_drop_lone(&lone, m->flow_stays, m->r->trace, err));
     for (uint64_t i = 0; i < rows; i++) m->lost_points += !m->flow_stays[i];
     return HD_OK;

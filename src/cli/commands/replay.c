@@ -121,7 +121,8 @@ static int run(cli_run *run)
     char **texts = collect(&chosen->given);
     hd_trace *trace;
     hd_status status = HD_ERR_MEMORY;
-    if (texts) status = report_read(&trace, run, path, (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
+    if (texts)
+        status = report_read(&trace, run, path, (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
     if (status == HD_OK) {
         status = replay_trace(run, path, trace, (const char *const *)texts);
         hd_trace_free(trace);
@@ -159,7 +160,8 @@ const cli_command cmd_replay = {
     .examples =
         (const cli_example[]){
             {"heddle replay trace.json", "how well the trace explains itself"},
-            {"heddle replay --scale 'ncclDevKernel*=0.5' --launch-cost 2us trace.json", "faster network, cheaper calls"},
+            {"heddle replay --scale 'ncclDevKernel*=0.5' --launch-cost 2us trace.json",
+             "faster network, cheaper calls"},
             {"heddle replay --remove '*memcpy*' -o whatif.json trace.json", "the trace as it would be without copies"},
             {0},
         },

@@ -83,6 +83,14 @@ static bool bus_factor(double *out, uint8_t collective, int64_t ranks)
     }
 }
 
+bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks)
+{
+    for (uint8_t i = 0; i < NO_COLLECTIVE; i++) {
+        if (is_word(collective, collectives[i].name)) return bus_factor(out, i, ranks);
+    }
+    return false;
+}
+
 /* ---- one collective ---- */
 
 enum { NAME, GROUP, RANKS, SIZE, TYPE, IN, OUT, MESSAGE, COMMUNICATOR, ARGUMENTS };

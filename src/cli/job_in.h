@@ -1,0 +1,27 @@
+/* job_in.h - the ranks of a job out of operands: summaries, traces, and folders of either */
+#ifndef HD_CLI_JOB_IN_H
+#define HD_CLI_JOB_IN_H
+
+#include "cli/cli.h"
+#include "heddle/format.h"
+#include "heddle/job.h"
+
+/* Which of the files: every `count`th from `index` on. count 0: all. */
+typedef struct job_shard {
+    uint64_t index, count;
+} job_shard;
+
+/* All of run->operands from `first` on. What cannot be read is printed, counted in *out_failed and left out; one trace
+ * at a time is in memory. The caller frees *out. */
+hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
+                   const hd_read_options *read);
+/* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
+ * Kubernetes). */
+int job_shard_parse(job_shard *out, cli_run *run, const char *text);
+/* As hd_job_write_options.lost; user: the run. */
+void job_print_lost(void *user, const hd_error *why);
+/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size; nothing, if none is or that is not known. And what
+ * is there twice. Returns how many are missing. */
+uint64_t job_print_missing(cli_run *run, const hd_job *job);
+
+#endif
