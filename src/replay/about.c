@@ -60,6 +60,15 @@ static const hd_report_column path_columns[] = {
     {0},
 };
 
+static const hd_report_column hardware_columns[] = {
+    {"what", HD_VALUE_STRING, "of all kernels, and how far off their starts are, counted from the first"},
+    {"expected", HD_VALUE_DURATION, "in the replay, with its changes"},
+    {"ran", HD_VALUE_DURATION, "on the GPU, by its own clock"},
+    {"error", HD_VALUE_DURATION, "of the run"},
+    {"error_percent", HD_VALUE_DECIMAL, "of what was expected, of starts: of the span"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"check", "how far a replay without change is off", check_columns, HD_CHART_NONE, NULL, NULL},
     {"model", "the delays of GPU work in the replay", model_columns, HD_CHART_NONE, NULL, NULL},
@@ -67,6 +76,8 @@ static const hd_report_table_about tables[] = {
      "name,waited_for", "late"},
     {"what_if", "what the changes make of it", what_if_columns, HD_CHART_BARS, "what", "before,after"},
     {"steps", "a row per step", step_columns, HD_CHART_BARS, "step", "recorded,replayed,changed"},
+    {"hardware", "launched again on a GPU: kernels that turn as long, copies of the same size", hardware_columns,
+     HD_CHART_NONE, NULL, NULL},
     {"path", "the critical path by class", path_columns, HD_CHART_BARS, "class", "before,after"},
     GPU_NOTES,
     {0},
@@ -96,6 +107,11 @@ static const hd_option_about options[] = {
      FIELD(step)},
     {"stream", HD_OPTION_TEXT, NULL, "replay only the work of the stream of this number; all other work stays",
      FIELD(stream)},
+    {"run", HD_OPTION_FLAG, NULL,
+     "launch it all again on an NVIDIA GPU, without the program: kernels that turn as long as those of the trace, "
+     "copies "
+     "of the same size, on as many streams, with the same waits; on the first that CUDA_VISIBLE_DEVICES lets it see",
+     FIELD(run)},
     {"steps", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
      FIELD(steps)},
     {0},

@@ -322,8 +322,8 @@ hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160];
-    const char *more[4] = {NULL};
+    char refused[160], cycles[120], overlaps[160], cut[120], orphans[120];
+    const char *more[6] = {NULL};
     size_t count = 0;
     uint64_t over = 0;
     for (uint32_t n = r->first_work + 1; n < r->graph->node_count; n++)
@@ -340,5 +340,11 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     if (r->has_change && r->error > r->options->max_error) more[count++] = refused;
     if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
     if (over) more[count++] = overlaps;
+    snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
+             (unsigned long long)r->cut_copies);
+    snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
+             (unsigned long long)r->orphans);
+    if (r->cut_copies) more[count++] = cut;
+    if (r->orphans) more[count++] = orphans;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

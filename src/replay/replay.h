@@ -23,6 +23,7 @@ typedef struct replay_options {
     bool overlap, graph;
     hd_convert_time launch_cost;
     uint64_t streams;
+    bool run;
 } replay_options;
 
 /* ---- delays ---- */
@@ -83,7 +84,8 @@ typedef struct replay {
     replay_times unchanged, changed;
     bool has_window, has_change;
     int64_t from, until;
-    double error; /* percent: the largest of the check, but for the one work that is off most */
+    uint64_t cut_copies, orphans; /* on hardware */
+    double error;                 /* percent: the largest of the check, but for the one work that is off most */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)
@@ -146,6 +148,9 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 
 /* path.c */
 hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err);
+
+/* hardware.c */
+hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table hardware */
 
 /* write.c */
 hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);

@@ -111,6 +111,7 @@ static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *
     HD_TRY(replay_add_what_if(out, r, err));
     HD_TRY(replay_add_steps(out, r, err));
     HD_TRY(replay_add_path(out, r, err));
+    if (r->options->run) HD_TRY(replay_on_hardware(out, r, err));
     HD_TRY(replay_add_notes(out, r, err));
     return out_trace ? replay_write(out_trace, r, err) : HD_OK;
 }

@@ -188,7 +188,10 @@ def busy(spans):
 def problems(replay, said, rows, written):
     works = [n for n in replay.nodes if replay.is_work[n]]
     def figures(times):
-        return {"span": max(e for _, e in times.values()) - min(s for s, _ in times.values()), "busy": busy([times[n] for n in works])}
+        of_device = {}
+        for n in works:
+            of_device.setdefault(rows[replay.nodes[n]["id"]]["args"]["device"], []).append(times[n])
+        return {"span": max(e for _, e in times.values()) - min(s for s, _ in times.values()), "busy": sum(map(busy, of_device.values()))}
     off = sorted(abs(replay.unchanged[n][0] - replay.was[n][0]) for n in works)
     check = {r["what"]: r for r in said["check"]}
     for what, recorded, replayed in [(w, figures(replay.was)[w], figures(replay.unchanged)[w]) for w in ("span", "busy")]:
