@@ -163,6 +163,9 @@ hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table
 /* write.c */
 hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);
 
+/* against.c */
+hd_status replay_compare(hd_report *out, bool *out_same, const replay *a, const replay *b, hd_error *err);
+
 /* about.c */
 extern const hd_report_about replay_about;
 

@@ -10,7 +10,7 @@
 
 struct replay_options {
     cli_given given; /* those of the replay */
-    const char *output, *binary;
+    const char *output, *against, *binary;
     bool all, strict;
 };
 
@@ -26,6 +26,12 @@ static const cli_option options[] = {
      .offer = "<files>",
      FIELD(output),
      .help = "write the replayed trace, in the format of its extension"},
+    {.name = "against",
+     .kind = CLI_TEXT,
+     .value = "OTHER",
+     .offer = "<files>",
+     FIELD(against),
+     .help = "compare with another trace of the same program: order and dependencies; status 1: they differ"},
     {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(all), .help = "every row of each table"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_BINARY(FIELD(binary)),
@@ -104,6 +110,29 @@ static hd_status replay_trace(cli_run *run, const char *path, const hd_trace *tr
     return status;
 }
 
+/* Whether they are the same, by *out_same. */
+static hd_status compare(bool *out_same, cli_run *run, const char *path, const hd_trace *trace)
+{
+    const struct replay_options *chosen = run->options;
+    hd_report report = {0};
+    hd_trace *other;
+    int64_t start_ns = hd_trace_facts_of(trace)->start_ns;
+    *out_same = false;
+    if (chosen->output || chosen->given.count)
+        return hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "--against compares two traces as they are, without other options of the replay");
+    hd_status status = report_read(&other, run, chosen->against,
+                                   (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
+    if (status != HD_OK) return status;
+    status = hd_replay_compare(&report, out_same, trace, other, &run->err);
+    hd_trace_free(other);
+    if (status == HD_OK) print_result(run, path, &report, start_ns == HD_NO_TIME ? 0 : start_ns, &run->err);
+    if (status == HD_OK && !run->global.json)
+        cli_print(run, "\n%s\n", *out_same ? "the same order, the same dependencies" : "they differ");
+    hd_report_free(&report);
+    return status == HD_OK ? run->err.status : status;
+}
+
 static char **collect(const cli_given *given)
 {
     char **texts = calloc(CLI_TEXTS_MAX + 1, sizeof *texts);
@@ -121,16 +150,18 @@ static int run(cli_run *run)
     char **texts = collect(&chosen->given);
     hd_trace *trace;
     hd_status status = HD_ERR_MEMORY;
+    bool is_same = true;
     if (texts)
         status = report_read(&trace, run, path, (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
     if (status == HD_OK) {
-        status = replay_trace(run, path, trace, (const char *const *)texts);
+        status = chosen->against ? compare(&is_same, run, path, trace)
+                                 : replay_trace(run, path, trace, (const char *const *)texts);
         hd_trace_free(trace);
     }
     for (char **text = texts; text && *text; text++) free(*text);
     free(texts);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
-    return status == HD_OK ? CLI_OK : status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    return status == HD_OK ? is_same ? CLI_OK : CLI_FAILED : status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }
 
 const cli_command cmd_replay = {
