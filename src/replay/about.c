@@ -135,6 +135,11 @@ static const hd_option_about options[] = {
      "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
      "what stands before it",
      FIELD(schedule)},
+    {"gpu", HD_OPTION_TEXT, NULL,
+     "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
+     "what the "
+     "trace tells",
+     FIELD(gpu)},
     {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent than this (default: 5)",
      FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,

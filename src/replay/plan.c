@@ -226,11 +226,12 @@ static hd_status remove_named(replay *r, hd_error *err)
 hd_status replay_change(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
-    r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->graph ||
+    r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->gpu || o->graph ||
                     o->launch_cost.unit || o->streams;
     if (!r->has_change) return HD_OK;
     if ((o->scale.count || o->remove || o->fuse) && !name_nodes(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < o->scale.count; i++) HD_TRY(scale(r, o->scale.items[i], err));
+    if (o->gpu) HD_TRY(replay_change_gpu(r, err));
     if (o->launch_cost.unit) HD_TRY(set_launch_cost(r, err));
     if (o->remove) HD_TRY(remove_named(r, err));
     return replay_change_queues(r, err);
