@@ -31,6 +31,7 @@ MAY_USE = {
     "parquet": {"base", "arrow"},
     "format": BELOW_FORMATS | {"arrow", "parquet"},
     "report": BELOW_FORMATS | {"arrow", "parquet", "format", "graph", "pass", "table"},
+    "replay": BELOW_TOOLS | {"graph"},
     "synth": BELOW_FORMATS | {"format"},
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,

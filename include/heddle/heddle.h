@@ -13,7 +13,8 @@
  * table.h        The result of every analysis: named columns with types and units, rows, printed as text, JSON, CSV.
  * report.h       Analyses, from a trace to tables: info, check, memory. gpus.h: what GPUs can do at most.
  * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
- *                graph.h: what waited for what. memory.h: allocations and frees. index.h: what covers a time on a
+ *                graph.h: what waited for what. replay.h: what if. memory.h: allocations and frees. index.h: what
+ * covers a time on a
  *                track, fast. names.h: kernels' names in short.
  * job.h          What a rank's trace tells of its job: its collectives; and with other ranks', who was late.
  *                clocks.h: by how much the clocks of its hosts differ.
@@ -92,6 +93,7 @@
 #include "heddle/options.h"
 #include "heddle/parquet.h"
 #include "heddle/pass.h"
+#include "heddle/replay.h"
 #include "heddle/report.h"
 #include "heddle/source.h"
 #include "heddle/stacks.h"

@@ -41,8 +41,11 @@ def within(trace, data):
     return [k for k in trace.of("kernel") if begin <= by_correlation.get(k["args"]["correlation"], 0) <= end]
 
 
+LEFT_OUT = {"nvtx.payloads-left-out"}  # of NVTX's payload extension: told, and not read
+
+
 def check_clean(run, trace):
-    check(not run.losses(), "lost:", run.losses())
+    check(not set(run.losses()) - LEFT_OUT, "lost:", run.losses())
     for capture in trace.captures:
         check(not [p for p in capture.get("problems", []) if "mig" not in p["code"] and "mps" not in p["code"]],
               capture["problems"])
@@ -164,7 +167,8 @@ def torch_nvtx(place):
     run, _ = script(place, "nvtx", 5)
     trace = run.trace()
     check_clean(run, trace)
-    names = count(e["name"] for e in trace.slices if e.get("cat") not in ("kernel", "cuda_runtime", "cuda_driver"))
+    # A range is a B and an E.
+    names = count(e["name"] for e in trace.events if e.get("ph") in "BX" and e.get("cat") == "user_annotation")
     for i in range(5):
         check(names[f"ProfilerStep#{i}"] == 1, f"ProfilerStep#{i} is there {names[f'ProfilerStep#{i}']} times")
     operators = sum(c for n, c in names.items() if n.startswith("aten::"))
@@ -177,7 +181,7 @@ def torch_memory(place):
     place.need_module("torch")
     run, data = script(place, "memory", 5, options=["--memory"])
     trace = run.trace()
-    allocated = [e["args"] for e in trace.events if e["name"] == "[memory]" and e.get("cat") == "Device"
+    allocated = [e["args"] for e in trace.events if e.get("name") == "[memory]" and e.get("cat") == "Device"
                  and e["args"].get("Bytes", -1) > 0]
     # Segments of PyTorch are among them; cuBLAS and the driver allocate besides.
     total = sum(a["Bytes"] for a in allocated)

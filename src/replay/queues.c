@@ -1,0 +1,224 @@
+/* queues.c - changes of what follows what on the queues of a GPU: fuse, graph, overlap, streams */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "replay/replay.h"
+
+static uint32_t launch_node(const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
+    }
+    return HD_NONE;
+}
+
+/* ---- fuse ---- */
+
+static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == kind) return true;
+    }
+    return false;
+}
+
+/* One launch can stand for both: one thread launches them and does not wait in between, nor does either for an event.
+ */
+static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    uint32_t from = launch_node(r, before), to = launch_node(r, node);
+    if (is_awaited[before - r->first_work] || has_edge(g, node, HD_EDGE_EVENT)) return false;
+    if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
+        return false;
+    for (uint32_t n = from + 1; n <= to; n++) {
+        if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC)) return false;
+    }
+    return true;
+}
+
+/* By node of a queue: something but its queue waits for it. */
+static uint8_t *find_awaited(const replay *r)
+{
+    const hd_graph *g = r->graph;
+    uint8_t *out = hd_large_zeroed((size_t)(g->node_count - r->first_work) + 1, 1, r->large);
+    for (size_t e = 0; out && g->node_count && e < g->first_edges[g->node_count]; e++) {
+        if (replay_is_work(r, g->froms[e]) && g->edge_kinds[e] != HD_EDGE_QUEUE) out[g->froms[e] - r->first_work] = 1;
+    }
+    return out;
+}
+
+static hd_status fuse(replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    uint8_t *marks, *is_awaited = find_awaited(r);
+    hd_status status = replay_marks(&marks, r, r->options->fuse, "fuse", err);
+    if (!is_awaited && status == HD_OK) status = HD_NOMEM(err);
+    for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
+        uint32_t before = r->plan.befores[n - r->first_work];
+        bool is_pair = before != HD_NONE && marks[r->names[n]] == 2 && marks[r->names[before]] == 2 &&
+                       replay_work(r, n)->role == HD_ROLE_KERNEL && replay_work(r, before)->role == HD_ROLE_KERNEL &&
+                       !((r->plan.flags[n] | r->plan.flags[before]) & (PLAN_PINNED | PLAN_GONE));
+        if (is_pair && can_fuse(r, is_awaited, before, n)) r->plan.flags[n] |= PLAN_NO_LAUNCH | PLAN_NO_LAG;
+    }
+    free(marks);
+    hd_large_free(is_awaited);
+    if (status == HD_OK) replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    return status;
+}
+
+/* ---- graph ---- */
+
+/* Launches of a step: nodes; HD_NONE. */
+typedef struct step_launches {
+    uint32_t first, last;
+} step_launches;
+
+static uint32_t launch_in_step(uint32_t *step, const replay *r, uint32_t node)
+{
+    *step = replay_gpu_work(r, node)->step;
+    return *step == HD_NONE || r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE) ? HD_NONE : launch_node(r, node);
+}
+
+static void find_launches(step_launches *steps, replay *r)
+{
+    const hd_graph *g = r->graph;
+    uint32_t step;
+    for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        uint32_t from = launch_in_step(&step, r, n);
+        if (from == HD_NONE) continue;
+        uint32_t *first = &steps[step].first;
+        if (*first == HD_NONE || g->starts[from] < g->starts[*first]) *first = from;
+    }
+    for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        uint32_t from = launch_in_step(&step, r, n);
+        if (from == HD_NONE || from == steps[step].first) continue;
+        r->plan.flags[n] |= PLAN_NO_LAUNCH;
+        const hd_graph_lane *lane = hd_graph_lane_of(g, steps[step].first);
+        bool is_of_thread = from >= lane->first_node && from < lane->first_node + lane->node_count;
+        if (is_of_thread && (steps[step].last == HD_NONE || from > steps[step].last)) steps[step].last = from;
+    }
+}
+
+/* The first launch of a step launches all of its kernels; its thread does not do what it did between that and the last
+ * one, but for waiting. */
+static hd_status make_graphs(replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    step_launches *steps = malloc(((size_t)r->scope.step_count + 1) * sizeof *steps);
+    if (!steps) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < r->scope.step_count; i++) steps[i] = (step_launches){HD_NONE, HD_NONE};
+    find_launches(steps, r);
+    for (uint32_t i = 0; i < r->scope.step_count; i++) {
+        for (uint32_t n = steps[i].first + 1; steps[i].last != HD_NONE && n <= steps[i].last; n++) {
+            if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC) || r->plan.flags[n] & PLAN_PINNED) continue;
+            r->plan.durations[n] = 0;
+            r->plan.flags[n] |= PLAN_GONE;
+        }
+    }
+    free(steps);
+    replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    return HD_OK;
+}
+
+/* ---- overlap ---- */
+
+/* Communication follows communication, the rest the rest. */
+static void overlap(replay *r)
+{
+    const hd_graph *g = r->graph;
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        uint32_t last[2] = {HD_NONE, HD_NONE};
+        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
+            uint32_t node = lane->first_node + i;
+            uint32_t *of_kind = &last[replay_gpu_work(r, node)->class == GPU_COMMUNICATION];
+            r->plan.befores[node - r->first_work] = *of_kind;
+            *of_kind = node;
+        }
+    }
+}
+
+/* ---- streams ---- */
+
+typedef struct placed {
+    int64_t rank, device, queue, launch;
+    uint32_t node;
+} placed;
+
+static bool computes(const replay *r, const hd_graph_lane *lane)
+{
+    for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
+        if (replay_gpu_work(r, lane->first_node + i)->class == GPU_COMPUTE) return true;
+    }
+    return false;
+}
+
+/* Queues that compute, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
+static void number_queues(int64_t *out, const replay *r)
+{
+    const hd_graph *g = r->graph;
+    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = computes(r, &g->lanes[l]) ? 0 : -1;
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_track *track = hd_trace_track_at(r->trace, g->lanes[l].track);
+        for (uint32_t k = 0; out[l] >= 0 && k < g->lane_count; k++) {
+            const hd_track *other = hd_trace_track_at(r->trace, g->lanes[k].track);
+            bool is_beside = out[k] >= 0 && other->device == track->device &&
+                             r->scope.ranks[g->lanes[k].track] == r->scope.ranks[g->lanes[l].track];
+            out[l] += is_beside && (other->stream != track->stream ? other->stream < track->stream : k < l);
+        }
+    }
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        if (out[l] >= 0) out[l] = (int64_t)((uint64_t)out[l] % r->options->streams);
+    }
+}
+
+/* Work of what becomes one queue follows in the order of its launches. */
+static hd_status set_streams(replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    size_t count = 0, most = (size_t)(g->node_count - r->first_work) + 1;
+    int64_t *queues = malloc(((size_t)g->lane_count + 1) * sizeof *queues);
+    placed *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
+    bool fine = queues && list && spare;
+    if (fine) number_queues(queues, r);
+    for (uint32_t l = 0; fine && l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        int64_t launched = INT64_MIN;
+        for (uint32_t i = 0; queues[l] >= 0 && i < lane->node_count; i++) {
+            uint32_t node = lane->first_node + i, from = launch_node(r, node);
+            int64_t launch = from == HD_NONE ? g->starts[node] : g->starts[from];
+            if (launch > launched) launched = launch; /* a queue keeps its own order */
+            list[count++] = (placed){r->scope.ranks[lane->track], hd_trace_track_at(r->trace, lane->track)->device,
+                                     queues[l], launched, node};
+        }
+    }
+    if (fine)
+        HD_SORT_RUNS(list, spare, count, x, y,
+                     x->rank != y->rank       ? x->rank < y->rank
+                     : x->device != y->device ? x->device < y->device
+                     : x->queue != y->queue   ? x->queue < y->queue
+                     : x->launch != y->launch ? x->launch < y->launch
+                                              : x->node < y->node);
+    for (size_t i = 0; fine && i < count; i++) {
+        const placed *p = &list[i], *b = i ? p - 1 : NULL;
+        bool follows = b && b->rank == p->rank && b->device == p->device && b->queue == p->queue;
+        r->plan.befores[p->node - r->first_work] = follows ? b->node : HD_NONE;
+    }
+    free(queues);
+    hd_large_free(list);
+    hd_large_free(spare);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status replay_change_queues(replay *r, hd_error *err)
+{
+    const replay_options *o = r->options;
+    if (o->overlap) overlap(r);
+    if (o->streams) HD_TRY(set_streams(r, err));
+    if (o->fuse) HD_TRY(fuse(r, err));
+    return o->graph ? make_graphs(r, err) : HD_OK;
+}
