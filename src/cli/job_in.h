@@ -17,8 +17,8 @@ typedef struct job_files {
     size_t count, capacity;
 } job_files;
 
-/* Those that an operand stands for: a file; a folder's summaries, or else traces; "rank{rank}.json", with {rank} for any
- * number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+/* Those that an operand stands for: a file; a folder's summaries, or else traces; "rank{rank}.json", where {rank} is
+ * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
 void job_files_deinit(job_files *files);
 
@@ -33,8 +33,8 @@ hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, 
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
-/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or, if nobody tells that, below the highest. And what
- * is there twice. Returns how many are missing. */
+/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest. And
+ * what is there twice. Returns how many are missing. */
 uint64_t job_print_missing(cli_run *run, const hd_job *job);
 
 #endif

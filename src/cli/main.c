@@ -44,7 +44,7 @@ const cli_command *const cli_commands[] = {
     &cmd_graph,   &cmd_replay,    &cmd_flame,   &cmd_view,      &cmd_fix,        &cmd_convert,
     &cmd_merge,   &cmd_summarize, &cmd_combine, &cmd_symbolize,
 #ifdef __linux__
-    &cmd_job,     &cmd_record,  &cmd_trigger,
+    &cmd_job,     &cmd_record,    &cmd_trigger,
 #endif
     &cmd_devices, &cmd_formats,   &cmd_passes,  &cmd_synth,     &cmd_completion, &cmd_help,
     &cmd_version, NULL,

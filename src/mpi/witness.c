@@ -147,12 +147,13 @@ static void end_as_asked(int number, siginfo_t *info, void *context)
     raise(number);
 }
 
-/* Unless the program has a handler of its own. */
-static void expect_end(int socket)
+/* Handle SIGTERM, unless the program does; or no more. */
+static void expect_end(bool is_expected)
 {
-    struct sigaction before, after = {.sa_sigaction = end_as_asked, .sa_flags = SA_SIGINFO};
-    own_socket = socket;
-    if (sigaction(SIGTERM, NULL, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(SIGTERM, &after, NULL);
+    struct sigaction now, ours = {.sa_sigaction = end_as_asked, .sa_flags = SA_SIGINFO};
+    if (sigaction(SIGTERM, NULL, &now) != 0) return;
+    if (is_expected && now.sa_handler == SIG_DFL) sigaction(SIGTERM, &ours, NULL);
+    if (!is_expected && now.sa_sigaction == end_as_asked) signal(SIGTERM, SIG_DFL);
 }
 
 /* Linux closes the highest descriptors of who dies first: the witness knows of it before the launcher does. */
@@ -176,8 +177,9 @@ hd_status mpi_witness_start(mpi_witness *out, hd_error *err)
         int at = high_socket();
         bool is_there = connect(at, (struct sockaddr *)&name, size) == 0;
         *out = (mpi_witness){at, is_there && process_of(at) >= 0};
-        if (out->is_there) expect_end(at);
         if (!out->is_there) close(at);
+        own_socket = at;
+        expect_end(out->is_there);
         if (is_there) return HD_OK;
         start_watch(&name, size);
         if (i) nanosleep(&pause, NULL);
@@ -202,6 +204,7 @@ void mpi_witness_dismiss(mpi_witness *witness, bool told)
 {
     if (!witness->is_there) return;
     char nothing;
+    expect_end(false);
     say(witness, &(news){.word = told ? WORD_TOLD : WORD_END});
     while (recv(witness->socket, &nothing, 1, 0) < 0 && errno == EINTR) continue; /* until it has heard that */
     close(witness->socket);

@@ -168,7 +168,7 @@ static hd_status write_job(work *w)
     return HD_OK;
 }
 
-/* With MPI a thread for each process, which are one per core; else one for each file; for few files several for each. */
+/* With MPI a thread for each process, as there is one per core; else one for each file, or for few files several. */
 static hd_status share_work(work *w, hd_mpi *mpi)
 {
     enum { FEW = 8 };

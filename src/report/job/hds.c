@@ -181,11 +181,7 @@ hd_status hd_job_write_to(hd_job *job, hd_byte_sink *sink, const hd_job_write_op
 
 hd_status hd_job_write(hd_job *job, const char *path, const hd_job_write_options *options, hd_error *err)
 {
-    hd_byte_sink *sink;
-    HD_TRY(hd_byte_sink_new_path(&sink, path, err));
-    hd_status status = hd_job_write_to(job, sink, options, err);
-    hd_byte_sink_free(sink);
-    return status;
+    return hd_job_write_to(job, &(hd_byte_sink){.name = path}, options, err);
 }
 
 /* ---- reading ---- */
