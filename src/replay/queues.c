@@ -342,8 +342,8 @@ static hd_status set_streams(replay *r, hd_error *err)
 
 /* ---- schedule ---- */
 
-/* As if work did not need what stands before it on its queue: a queue that computes becomes `by`, which take its work in
- * turn. */
+/* As if work did not need what stands before it on its queue: a queue that computes becomes `by`, which take its work
+ * in turn. */
 static hd_status deal(replay *r, uint64_t by, hd_error *err)
 {
     const hd_graph *g = r->graph;

@@ -1,7 +1,7 @@
 /* clocks.c - report clocks: by how much the clocks of a job's hosts differ
  *
- * In: the collectives of all members, at the Unix time of each member's clock, and files of hints. Out: a row per clock, by
- * heddle/clocks.h. A member whose host nobody tells has a clock of its own.
+ * In: the collectives of all members, at the Unix time of each member's clock, and files of hints. Out: a row per
+ * clock, by heddle/clocks.h. A member whose host nobody tells has a clock of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -219,8 +219,8 @@ static bool seconds(int64_t *out, hd_string text)
     return number.whole > -INT64_MAX / 4 && number.whole < INT64_MAX / 4;
 }
 
-/* Lines "HOST OFFSET BAR" or, of mpisync, "HOST RTT OFFSET"; in seconds. Others, as headings, are no error; a file without
- * any such line is. */
+/* Lines "HOST OFFSET BAR" or, of mpisync, "HOST RTT OFFSET"; in seconds. Others, as headings, are no error; a file
+ * without any such line is. */
 static hd_status add_hints(clocks *c, const char *path, bool is_mpisync, hd_error *err)
 {
     hd_input *in;
