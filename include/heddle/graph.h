@@ -1,7 +1,8 @@
 /* graph.h - the graph of a trace: what ran, and what each piece of it waited for
  *
  * Nodes   stretches of threads, each of the innermost slice that is open, or of none (a gap); and kernels, copies and
- *         sets of GPU queues. A call that waits for a GPU has its node where that wait is over.
+ *         sets of GPU queues. A call that waits for a GPU has its node where that wait is over, a collective that waits
+ *         for another rank from 1 ns after the last of its ranks has come.
  * Edges   come into a node from those that it waits for, each with its evidence. A node begins when the last of them
  *         is ready, and a delay later:  start = max(ready) + delay, delay >= 0.  An edge is ready when the node that it
  *         comes from ends, or, where that goes on beyond the start of the other, when it starts.
@@ -30,11 +31,12 @@ typedef enum hd_node_kind {
 } hd_node_kind;
 
 typedef enum hd_edge_kind {
-    HD_EDGE_THREAD, /* what stands before it on its thread */
-    HD_EDGE_QUEUE,  /* what stands before it on its queue */
-    HD_EDGE_LAUNCH, /* the call that launched it */
-    HD_EDGE_EVENT,  /* the last work before an event was recorded for which its queue waits */
-    HD_EDGE_SYNC,   /* the last work before a call that waits for it */
+    HD_EDGE_THREAD,     /* what stands before it on its thread */
+    HD_EDGE_QUEUE,      /* what stands before it on its queue */
+    HD_EDGE_LAUNCH,     /* the call that launched it */
+    HD_EDGE_EVENT,      /* the last work before an event was recorded for which its queue waits */
+    HD_EDGE_SYNC,       /* the last work before a call that waits for it */
+    HD_EDGE_COLLECTIVE, /* the kernel of the rank that came last to the same collective */
     HD_EDGE_KINDS
 } hd_edge_kind;
 
@@ -69,8 +71,9 @@ typedef struct hd_graph {
     uint64_t waits_without_work; /* calls of which it is not known what they wait for, or that wait for nothing */
 } hd_graph;
 
-/* launches: of the trace. The caller frees *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31
- * slices). */
+/* launches: of the trace. Collectives of several ranks are matched by group and sequence, as hd_collective in job.h has
+ * them; sends and receives are not, since nobody tells who sends to whom. The caller frees *out, which is NULL after a
+ * failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void hd_graph_free(hd_graph *graph);
 
@@ -102,10 +105,39 @@ void hd_graph_pieces_free(hd_graph_piece *pieces);
  * HD_NONE: none. */
 uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns);
 
+/* What a piece is, or what is waited for in it. */
+typedef enum hd_path_class {
+    HD_PATH_CPU,
+    HD_PATH_DATA_LOADING,
+    HD_PATH_GAP,
+    HD_PATH_LAUNCH,
+    HD_PATH_COMPUTE,
+    HD_PATH_COMMUNICATION,
+    HD_PATH_COPY,
+    HD_PATH_QUEUE,
+    HD_PATH_SYNC,
+    HD_PATH_UNKNOWN,
+    HD_PATH_CLASSES
+} hd_path_class;
+
+/* "cpu", "data loading" … Static. */
+const char *hd_path_class_name(hd_path_class path_class);
+/* HD_PATH_COMPUTE stands for all work that runs: the caller tells communication and copies from it. */
+hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *piece);
+
 /* By node, how much later it could end without the graph ending later: latest start - earliest start. The caller frees
  * *out with hd_graph_slack_free. O(n log n). Errors: MEMORY. */
 hd_status hd_graph_slack(int64_t **out, const hd_graph *graph, hd_error *err);
 void hd_graph_slack_free(int64_t *slack);
+
+/* By row of the slice table: its first node, HD_NONE: it has none; and the least slack of its nodes. */
+typedef struct hd_graph_slices {
+    uint32_t *first_nodes;
+    int64_t *slack;
+} hd_graph_slices;
+/* The caller frees *out, which is NULL after a failure. O(n log n). Errors: MEMORY. */
+hd_status hd_graph_slices_new(hd_graph_slices **out, const hd_graph *graph, hd_error *err);
+void hd_graph_slices_free(hd_graph_slices *slices);
 
 /* ---- printing ---- */
 
@@ -128,6 +160,9 @@ typedef enum hd_graph_format {
 /* Errors: what the sink returns; MEMORY. */
 hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format format, const hd_graph_view *view,
                          hd_error *err);
+/* The same as a file, which appears whole or not at all: .txt, .json, .dot or .gv; .svg by Graphviz' dot. Errors: also
+ * ARGUMENT (another name), UNSUPPORTED (no dot on PATH), LIMIT (a .dot of more than a megabyte is not drawn), IO. */
+hd_status hd_graph_write(const char *path, const hd_graph *graph, const hd_graph_view *view, hd_error *err);
 
 #ifdef __cplusplus
 }

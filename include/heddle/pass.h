@@ -78,6 +78,11 @@ const char *hd_pass_second(const hd_pass *pass);
 hd_status hd_pass_run(hd_trace **out, hd_pass_report *report, const hd_pass *pass, hd_pass_input *inputs, size_t count,
                       const hd_pass_input *second, hd_error *err);
 
+/* [*from_ns, *until_ns) on the trace's clock. *any is false where no time was asked for or nothing in the trace has
+ * one; the window is then all of time. `path` is for the message. Errors: ARGUMENT when nothing would be left. */
+hd_status hd_crop_window_find(int64_t *from_ns, int64_t *until_ns, bool *any, const hd_trace *trace,
+                              hd_convert_time from, hd_convert_time until, const char *path, hd_error *err);
+
 #ifdef __cplusplus
 }
 #endif

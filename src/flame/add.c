@@ -7,7 +7,7 @@
 
 #include "base/options.h"
 #include "flame/add.h"
-#include "pass/crop/window.h"
+#include "heddle/pass.h"
 #include "trace/roles/trace_roles.h"
 #include "trace/stacks/trace_stacks.h"
 

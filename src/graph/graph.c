@@ -5,6 +5,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
+#include "graph/members.h"
 #include "trace/spill.h"
 
 const char *hd_node_kind_name(hd_node_kind kind)
@@ -15,7 +16,7 @@ const char *hd_node_kind_name(hd_node_kind kind)
 
 const char *hd_edge_kind_name(hd_edge_kind kind)
 {
-    static const char *const names[] = {"thread", "queue", "launch", "event", "sync"};
+    static const char *const names[] = {"thread", "queue", "launch", "event", "sync", "collective"};
     return names[kind];
 }
 
@@ -72,6 +73,59 @@ static bool add_launches(graph_maker *m)
     }
     return true;
 }
+
+/* ---- collectives ---- */
+
+/* The node of a slice of work; HD_NONE. */
+static uint32_t node_of_work(const graph_maker *m, uint64_t slice)
+{
+    size_t low = 0, high = m->launches->work_count;
+    HD_PARTITION_POINT(low, high, at, m->launches->works[at].row < slice);
+    return low < m->launches->work_count && m->launches->works[low].row == slice ? m->nodes_of[low] : HD_NONE;
+}
+
+/* From `time` on there has to be some of it, before the next of its queue. */
+static bool can_begin(const hd_graph *g, uint32_t node, int64_t time)
+{
+    const hd_graph_lane *lane = hd_graph_lane_of(g, node);
+    bool is_last = node + 1 == lane->first_node + lane->node_count;
+    return g->ends[node] > time && (is_last || g->starts[node + 1] > time);
+}
+
+/* Those of one collective begin 1 ns after the last has come, so that the order of nodes holds. */
+static bool add_collective(graph_maker *m, const graph_member *members, size_t count)
+{
+    hd_graph *g = m->g;
+    uint32_t last = HD_NONE;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = node_of_work(m, members[i].slice);
+        if (node != HD_NONE && (last == HD_NONE || g->starts[node] > g->starts[last])) last = node;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = node_of_work(m, members[i].slice);
+        if (node == HD_NONE || g->starts[node] == g->starts[last]) continue;
+        int64_t time = g->starts[last] + 1;
+        if (!can_begin(g, node, time)) {
+            g->backward[HD_EDGE_COLLECTIVE]++;
+            continue;
+        }
+        g->starts[node] = time;
+        if (!graph_add_edge(m, node, last, HD_EDGE_COLLECTIVE)) return false;
+    }
+    return true;
+}
+
+static bool add_collectives(graph_maker *m, const graph_member *members, size_t count)
+{
+    size_t end;
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i + 1; end < count && members[end].collective == members[i].collective;) end++;
+        if (!add_collective(m, members + i, end - i)) return false;
+    }
+    return true;
+}
+
+/* ---- all edges ---- */
 
 static void put_edge(hd_graph *g, size_t *next, uint32_t to, uint32_t from, hd_edge_kind kind)
 {
@@ -133,10 +187,13 @@ static void free_maker(graph_maker *m)
     hd_large_free(m->launched);
     hd_large_free(m->calls);
     hd_large_free(m->told);
+    hd_large_free(m->waits);
+    hd_large_free(m->waited);
     hd_large_free(m->edges);
 }
 
-hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+hd_status graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, const graph_member *members,
+                    size_t member_count, hd_error *err)
 {
     *out = NULL;
     if (hd_trace_row_count(trace, HD_KIND_SLICE) > INT32_MAX)
@@ -146,7 +203,9 @@ hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches 
     if (!m.g) return HD_NOMEM(err);
     m.g->trace = trace;
     hd_status status = graph_make_nodes(&m, err);
-    if (status == HD_OK && !(graph_make_waits(&m) && add_launches(&m) && order_edges(&m))) status = HD_NOMEM(err);
+    if (status == HD_OK &&
+        !(graph_make_waits(&m) && add_launches(&m) && add_collectives(&m, members, member_count) && order_edges(&m)))
+        status = HD_NOMEM(err);
     free_maker(&m);
     if (status == HD_OK) {
         find_span(m.g);

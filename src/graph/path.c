@@ -1,10 +1,14 @@
 /* path.c - the longest path to a node, and how much later each node could be */
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "heddle/graph.h"
+#include "trace/event.h"
+#include "trace/spill.h"
 
 static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
 {
@@ -30,13 +34,14 @@ typedef struct walker {
     hd_graph_piece *pieces;
     size_t count, capacity;
     int64_t from, time; /* goes back from the end to `from` */
+    uint64_t large;
 } walker;
 
 static bool add_piece(walker *w, int64_t start, uint32_t node, bool is_delay, unsigned edge)
 {
     if (start < w->from) start = w->from;
     if (start >= w->time) return true;
-    if (!hd_large_grow((void **)&w->pieces, &w->capacity, w->count, sizeof *w->pieces, UINT64_MAX)) return false;
+    if (!hd_large_grow((void **)&w->pieces, &w->capacity, w->count, sizeof *w->pieces, w->large)) return false;
     w->pieces[w->count++] = (hd_graph_piece){start, w->time, node, is_delay, (uint8_t)edge};
     w->time = start;
     return true;
@@ -45,7 +50,7 @@ static bool add_piece(walker *w, int64_t start, uint32_t node, bool is_delay, un
 hd_status hd_graph_path(hd_graph_piece **out, size_t *out_count, const hd_graph *graph, uint32_t node, int64_t from_ns,
                         int64_t until_ns, hd_error *err)
 {
-    walker w = {.from = from_ns, .time = until_ns};
+    walker w = {.from = from_ns, .time = until_ns, .large = hd_trace_large_bytes(graph->trace)};
     bool fine = true;
     while (fine && w.time > from_ns) {
         int64_t ready;
@@ -89,13 +94,39 @@ uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns)
     return last;
 }
 
+/* ---- classes ---- */
+
+const char *hd_path_class_name(hd_path_class path_class)
+{
+    static const char *const names[] = {"cpu",           "data loading", "gap",   "launch", "compute",
+                                        "communication", "copy",         "queue", "sync",   "unknown"};
+    return names[path_class];
+}
+
+hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *piece)
+{
+    static const hd_path_class of_delay[HD_EDGE_KINDS + 1] = {
+        HD_PATH_CPU, HD_PATH_QUEUE, HD_PATH_LAUNCH, HD_PATH_SYNC, HD_PATH_SYNC, HD_PATH_COMMUNICATION, HD_PATH_UNKNOWN};
+    if (piece->is_delay) return of_delay[piece->edge];
+    switch ((hd_node_kind)graph->kinds[piece->node]) {
+    case HD_NODE_WORK: return HD_PATH_COMPUTE;
+    case HD_NODE_SYNC: return HD_PATH_SYNC;
+    case HD_NODE_GAP: return HD_PATH_GAP;
+    default: break;
+    }
+    hd_event event = hd_event_at(graph->trace, HD_KIND_SLICE, graph->slices[piece->node]);
+    hd_string name = hd_trace_string(graph->trace, event.name);
+    return memmem(name.data, name.size, "DataLoader", 10) ? HD_PATH_DATA_LOADING : HD_PATH_CPU;
+}
+
 /* ---- slack ---- */
 
 /* Nodes so that each stands behind all that it waits for. */
 static uint32_t *order_nodes(const hd_graph *g)
 {
-    uint32_t *order = hd_large_new((size_t)g->node_count + 1, sizeof *order, UINT64_MAX);
-    uint32_t *spare = hd_large_new((size_t)g->node_count + 1, sizeof *spare, UINT64_MAX);
+    uint64_t large = hd_trace_large_bytes(g->trace);
+    uint32_t *order = hd_large_new((size_t)g->node_count + 1, sizeof *order, large);
+    uint32_t *spare = hd_large_new((size_t)g->node_count + 1, sizeof *spare, large);
     for (uint32_t n = 0; order && n < g->node_count; n++) order[n] = n;
     if (order && spare)
         HD_SORT_RUNS(order, spare, g->node_count, x, y,
@@ -122,7 +153,7 @@ static void hold_back(int64_t *slack, const hd_graph *g, uint32_t n)
 hd_status hd_graph_slack(int64_t **out, const hd_graph *graph, hd_error *err)
 {
     uint32_t *order = order_nodes(graph);
-    int64_t *slack = hd_large_new((size_t)graph->node_count + 1, sizeof *slack, UINT64_MAX);
+    int64_t *slack = hd_large_new((size_t)graph->node_count + 1, sizeof *slack, hd_trace_large_bytes(graph->trace));
     for (uint32_t n = 0; slack && n < graph->node_count; n++) slack[n] = graph->end_ns - graph->ends[n];
     for (uint32_t i = graph->node_count; order && slack && i-- > 0;) hold_back(slack, graph, order[i]);
     bool fine = order && slack;
@@ -137,4 +168,41 @@ hd_status hd_graph_slack(int64_t **out, const hd_graph *graph, hd_error *err)
 void hd_graph_slack_free(int64_t *slack)
 {
     hd_large_free(slack);
+}
+
+/* ---- by slice ---- */
+
+hd_status hd_graph_slices_new(hd_graph_slices **out, const hd_graph *graph, hd_error *err)
+{
+    uint64_t rows = hd_trace_row_count(graph->trace, HD_KIND_SLICE), large = hd_trace_large_bytes(graph->trace);
+    int64_t *slack;
+    *out = NULL;
+    hd_graph_slices *s = calloc(1, sizeof *s);
+    if (!s) return HD_NOMEM(err);
+    hd_status status = hd_graph_slack(&slack, graph, err);
+    s->first_nodes = hd_large_new(rows + 1, sizeof *s->first_nodes, large);
+    s->slack = hd_large_zeroed(rows + 1, sizeof *s->slack, large);
+    if (status == HD_OK && !(s->first_nodes && s->slack)) status = HD_NOMEM(err);
+    for (uint64_t r = 0; status == HD_OK && r < rows; r++) s->first_nodes[r] = HD_NONE;
+    for (uint32_t n = 0; status == HD_OK && n < graph->node_count; n++) {
+        uint32_t row = graph->slices[n];
+        if (row == HD_NONE) continue;
+        bool is_first = s->first_nodes[row] == HD_NONE;
+        if (is_first) s->first_nodes[row] = n;
+        if (is_first || slack[n] < s->slack[row]) s->slack[row] = slack[n];
+    }
+    hd_large_free(slack);
+    if (status == HD_OK)
+        *out = s;
+    else
+        hd_graph_slices_free(s);
+    return status;
+}
+
+void hd_graph_slices_free(hd_graph_slices *slices)
+{
+    if (!slices) return;
+    hd_large_free(slices->first_nodes);
+    hd_large_free(slices->slack);
+    free(slices);
 }

@@ -269,7 +269,7 @@ static void put_cluster(printer *p, uint32_t l)
 
 static hd_status print_dot(printer *p, hd_error *err)
 {
-    static const char *const looks[] = {"color=gray", "", "color=blue", "color=purple", "color=red"};
+    static const char *const looks[] = {"color=gray", "", "color=blue", "color=purple", "color=red", "color=orange"};
     const hd_graph *g = p->g;
     if (!make_boxes(p)) return HD_NOMEM(err);
     say(p, "digraph trace {\n  rankdir=LR;\n  node [shape=box, style=filled, fontname=sans];\n");

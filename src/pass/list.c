@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "heddle/attribution.h"
+#include "heddle/pass.h"
 #include "pass/crop/crop.h"
-#include "pass/crop/window.h"
 #include "pass/filter/filter.h"
 #include "pass/join.h"
 #include "pass/lanes/apply.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
-#include "pass/crop/window.h"
+#include "heddle/pass.h"
 #include "pass/filter/pattern.h"
 #include "report/report.h"
 #include "report/spans.h"

@@ -23,16 +23,29 @@ TOLD = {"stream": "Stream Sync", "event": "Event Sync", "device": "Context Sync"
 class Trace:
     def __init__(self, rng):
         self.rng, self.rows, self.next_id = rng, [], 1
-        self.streams = rng.sample([7, 20, 21, 22], rng.randint(1, 3))
-        for thread in range(rng.randint(1, 3)):
-            self.thread(100 + thread)
+        self.ranks = rng.choice([1, 1, 2, 3])
+        collectives = [rng.randint(0, 300) for _ in range(rng.randint(1, 6))]
+        for self.rank in range(self.ranks):
+            self.streams = [self.rank * 1000 + s for s in rng.sample([7, 20, 21, 22], rng.randint(1, 3))]
+            for thread in range(rng.randint(1, 3)):
+                self.thread(self.rank * 1000 + 100 + thread)
+            for number, start in enumerate(collectives if self.ranks > 1 else []):
+                for _ in range(rng.choice([0] + [1] * 20 + [2])):
+                    self.collective(number, start + rng.randint(0, 60))
         if rng.random() < 0.3:  # a thread that watches
             self.add("python_function", "wait", 99, rng.randint(0, 50), rng.randint(0, 2000))
         rng.shuffle(self.rows)
 
     def add(self, cat, name, tid, start, dur, **args):
-        self.rows.append({"cat": cat, "name": name, "pid": 0 if cat in ("kernel", "gpu_memcpy", "cuda_sync") else 1, "tid": tid,
+        self.rows.append({"cat": cat, "name": name, "pid": self.rank * 2 + (cat not in ("kernel", "gpu_memcpy", "cuda_sync")), "tid": tid,
                           "start": start, "end": start + dur, "args": args})
+
+    def collective(self, number, start):
+        rng, stream = self.rng, self.rng.choice(self.streams)
+        self.add("cuda_runtime", "cudaLaunchKernel", self.rank * 1000 + 100, start - rng.randint(0, 20), 5, correlation=self.next_id)
+        self.add("kernel", "ncclDevKernel_x", stream, start, rng.randint(0, 150), device=self.rank, stream=stream, correlation=self.next_id, Seq=number,
+                 **{"Collective name": rng.choice(["allreduce"] * 20 + ["reduce"]), "Process Group Name": "all"})
+        self.next_id += 1
 
     def thread(self, tid):
         rng, time = self.rng, self.rng.randint(0, 50)
@@ -55,16 +68,17 @@ class Trace:
         self.add("cuda_runtime", NAMES.get(kind, "cudaLaunchKernel"), tid, start, dur, correlation=number)
         if kind in ("launch", "copy") and rng.random() < 0.95:
             begin = start + rng.randint(-3, 60)
-            self.add("gpu_memcpy" if kind == "copy" else "kernel", "work", stream, begin, rng.randint(0, 50), device=0, stream=stream,
+            self.add("gpu_memcpy" if kind == "copy" else "kernel", "work", stream, begin, rng.randint(0, 50), device=self.rank, stream=stream,
                      correlation=number if rng.random() < 0.95 else 100000 + number)
         if kind in TOLD and rng.random() < 0.6:
             more = {"wait_on_stream": rng.choice(self.streams + [-1]), "wait_on_cuda_event_record_corr_id": rng.randint(-1, number)}
             if rng.random() < 0.1:
                 stream = -1
-            self.add("cuda_sync", TOLD[kind], stream, start, dur, device=0, correlation=number, stream=stream, **(more if kind in ("event", "wait") else {}))
+            self.add("cuda_sync", TOLD[kind], stream, start, dur, device=self.rank, correlation=number, stream=stream, **(more if kind in ("event", "wait") else {}))
 
     def json(self):
-        return {"traceEvents": [{"ph": "X", "cat": r["cat"], "name": r["name"], "pid": r["pid"], "tid": r["tid"],
+        names = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"rank {pid // 2}: python"}} for pid in range(2 * self.ranks)]
+        return {"traceEvents": (names if self.ranks > 1 else []) + [{"ph": "X", "cat": r["cat"], "name": r["name"], "pid": r["pid"], "tid": r["tid"],
                                  "ts": r["start"] / 1000, "dur": (r["end"] - r["start"]) / 1000, "args": r["args"]} for r in self.rows]}
 
 
@@ -102,7 +116,7 @@ class Graph:
                 order = sorted(of, key=lambda i: (rows[i]["start"], -rows[i]["end"], i))
                 self.lanes[tid] = [{"at": n, "tid": tid, "order": order} for n in cut(rows, order)]
         calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["cat"] == "cuda_runtime"}
-        for stream in dict.fromkeys(r["tid"] for r in rows if r["pid"] == 0):
+        for stream in dict.fromkeys(r["tid"] for r in rows if r["pid"] % 2 == 0):
             works = sorted((i for i, r in enumerate(rows) if r["cat"] in ("kernel", "gpu_memcpy") and r["tid"] == stream),
                            key=lambda i: (rows[i]["start"], i))
             self.queues[stream] = []
@@ -117,6 +131,7 @@ class Graph:
         self.calls = calls
         self.wait_all()
         self.launch_all()
+        self.meet_all()
         for lane in [*self.lanes.values(), *self.queues.values()]:
             for x, y in zip(lane, lane[1:]):
                 self.edges.append((id(x), id(y), "queue" if "queue" in x else "thread"))
@@ -150,7 +165,7 @@ class Graph:
     def record_time(self, call, told):
         record = self.calls.get(told.get("wait_on_cuda_event_record_corr_id", -1))
         if record is not None and self.rows[record]["name"] in (NAMES["record"], NAMES["wait"], NAMES["stream"], NAMES["event"], NAMES["device"]) \
-                and record in self.kept and self.rows[record]["start"] <= call["start"]:
+                and record in self.kept and self.rows[record]["tid"] // 1000 == call["tid"] // 1000 and self.rows[record]["start"] <= call["start"]:
             return self.rows[record]["start"]
         return call["start"]
 
@@ -181,14 +196,32 @@ class Graph:
             elif kind != "record":
                 self.wait_call(call, kind, told)
 
+    def waits_of(self, stream):
+        """Calls by which a queue waits for another, both with work: when, for which, since when."""
+        for i in self.kept:
+            told = self.told.get(self.rows[i]["args"]["correlation"])
+            if self.rows[i]["name"] == NAMES["wait"] and told and told["stream"] == stream and self.queues.get(told["wait_on_stream"]):
+                yield self.rows[i]["start"], told["wait_on_stream"], self.record_time(self.rows[i], told)
+
+    def behind(self, stream, time):
+        """What an event of a queue is recorded behind: its last work, and what it waited for since. By queue the last."""
+        last = first_launched(self.queues[stream], time)
+        works = {stream: last - 1} if last else {}
+        for start, other, record in self.waits_of(stream):
+            if start < time and first_launched(self.queues[stream], start) == last:
+                for queue, at in self.behind(other, record).items():
+                    works[queue] = max(at, works.get(queue, 0))
+        return works
+
     def wait_event(self, call, told):
-        if not told or told["stream"] < 0 or told["wait_on_stream"] < 0:
+        if not told or not self.queues.get(told["stream"]) or not self.queues.get(told["wait_on_stream"]):
             return
-        source, target = self.queues.get(told["wait_on_stream"], []), self.queues.get(told["stream"], [])
-        last = first_launched(source, self.record_time(call, told))
+        target = self.queues[told["stream"]]
         first = first_launched(target, call["start"])
-        if last and first < len(target) and source[last - 1]["at"][1] <= target[first]["at"][0]:
-            self.add(source[last - 1], target[first], "event")
+        for queue, at in self.behind(told["wait_on_stream"], self.record_time(call, told)).items():
+            work = self.queues[queue][at]
+            if first < len(target) and work["at"][1] <= target[first]["at"][0]:
+                self.add(work, target[first], "event")
 
     def wait_call(self, call, kind, told):
         stream, time = -1, call["start"]
@@ -201,8 +234,10 @@ class Graph:
         works = []
         for number, queue in self.queues.items():
             last = first_launched(queue, time)
-            if last and stream in (-1, number):
+            if last and stream == -1 and number // 1000 == call["tid"] // 1000:
                 works.append(queue[last - 1])
+        if stream >= 0 and self.queues.get(stream):
+            works = [self.queues[queue][at] for queue, at in self.behind(stream, time).items()]
         self.wait_for(call, works, not told and kind != "device")
 
     def launch_all(self):
@@ -212,6 +247,22 @@ class Graph:
             sources = [n for n in self.lanes[call["tid"]] if n["at"][0] <= last]
             if w["at"][0] >= call["start"] and sources:
                 self.add(sources[-1], w, "launch")
+
+    def meet_all(self):
+        """The collectives of several ranks, one after the other."""
+        works = [(queue, k) for queue in self.queues.values() for k in range(len(queue))]
+        row_of = lambda queue, k: self.rows[queue[k]["at"][2]]
+        for number in range(10):
+            of = sorted((w for w in works if row_of(*w)["args"].get("Seq") == number), key=lambda w: row_of(*w)["pid"])
+            if len(of) < 2 or len({row_of(*w)["pid"] for w in of}) < len(of) or len({row_of(*w)["args"]["Collective name"] for w in of}) > 1:
+                continue
+            last = max(of, key=lambda w: w[0][w[1]]["at"][0])
+            come = last[0][last[1]]["at"][0]
+            for queue, k in of:
+                at = queue[k]["at"]
+                if at[0] < come and at[1] > come + 1 and (k + 1 == len(queue) or queue[k + 1]["at"][0] > come + 1):
+                    at[0] = come + 1
+                    self.add(last[0][last[1]], queue[k], "collective")
 
 
 def key(node):
@@ -291,12 +342,12 @@ class Schedule:
                 continue
             if not p["waits"] and at[0] <= start and end <= at[1]:
                 row = rows[at[2]] if at[2] is not None else None
-                wanted = "gap" if row is None else {"kernel": "compute", "gpu_memcpy": "copy"}.get(
+                wanted = "gap" if row is None else {"kernel": "communication" if "Seq" in row["args"] else "compute", "gpu_memcpy": "copy"}.get(
                     row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else "cpu")
                 fine = p["class"] == wanted
             elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
                 kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
-                fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "none": "unknown"}.get(k) for k in kinds}
+                fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "collective": "communication", "none": "unknown"}.get(k) for k in kinds}
             else:
                 continue
             if fine and self.end_with(y, 1) == self.end + 1:
@@ -321,7 +372,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    edges = 0
+    edges = met = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.seed, args.seed + args.rounds):
             trace = Trace(random.Random(seed))
@@ -331,6 +382,7 @@ def main():
             path.write_text(json.dumps(trace.json()))
             wanted, got = wanted_of(trace.rows), got_of(args.heddle, path)
             edges += len(got[1])
+            met += sum(edge.endswith("collective") for edge in got[1])
             for what, a, b in (("nodes", wanted[0], got[0]), ("edges", wanted[1], got[1])):
                 if a != b:
                     sys.exit(f"seed {seed}: {what}\n  wanted only: {[x for x in a if x not in b][:5]}\n  got only: {[x for x in b if x not in a][:5]}")
@@ -338,8 +390,8 @@ def main():
                 said = ask(args.heddle, "report", "critical-path", "--pieces", "--slack", "--json", path)
                 for problem in wanted[2].problems(said, trace.rows):
                     sys.exit(f"seed {seed}: {problem}")
-    print(f"{edges} edges agree")
-    if edges < args.rounds:
+    print(f"{edges} edges agree, {met} of them of collectives")
+    if edges < args.rounds or met < args.rounds / 2:
         sys.exit("too few edges to prove anything")
 
 

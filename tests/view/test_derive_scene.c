@@ -384,7 +384,7 @@ static void test_derive__every_derived_track_says_what_it_shows(void **state)
         assert_true(strlen(track->detail) > 20);
         assert_true(atomic_load((_Atomic(int) *)&track->ready));
     }
-    assert_int_equal(derived, 11);
+    assert_int_equal(derived, 12);
     view_scene_free(scene);
 }
 
@@ -416,6 +416,24 @@ static void test_derive__a_trace_without_gpu_work_has_no_derived_tracks(void **s
     view_scene_free(scene);
 }
 
+static void test_derive__the_critical_path_has_classes_and_below_what_runs(void **state)
+{
+    hd_json_out text = {0};
+    (void)state;
+    add_event(&text, "cpu_op", "op", MAIN, 0, 10, "");
+    add_event(&text, "cuda_runtime", "cudaLaunchKernel", MAIN, 2, 2, "\"correlation\":1");
+    add_event(&text, "cuda_runtime", "cudaDeviceSynchronize", MAIN, 12, 48, "\"correlation\":2");
+    add_event(&text, "kernel", "gemm", STREAM7, 10, 40, ON7(1));
+    add_event(&text, "gpu_memcpy", "hidden", STREAM20, 20, 5, ON20(1));
+    view_scene *scene = scene_of(&text);
+    assert_rows(scene, "critical_path", 0,
+                "cpu 0-4, launch 4-10, compute 10-50, sync 50-60 | "
+                "op 0-2, cudaLaunchKernel 2-4, gemm 4-10, gemm 10-50, cudaDeviceSynchronize 50-60");
+    assert_null(track_of(scene, "critical_path", 1));
+    assert_int_equal(track_of(scene, "critical_path", 0)->busy_ns, 60000);
+    view_scene_free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_derive__every_derived_track_says_what_it_shows),
         cmocka_unit_test(test_derive__two_devices_of_one_process_have_sections_of_their_own),
         cmocka_unit_test(test_derive__a_trace_without_gpu_work_has_no_derived_tracks),
+        cmocka_unit_test(test_derive__the_critical_path_has_classes_and_below_what_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

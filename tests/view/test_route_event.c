@@ -222,6 +222,23 @@ static void test_crop__a_piece_is_a_file_without_a_name_on_disk(void **state)
     maker_close(&m);
 }
 
+static void test_event__what_it_waited_for_and_how_much_later_it_could_be(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(&m, small);
+    /* The trace ends with the step, 40 us after the kernel. */
+    const char *answer = maker_ask(&m, view_route_event, "row=2");
+    has(answer, "\"slack\":40000,\"bound\":{\"by\":\"launch\",\"row\":1,");
+    answer = maker_ask(&m, view_route_event, "row=1");
+    has(answer, "\"slack\":0,\"bound\":{\"by\":\"thread\",\"row\":0,");
+    answer = maker_ask(&m, view_route_event, "row=0");
+    has(answer, "\"slack\":0,");
+    has_not(answer, "\"bound\"");
+    has_not(maker_ask(&m, view_route_event, "kind=instant&row=0"), "\"slack\"");
+    maker_close(&m);
+}
+
 /* ---- derived slices ---- */
 
 #define ON7(id) "\"args\":{\"device\":0,\"stream\":7,\"correlation\":" #id "}}"
@@ -304,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_snap__the_nearest_edge_within_reach),
         cmocka_unit_test(test_flame__gpu_time_stands_under_its_stack_and_is_kept),
         cmocka_unit_test(test_crop__a_piece_is_a_file_without_a_name_on_disk),
+        cmocka_unit_test(test_event__what_it_waited_for_and_how_much_later_it_could_be),
         cmocka_unit_test(test_derived__a_slice_has_facts_of_its_own),
         cmocka_unit_test(test_derived__only_slices_of_derived_tracks_are_told),
     };

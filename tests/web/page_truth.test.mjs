@@ -34,6 +34,23 @@ test("a click on a block of a derived row selects the longest of its events", as
   }
 });
 
+test("the critical path is a row, and details say what an event waited for, with a way to it", async page => {
+  await open(page, "small.json");
+  const path = (await state(page, "tracks")).find(t => t.role === "critical_path");
+  assert.equal(path.covers, path.end - path.start, "no moment of it is left out");
+  const stream = await trackOf(page, "stream 7"), kernel = onTrack(small, 0, 7)[0], start = kernel.start - small.start;
+  const launch = small.slices.find(s => s !== kernel && s.args?.correlation === kernel.args.correlation);
+  await show(page, start - 100000, start + 300000);
+  const at = await pointAt(page, stream, start + (kernel.end - kernel.start) / 2);
+  await page.mouse.click(at.x, at.y);
+  await setState(page, "tab", "details");
+  const bound = page.locator("#pane dt:text-is('Bound by') + dd");
+  assert.equal((await bound.textContent()).trim(), `launch ${launch.name}`);
+  assert.match(await page.locator("#pane dt:text-is('Slack') + dd").textContent(), /later, and the trace ends/);
+  await bound.locator("button").click();
+  await until(page, start => window.heddle.app.state.selected.value[0]?.start === start, launch.start - small.start, "it is gone to");
+});
+
 test("a box dragged while the pane is closed opens its table, a click does not", async page => {
   await open(page, "small.json");
   const stream = await trackOf(page, "stream 7");

@@ -11,9 +11,10 @@
 #include "cli/times.h"
 #include "heddle/graph.h"
 #include "heddle/launches.h"
+#include "heddle/pass.h"
 
 struct graph_options {
-    const char *from, *until, *step, *binary;
+    const char *output, *from, *until, *step, *binary;
     int format;
     bool dot, strict;
     int64_t around;
@@ -28,6 +29,12 @@ static const char *const format_names[] = {"summary", "text", "dot", NULL};
 #define FIELD(member) .field = offsetof(struct graph_options, member)
 
 static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     FIELD(output),
+     .help = "write .txt, .json, .dot (formats text, --json, dot), or .svg: a picture, by Graphviz"},
     {.name = "format",
      .kind = CLI_CHOICE,
      .value = "FORMAT",
@@ -62,16 +69,6 @@ static const cli_option options[] = {
 };
 
 /* ---- what is shown ---- */
-
-static int64_t window_time(const hd_trace *trace, hd_convert_time time, int64_t otherwise)
-{
-    __extension__ typedef __int128 i128;
-    const hd_trace_facts *facts = hd_trace_facts_of(trace);
-    if (time.unit == HD_CONVERT_UNSET || facts->start_ns == HD_NO_TIME) return otherwise;
-    i128 span = (i128)facts->end_ns - facts->start_ns;
-    i128 at = facts->start_ns + (time.unit == HD_CONVERT_NS ? time.value : span * time.value / 1000000);
-    return at > INT64_MAX ? INT64_MAX : (int64_t)at;
-}
 
 static bool is_step(const char *name, size_t size, const char *wanted)
 {
@@ -111,11 +108,13 @@ static int fill_view(hd_graph_view *view, hd_convert_time times[2], cli_run *run
     *view = (hd_graph_view){.has_around = o->around >= 0, .around = (uint64_t)o->around, .depth = (unsigned)o->depth};
     if (o->step && (o->from || o->until))
         return cli_usage_error(run, "--step is a window; it takes no --from, --until");
+    if (o->output && (run->global.json || o->dot || o->format != FORMAT_SUMMARY))
+        return cli_usage_error(run, "-o takes the format from the name; no --json, --dot, --format with it");
     if (run->global.json && (o->dot || o->format != FORMAT_SUMMARY))
         return cli_usage_error(run, "--json is a format of its own");
     bool is_part = o->step || o->from || o->until || view->has_around;
-    if (is_part && !run->global.json && !o->dot && o->format == FORMAT_SUMMARY)
-        return cli_usage_error(run, "the summary is of the whole graph; choose --format text, --dot or --json");
+    if (is_part && !o->output && !run->global.json && !o->dot && o->format == FORMAT_SUMMARY)
+        return cli_usage_error(run, "the summary is of the whole graph; choose --format text, --dot, --json or -o");
     int status = cli_parse_time(run, &times[0], "--from", o->from);
     return status == CLI_OK ? cli_parse_time(run, &times[1], "--until", o->until) : status;
 }
@@ -168,7 +167,9 @@ static hd_status print_graph(cli_run *run, const char *path, const hd_trace *tra
     if (status != HD_OK) return status;
     hd_sink sink = {cli_write, run};
     bool dot = o->dot || o->format == FORMAT_DOT;
-    if (run->global.json || dot || o->format == FORMAT_TEXT)
+    if (o->output)
+        status = hd_graph_write(o->output, graph, view, &run->err);
+    else if (run->global.json || dot || o->format == FORMAT_TEXT)
         status = hd_graph_print(sink, graph,
                                 run->global.json ? HD_GRAPH_JSON
                                 : dot            ? HD_GRAPH_DOT
@@ -191,10 +192,9 @@ static int run(cli_run *run)
     if (wrong != CLI_OK) return wrong;
     if (report_read(&trace, run, path, (hd_read_options){.strict = o->strict, .binary = o->binary}) != HD_OK)
         return CLI_FAILED;
-    view.has_window = o->from || o->until;
-    view.from_ns = window_time(trace, times[0], INT64_MIN);
-    view.until_ns = window_time(trace, times[1], INT64_MAX);
-    hd_status status = print_graph(run, path, trace, &view);
+    hd_status status = hd_crop_window_find(&view.from_ns, &view.until_ns, &view.has_window, trace, times[0], times[1],
+                                           path, &run->err);
+    if (status == HD_OK) status = print_graph(run, path, trace, &view);
     hd_trace_free(trace);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     return status == HD_OK ? CLI_OK : CLI_FAILED;
@@ -210,11 +210,12 @@ const cli_command cmd_graph = {
         "Nodes are stretches of threads, each of the innermost slice that is open or of none (a gap), and the kernels, "
         "copies and sets of GPU queues. Edges say what a node waited for: what stood before it on its thread or queue, "
         "the call that launched it, the work before an event for which its queue waits, the work for which a call "
-        "waits. A node begins when the last of these is ready, and a delay later. A call that waits for a GPU has its "
-        "node where that wait is over.\n\n"
+        "waits, the rank that came last to its collective. A node begins when the last of these is ready, and a delay "
+        "later. A call that waits for a GPU has its node where that wait is over, a collective where its transfer "
+        "begins.\n\n"
         "What a trace does not tell, or what contradicts its clock, is left out and counted in the summary. In a "
         "drawing, nodes of which each waits only for the one before it are one box; blue edges are launches, purple "
-        "ones events, red ones waits.",
+        "ones events, red ones waits, orange ones collectives.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,
@@ -225,7 +226,7 @@ const cli_command cmd_graph = {
     .examples =
         (const cli_example[]){
             {"heddle graph trace.json", "how many nodes and edges, and what is missing"},
-            {"heddle graph --dot --step 3 trace.json | dot -Tsvg -o step.svg", "a step as a picture, by Graphviz"},
+            {"heddle graph --step 3 -o step.svg trace.json", "a step as a picture, by Graphviz"},
             {"heddle graph --format text --around 1042 --depth 3 trace.json", "what an event waited for"},
             {0},
         },

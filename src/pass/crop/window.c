@@ -1,5 +1,5 @@
 /* window.c - from and until of options on the clock of a trace */
-#include "pass/crop/window.h"
+#include "heddle/pass.h"
 
 #include "base/error.h"
 

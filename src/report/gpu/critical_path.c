@@ -22,23 +22,6 @@ typedef struct path_options {
     bool pieces, slack, hta;
 } path_options;
 
-typedef enum path_class {
-    PATH_CPU,
-    PATH_DATA,
-    PATH_GAP,
-    PATH_LAUNCH,
-    PATH_COMPUTE,
-    PATH_COMMUNICATION,
-    PATH_COPY,
-    PATH_QUEUE,
-    PATH_SYNC,
-    PATH_UNKNOWN,
-    PATH_CLASSES
-} path_class;
-
-static const char *const class_names[PATH_CLASSES] = {"cpu",           "data loading", "gap",   "launch", "compute",
-                                                      "communication", "copy",         "queue", "sync",   "unknown"};
-
 typedef struct sum {
     uint64_t pieces;
     int64_t total;
@@ -58,7 +41,7 @@ typedef struct critical_path {
     int64_t rank, from, until;
     hd_graph_piece *list;
     size_t count;
-    sum sums[PATH_CLASSES];
+    sum sums[HD_PATH_CLASSES];
     gpu_groups keys;
     sum *name_sums; /* by group */
     size_t capacity;
@@ -79,24 +62,12 @@ static uint32_t name_of(const critical_path *p, uint32_t node)
     return row == HD_NONE ? HD_STRING_NONE : hd_event_at(p->scope.trace, HD_KIND_SLICE, row).name;
 }
 
-static path_class class_of_node(const critical_path *p, uint32_t node, uint32_t name)
+static hd_path_class class_of(const critical_path *p, const hd_graph_piece *piece)
 {
-    static const path_class of_work[GPU_CLASSES] = {PATH_COMPUTE, PATH_COMMUNICATION, PATH_COPY};
-    switch ((hd_node_kind)p->graph->kinds[node]) {
-    case HD_NODE_WORK: return of_work[p->scope.works[work_at(&p->scope, p->graph->slices[node])].class];
-    case HD_NODE_SYNC: return PATH_SYNC;
-    case HD_NODE_GAP: return PATH_GAP;
-    default: break;
-    }
-    hd_string text = hd_trace_string(p->scope.trace, name);
-    return memmem(text.data, text.size, "DataLoader", 10) ? PATH_DATA : PATH_CPU;
-}
-
-static path_class class_of(const critical_path *p, const hd_graph_piece *piece, uint32_t name)
-{
-    static const path_class of_delay[HD_EDGE_KINDS + 1] = {PATH_CPU,  PATH_QUEUE, PATH_LAUNCH,
-                                                           PATH_SYNC, PATH_SYNC,  PATH_UNKNOWN};
-    return piece->is_delay ? of_delay[piece->edge] : class_of_node(p, piece->node, name);
+    static const hd_path_class of_work[GPU_CLASSES] = {HD_PATH_COMPUTE, HD_PATH_COMMUNICATION, HD_PATH_COPY};
+    hd_path_class found = hd_graph_piece_class(p->graph, piece);
+    if (found != HD_PATH_COMPUTE) return found;
+    return of_work[p->scope.works[work_at(&p->scope, p->graph->slices[piece->node])].class];
 }
 
 /* ---- a path ---- */
@@ -106,13 +77,13 @@ static void begin_row(hd_table_builder *b, const critical_path *p)
     gpu_cells_rank(b, &p->scope, p->rank, p->step);
 }
 
-static void add_piece(critical_path *p, const hd_graph_piece *piece, path_class class, uint32_t name)
+static void add_piece(critical_path *p, const hd_graph_piece *piece, hd_path_class class, uint32_t name)
 {
     uint32_t row = p->graph->slices[piece->node];
     begin_row(p->pieces, p);
     hd_table_add_int(p->pieces, piece->start_ns);
     hd_table_add_int(p->pieces, piece->end_ns - piece->start_ns);
-    hd_table_add_text(p->pieces, class_names[class]);
+    hd_table_add_text(p->pieces, hd_path_class_name(class));
     report_cell_string(p->pieces, p->scope.trace, name);
     hd_table_add_bool(p->pieces, piece->is_delay);
     report_cell_int(p->pieces, row == HD_NONE ? HD_NO_NUMBER : (int64_t)row);
@@ -124,7 +95,7 @@ static bool sum_up(critical_path *p)
     for (size_t i = 0; i < p->count; i++) {
         const hd_graph_piece *piece = &p->list[i];
         uint32_t name = name_of(p, piece->node), count = p->keys.count;
-        path_class class = class_of(p, piece, name);
+        hd_path_class class = class_of(p, piece);
         uint32_t group = gpu_group(&p->keys, &(name_key){class, name});
         if (group == HD_NONE || !hd_grow((void **)&p->name_sums, &p->capacity, group, sizeof *p->name_sums))
             return false;
@@ -149,23 +120,23 @@ static void add_sum(hd_table_builder *b, const critical_path *p, const sum *s)
 static hd_status add_rows(critical_path *p, hd_error *err)
 {
     int64_t length = 0;
-    for (int c = 0; c < PATH_CLASSES; c++) length += p->sums[c].total;
+    for (int c = 0; c < HD_PATH_CLASSES; c++) length += p->sums[c].total;
     if (length != p->until - p->from)
         return gpu_broken("length of the critical path, in ns", length, p->until - p->from, err);
     begin_row(p->paths, p);
     hd_table_add_int(p->paths, p->from);
     hd_table_add_int(p->paths, length);
     hd_table_add_count(p->paths, p->count);
-    for (int c = 0; c < PATH_CLASSES; c++) {
+    for (int c = 0; c < HD_PATH_CLASSES; c++) {
         if (!p->sums[c].pieces) continue;
         begin_row(p->classes, p);
-        hd_table_add_text(p->classes, class_names[c]);
+        hd_table_add_text(p->classes, hd_path_class_name((hd_path_class)c));
         add_sum(p->classes, p, &p->sums[c]);
     }
     for (uint32_t g = 0; g < p->keys.count; g++) {
         const name_key *key = gpu_group_key(&p->keys, g);
         begin_row(p->names, p);
-        hd_table_add_text(p->names, class_names[key->class]);
+        hd_table_add_text(p->names, hd_path_class_name((hd_path_class)key->class));
         report_cell_string(p->names, p->scope.trace, key->name);
         add_sum(p->names, p, &p->name_sums[g]);
     }
@@ -175,7 +146,7 @@ static hd_status add_rows(critical_path *p, hd_error *err)
 /* Of [from, until), ending in `node`. */
 static hd_status add_path(critical_path *p, uint32_t node, hd_error *err)
 {
-    for (int c = 0; c < PATH_CLASSES; c++) p->sums[c] = (sum){0};
+    for (int c = 0; c < HD_PATH_CLASSES; c++) p->sums[c] = (sum){0};
     HD_TRY(hd_graph_path(&p->list, &p->count, p->graph, node, p->from, p->until, err));
     hd_status status = sum_up(p) ? add_rows(p, err) : HD_NOMEM(err);
     hd_graph_pieces_free(p->list);
@@ -313,25 +284,14 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
 static hd_status add_slack(critical_path *p, hd_error *err)
 {
     const hd_graph *g = p->graph;
-    int64_t *slack;
-    uint64_t rows = hd_trace_row_count(p->scope.trace, HD_KIND_SLICE);
-    uint32_t *first = hd_large_new(rows + 1, sizeof *first, p->scope.large);
-    if (!first) return HD_NOMEM(err);
-    hd_status status = hd_graph_slack(&slack, g, err);
-    for (uint64_t r = 0; r < rows; r++) first[r] = HD_NONE;
-    for (uint32_t n = 0; status == HD_OK && n < g->node_count; n++) {
-        uint32_t row = g->slices[n];
-        if (row == HD_NONE) continue;
-        if (first[row] == HD_NONE) first[row] = n;
-        if (slack[n] < slack[first[row]]) slack[first[row]] = slack[n];
+    hd_graph_slices *slices;
+    HD_TRY(hd_graph_slices_new(&slices, g, err));
+    for (uint64_t r = 0; r < hd_trace_row_count(p->scope.trace, HD_KIND_SLICE); r++) {
+        uint32_t node = slices->first_nodes[r];
+        if (node != HD_NONE && gpu_is_listed(&p->scope, g->starts[node])) add_event(p, node, slices->slack[r]);
     }
-    for (uint64_t r = 0; status == HD_OK && r < rows; r++) {
-        if (first[r] != HD_NONE && gpu_is_listed(&p->scope, g->starts[first[r]]))
-            add_event(p, first[r], slack[first[r]]);
-    }
-    hd_large_free(first);
-    if (status == HD_OK) hd_graph_slack_free(slack);
-    return status;
+    hd_graph_slices_free(slices);
+    return HD_OK;
 }
 
 /* ---- the report ---- */
@@ -440,7 +400,8 @@ static const hd_report_column slack_columns[] = {
     {"start", HD_VALUE_TIME, "its start"},
     {"duration", HD_VALUE_DURATION, "its duration"},
     {"slack", HD_VALUE_DURATION, "how much later all of it could be without a later end of the trace"},
-    {"bound_by", HD_VALUE_STRING, "what it waited for last: thread, queue, launch, event, sync; null: nothing"},
+    {"bound_by", HD_VALUE_STRING,
+     "what it waited for last: thread, queue, launch, event, sync, collective; null: nothing"},
     {"bound_to", HD_VALUE_INT, GPU_ID_OF "what it waited for last; null: nothing, or a gap"},
     {0},
 };

@@ -7,7 +7,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
-#include "pass/crop/window.h"
+#include "heddle/pass.h"
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 #include "trace/ranks.h"

@@ -62,7 +62,8 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-double job_median(double *values, size_t count)
+/* Of values that it sorts; 0 of none. */
+static double median(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : 0;
@@ -73,9 +74,9 @@ bool job_spread(double *out_middle, double *out_spread, const double *values, si
     double *copy = malloc((count + 1) * sizeof *copy);
     if (!copy) return false;
     if (count) memcpy(copy, values, count * sizeof *copy);
-    *out_middle = job_median(copy, count);
+    *out_middle = median(copy, count);
     for (size_t i = 0; i < count; i++) copy[i] = fabs(copy[i] - *out_middle);
-    *out_spread = 1.4826 * job_median(copy, count);
+    *out_spread = 1.4826 * median(copy, count);
     free(copy);
     return true;
 }

@@ -33,8 +33,6 @@ int64_t job_int(const job_cells *cells, size_t row, int column);
 /* A text as one of `texts`; HD_NONE: null. false: no memory. */
 bool job_text(uint32_t *out, gpu_texts *texts, const job_cells *cells, size_t row, int column);
 
-/* The middle of some values, which it sorts; 0 of none. */
-double job_median(double *values, size_t count);
 /* Median and 1.4826 MAD. false: no memory. */
 bool job_spread(double *out_middle, double *out_spread, const double *values, size_t count);
 
@@ -59,5 +57,7 @@ bool job_lateness_add(job_lateness *steps, uint32_t member, uint32_t step, int64
 /* z of each step among the members of the same role that have it, and the order. roles: by member. false: no memory. */
 bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
 void job_lateness_deinit(job_lateness *steps);
+
+extern const hd_report_table_about job_straggler_tables[]; /* straggler_tables.c */
 
 #endif

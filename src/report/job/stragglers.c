@@ -414,110 +414,6 @@ static bool add_steps(job *j)
 
 /* ---- the report ---- */
 
-#define MEMBER                                                                                                         \
-    {"rank", HD_VALUE_INT, "of the job; where it is not known, the place of the file"},                                \
-    {                                                                                                                  \
-        "device", HD_VALUE_INT, "of the GPU"                                                                           \
-    }
-#define GROUP                                                                                                          \
-    {"group", HD_VALUE_STRING, "of processes, as the trace names it"},                                                 \
-        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
-        {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},                             \
-    {                                                                                                                  \
-        "sequence", HD_VALUE_INT, "number within the group"                                                            \
-    }
-
-static const hd_report_column straggler_columns[] = {
-    MEMBER,
-    {"collectives", HD_VALUE_COUNT, "that were compared"},
-    {"last", HD_VALUE_COUNT, "of them to which it came last; of several the lowest"},
-    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
-    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
-    {"transfer", HD_VALUE_DURATION, "sum of the shortest durations: nobody waited in these"},
-    {"z", HD_VALUE_DECIMAL, "(late / collectives - median) / (1.4826 MAD) among all; above 3 it stands out"},
-    {"host", HD_VALUE_STRING, "that it ran on"},
-    {0}};
-static const hd_report_column collective_columns[] = {
-    GROUP,
-    {"counted", HD_VALUE_BOOL, "the number is none of the trace: it was counted from the first of the recording on"},
-    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
-    {"members", HD_VALUE_COUNT, "that have it"},
-    {"last_rank", HD_VALUE_INT, "who came last"},
-    {"last_device", HD_VALUE_INT, "its GPU"},
-    {"late", HD_VALUE_DURATION, "by how much it came after the first: longest less shortest duration"},
-    {"transfer", HD_VALUE_DURATION, "the shortest duration"},
-    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told"},
-    {"bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in the shortest duration, as nccl-tests count it"},
-    {0}};
-static const hd_report_column step_columns[] = {
-    MEMBER,
-    {"step", HD_VALUE_STRING, "its name"},
-    {"step_start", HD_VALUE_TIME, "on the clock of the rank"},
-    {"collectives", HD_VALUE_COUNT, "that were compared"},
-    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
-    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
-    {"z", HD_VALUE_DECIMAL, "as of stragglers, among all in this step"},
-    {0}};
-static const hd_report_column persistent_columns[] = {MEMBER,
-                                                      {"host", HD_VALUE_STRING, "that it ran on"},
-                                                      {"first_step", HD_VALUE_STRING, "of those in a row"},
-                                                      {"last_step", HD_VALUE_STRING, "of them"},
-                                                      {"steps", HD_VALUE_COUNT, "in a row with z above 3; at least 3"},
-                                                      {"late", HD_VALUE_DURATION, "in all of them"},
-                                                      {"mean_late", HD_VALUE_DURATION, "of a collective"},
-                                                      {"lowest_z", HD_VALUE_DECIMAL, "of these steps"},
-                                                      {0}};
-static const hd_report_column wait_columns[] = {
-    GROUP,
-    MEMBER,
-    {"step", HD_VALUE_STRING, "in which it was launched"},
-    {"wait", HD_VALUE_DURATION, "its duration less the shortest: it waited for the last"},
-    {"transfer", HD_VALUE_DURATION, "the shortest duration"},
-    {0}};
-static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
-static const hd_report_column mismatched_columns[] = {
-    GROUP,
-    {"defect", HD_VALUE_STRING,
-     "double, operation (another than the first's): not compared; missing, size, bytes (others than the first's)"},
-    MEMBER,
-    {"members", HD_VALUE_COUNT, "that have the defect"},
-    {0}};
-static const hd_report_column last_columns[] = {
-    MEMBER,
-    GROUP,
-    {"operation", HD_VALUE_STRING, "of its last"},
-    {"behind", HD_VALUE_COUNT, "collectives behind the furthest of the group"},
-    {0}};
-
-static const hd_report_table_about tables[] = {
-    {.name = "stragglers",
-     .meaning = "a row per rank and device: how often it came last, and what that cost the others",
-     .columns = straggler_columns,
-     .chart = HD_CHART_BARS,
-     .chart_label = "rank,device",
-     .chart_values = "late"},
-    {.name = "collectives",
-     .meaning = "a row per collective that was compared: who came last",
-     .columns = collective_columns},
-    {.name = "mismatched",
-     .meaning = "a row per defect: collectives that a rank lacks, or has otherwise",
-     .columns = mismatched_columns},
-    {.name = "last",
-     .meaning = "a row per rank and group: its last collective, where a job that hangs stopped",
-     .columns = last_columns},
-    {.name = "steps",
-     .meaning = "a row per rank, device and step: how late it was in that step",
-     .columns = step_columns},
-    {.name = "persistent",
-     .meaning = "a row per run of steps in which a rank stood out: a single event is none",
-     .columns = persistent_columns},
-    {.name = "waits",
-     .meaning = "with --each: a row per collective and rank: how long it waited, how long the transfer took",
-     .columns = wait_columns},
-    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
-    {0},
-};
-
 static hd_status make_tables(job *j, hd_error *err)
 {
     const hd_report_about *about = &report_stragglers_about;
@@ -595,6 +491,6 @@ const hd_report_about report_stragglers_about = {
     .of_job = true,
     .options = options,
     .options_size = sizeof(straggler_options),
-    .tables = tables,
+    .tables = job_straggler_tables,
     .run = run,
 };

@@ -28,7 +28,7 @@ void view_event_numbers(hd_json_out *json, const view_event *e);
 /* stack.c: "stack", "stack_from", "source". */
 hd_status view_event_stack(hd_json_out *json, const view_event *e, hd_error *err);
 
-/* links.c: "launch", "works", "flows", "parent", "self". */
+/* links.c: "launch", "works", "slack", "bound", "flows", "parent", "self". */
 hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err);
 /* `"row", "track", "name", "start", "duration"` of a slice of e's trace, without brackets. */
 void view_event_slice(hd_json_out *json, const view_event *e, uint64_t row);

@@ -1,10 +1,11 @@
-/* links.c - what an event is joined with: its launch, its works, flows, the slice around it; and its self time */
+/* links.c - what an event is joined with: launch, works, what it waited for, flows, parent; and its self time */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/sorted.h"
 #include "trace/event.h"
 #include "trace/flows/bind.h"
+#include "view/derive/bounds.h"
 #include "view/event/event.h"
 #include "view/flows.h"
 
@@ -77,6 +78,23 @@ static void put_launch(hd_json_out *json, const view_event *e)
     }
     hd_json_put_text(json, "]");
     view_json_int(json, "works_count", e->launch->work_count);
+}
+
+/* ---- what it waited for ---- */
+
+static void put_bound(hd_json_out *json, const view_event *e)
+{
+    const view_bounds *bounds = view_scene_note(e->scene, VIEW_NOTE_BOUNDS);
+    uint64_t row = e->event.row;
+    if (!bounds || e->event.kind != HD_KIND_SLICE || bounds->edges[row] == VIEW_NO_BOUND) return;
+    view_json_int(json, "slack", bounds->slices->slack[row]);
+    if (bounds->edges[row] == HD_EDGE_KINDS) return;
+    const char *kind = hd_edge_kind_name((hd_edge_kind)bounds->edges[row]);
+    view_json_key(json, "bound");
+    hd_json_put_text(json, "{");
+    view_json_text(json, "by", (hd_string){kind, strlen(kind)});
+    if (bounds->slices->first_nodes[row] != HD_NONE) view_event_slice(json, e, bounds->slices->first_nodes[row]);
+    hd_json_put_text(json, "}");
 }
 
 /* ---- flows ---- */
@@ -178,6 +196,7 @@ hd_status view_event_links(hd_json_out *json, const view_event *e, hd_error *err
     view_place parent;
     int64_t self;
     put_launch(json, e);
+    put_bound(json, e);
     if (e->event.kind == HD_KIND_SLICE) HD_TRY(put_flows(json, e, err));
     if (!e->has_place) return HD_OK;
     if (e->event.kind == HD_KIND_SLICE && e->event.duration_ns >= 0 && self_time(&self, e->scene, &e->place))

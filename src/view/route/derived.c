@@ -2,7 +2,7 @@
  *
  * What a device does (compute, communication, copies, exposed) is made of its works of that sort, ops and scopes of the
  * works of their stream, within the time of the slice; idle time stands between two works. `of` is the event that ops,
- * scopes and steps are named after.
+ * scopes, steps and pieces of the critical path are named after, or the first of several.
  */
 #include <stdlib.h>
 
@@ -147,7 +147,8 @@ static void put_link(hd_json_out *json, const derived_question *q, const char *k
 
 static void put_origin(hd_json_out *json, const derived_question *q, const hd_launches *l)
 {
-    bool named = has_role(q->track, "ops") || has_role(q->track, "scopes") || has_role(q->track, "steps");
+    bool named = has_role(q->track, "ops") || has_role(q->track, "scopes") || has_role(q->track, "steps") ||
+                 has_role(q->track, "critical_path");
     if (named && q->place.slice.row < hd_trace_row_count(q->event.trace, HD_KIND_SLICE))
         put_link(json, q, "of", q->place.slice.row);
     if (q->before != HD_NONE) put_link(json, q, "before", l->works[q->before].row);

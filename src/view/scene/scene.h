@@ -125,6 +125,7 @@ typedef enum view_note {
     VIEW_NOTE_CATEGORIES, /* uint32_t by string id: view/route/names.c */
     VIEW_NOTE_FIDELITY,   /* view_fidelity: view/fidelity/fidelity.h */
     VIEW_NOTE_SEARCH,     /* view_search_index: view/search/index.h */
+    VIEW_NOTE_BOUNDS,     /* view_bounds: view/derive/bounds.h; none without GPU work */
     VIEW_NOTES
 } view_note;
 const void *view_scene_note(const view_scene *scene, view_note note);
@@ -141,6 +142,8 @@ hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop,
                                hd_error *err); /* latency, mean and max, as counters */
 hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop,
                              hd_error *err); /* live bytes from memory instants */
+hd_status view_derive_critical(view_scene *scene, const atomic_bool *stop,
+                               hd_error *err); /* the critical path; a note */
 hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err); /* a note; early */
 hd_status view_derive_search(view_scene *scene, const atomic_bool *stop, hd_error *err);     /* a note */
 hd_status view_derive_fidelity(view_scene *scene, const atomic_bool *stop, hd_error *err);   /* a note; last of all */

@@ -204,6 +204,11 @@ static hd_status derive_memory(const scene_worker *w, hd_error *err)
     return run_derived(w, view_derive_memory, err);
 }
 
+static hd_status find_critical(const scene_worker *w, hd_error *err)
+{
+    return run_derived(w, view_derive_critical, err);
+}
+
 static hd_status index_names(const scene_worker *w, hd_error *err)
 {
     return run_derived(w, view_derive_search, err);
@@ -244,6 +249,7 @@ static const scene_step steps[] = {
     {"adding up memory", derive_memory},
     {"counting names", index_names},
     {"joining flows", join_flows},
+    {"finding the critical path", find_critical},
     {"counting what is shown", find_fidelity},
 };
 

@@ -190,6 +190,8 @@ export interface EventDetail {
   works_count?: number;
   flows?: FlowInfo[];
   flows_count?: number;
+  slack?: number;
+  bound?: { by: string; row?: number; name?: string }; // what it waited for last; without row: a gap
   parent?: { row: number; name: string };
   occupancy?: number;
   bandwidth?: number;

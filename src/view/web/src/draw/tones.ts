@@ -44,7 +44,7 @@ export class Tones {
 
   private make(name: number): Rgba {
     const info = this.names.get(this.trace, name);
-    const idle = info?.text === "idle" && info.category === ""; // as the server names it; no event of a trace is so called
+    const idle = (info?.text === "idle" || info?.text === "gap") && info.category === ""; // as the server names them; no event of a trace is so called
     let tone = idle ? this.theme.idle : info ? toneOf(info, this.byCategory, this.theme.tones) : this.theme.unknown;
     if (this.hits && this.filter !== "none" && !this.isHit(name)) {
       tone = this.filter === "hide" ? HIDDEN : mix(tone, this.theme.background, 0.78);

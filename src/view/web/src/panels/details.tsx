@@ -162,8 +162,8 @@ function Latency({ ns }: { ns: number | undefined }): JSX.Element | null {
 }
 
 function Links({ app, trace, detail }: { app: App; trace: TraceId; detail: EventDetail }): JSX.Element | null {
-  const { launch, works, flows, parent } = detail;
-  if (!launch && !works?.length && !flows?.length && !parent) return null;
+  const { launch, works, flows, parent, bound, slack } = detail;
+  if (!launch && !works?.length && !flows?.length && !parent && slack === undefined) return null;
   return (
     <section aria-label="What it is tied to">
       <h4>Tied to</h4>
@@ -173,6 +173,15 @@ function Links({ app, trace, detail }: { app: App; trace: TraceId; detail: Event
           <Fact title="Launched by">
             <EventLink app={app} trace={trace} row={launch.row} text={launch.name} /> <QueueTime ns={launch.latency} />
           </Fact>
+        )}
+        {slack !== undefined && (
+          <Fact title="Bound by">
+            {bound ? `${bound.by} ` : "nothing that is recorded"}
+            {bound && (bound.row === undefined ? <span class="dim">a gap</span> : <EventLink app={app} trace={trace} row={bound.row} text={bound.name ?? ""} />)}
+          </Fact>
+        )}
+        {slack !== undefined && (
+          <Fact title="Slack">{formatDuration(slack)} <span class="dim">{slack === 0 ? "later, and the trace ends later" : "later, and the trace ends no later"}</span></Fact>
         )}
       </Facts>
       {works && works.length > 0 && <Works app={app} trace={trace} title="Launches" works={works} count={detail.works_count ?? works.length} />}

@@ -1,0 +1,83 @@
+/* ranks_graph.c - hd_graph_new: a graph, with the collectives of its ranks matched by group and sequence */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/sorted.h"
+#include "graph/members.h"
+#include "report/job/groups.h"
+#include "trace/ranks.h"
+
+static bool has_ranks(const hd_trace *trace, const hd_launches *launches)
+{
+    uint32_t seen = HD_NONE;
+    int64_t first = HD_NO_NUMBER;
+    for (size_t i = 0; i < launches->work_count; i++) {
+        uint32_t track = launches->works[i].track;
+        if (track == seen || track >= hd_trace_track_count(trace)) continue;
+        int64_t rank = hd_trace_rank_of(trace, track);
+        if (seen != HD_NONE && rank != first) return true;
+        seen = track;
+        first = rank;
+    }
+    return false;
+}
+
+static int compare(const hd_collective *x, const hd_collective *y)
+{
+    int order = job_compare_groups(x, y);
+    if (!order) order = job_compare_numbers(x->sequence, y->sequence);
+    if (!order) order = job_compare_numbers(x->rank, y->rank);
+    return order ? order : job_compare_numbers(x->device, y->device);
+}
+
+/* Whether list[0 … count) is one operation, of each rank and device once. */
+static bool is_one(const hd_collective *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const hd_string *x = &list[0]->operation, *y = &list[i]->operation;
+        bool is_same = x->size == y->size && (!x->size || memcmp(x->data, y->data, x->size) == 0);
+        if (!is_same || list[i]->rank == HD_NO_NUMBER || (i && compare(list[i - 1], list[i]) == 0)) return false;
+    }
+    return count > 1 && !list[0]->is_point_to_point;
+}
+
+/* *out: room for all. */
+static size_t find_members(graph_member *out, const hd_collective *const *list, size_t count)
+{
+    size_t found = 0, end;
+    for (size_t i = 0; i < count; i = end) {
+        for (end = i + 1;
+             end < count && job_compare_groups(list[i], list[end]) == 0 && list[i]->sequence == list[end]->sequence;)
+            end++;
+        for (size_t k = i; is_one(list + i, end - i) && k < end; k++)
+            out[found++] = (graph_member){list[k]->event, (uint32_t)i};
+    }
+    return found;
+}
+
+static hd_status new_of_ranks(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    hd_collectives *all;
+    HD_TRY(hd_collectives_new(&all, trace, err));
+    size_t count = hd_collectives_count(all);
+    const hd_collective **list = malloc((count + 1) * sizeof *list), **spare = malloc((count + 1) * sizeof *spare);
+    graph_member *members = malloc((count + 1) * sizeof *members);
+    hd_status status = list && spare && members ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) {
+        for (size_t i = 0; i < count; i++) list[i] = hd_collectives_at(all, i);
+        HD_SORT_RUNS(list, spare, count, x, y, compare(*x, *y) < 0);
+        status = graph_new(out, trace, launches, members, find_members(members, list, count), err);
+    }
+    free(list);
+    free(spare);
+    free(members);
+    hd_collectives_free(all);
+    return status;
+}
+
+hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    *out = NULL;
+    return has_ranks(trace, launches) ? new_of_ranks(out, trace, launches, err)
+                                      : graph_new(out, trace, launches, NULL, 0, err);
+}
