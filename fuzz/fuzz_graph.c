@@ -1,8 +1,8 @@
 /* fuzz_graph.c - libFuzzer target: the graph of a trace of any format
  *
  * Properties: every edge leads forward, and no node begins before all is ready that it waits for; a path is as long as
- * its time to the nanosecond, without a gap; slack is at least 0; printing, the report and replays come to an end; a trace
- * is the same as itself.
+ * its time to the nanosecond, without a gap; slack is at least 0; printing, the report and replays come to an end; a
+ * trace is the same as itself.
  */
 #include <stdlib.h>
 

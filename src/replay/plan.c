@@ -12,9 +12,12 @@
 
 /* ---- as it was ---- */
 
+/* Work is in the window where its call is. */
 static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
 {
     int64_t start = r->graph->starts[node];
+    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
+    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
     if (r->has_window && (start < r->from || start >= r->until)) return true;
     if (stream < 0 || !replay_is_work(r, node)) return false;
     return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;

@@ -1,5 +1,5 @@
-/* rows.c - the tracks of queues as the plan has them: what follows one another is a queue. The first that a stream becomes
- * keeps its track, the others get one of their own beside it. */
+/* rows.c - the tracks of queues as the plan has them: what follows one another is a queue. The first that a stream
+ * becomes keeps its track, the others get one of their own beside it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
