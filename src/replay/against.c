@@ -2,8 +2,8 @@
  *
  * Queues are matched by rank, device and stream, in their order, since numbers of streams differ from run to run. Of
  * two that match, the works at their starts are pairs as long as names are the same, and so are those at their ends;
- * what is left between differs. Of pairs is compared what each waits for: its call, what its thread launched before it, the
- * events of its queue, and whether a call waits for it. Times play no part but for the order.
+ * what is left between differs. Of pairs is compared what each waits for: its call, what its thread launched before it,
+ * the events of its queue, and whether a call waits for it. Times play no part but for the order.
  */
 #include <stdlib.h>
 #include <string.h>

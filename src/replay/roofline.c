@@ -1,8 +1,8 @@
 /* roofline.c - another GPU: compute work takes as much more or less time as the rooflines of both allow
  *
  * An operator of which FLOP and bytes are known is bound by compute or by memory on each of the two; work of others
- * counts as bound by memory. What is far from its roofline on one GPU stays as far on the other. Communication, copies and
- * threads stay as they were.
+ * counts as bound by memory. What is far from its roofline on one GPU stays as far on the other. Communication, copies
+ * and threads stay as they were.
  */
 #include <stdio.h>
 #include <string.h>
