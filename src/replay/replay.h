@@ -112,8 +112,13 @@ static inline bool replay_is_work(const replay *r, uint32_t node)
 /* `part` of `whole`, which now takes `now`; what lies behind `whole` keeps its distance. */
 static inline int64_t replay_stretch(int64_t part, int64_t whole, int64_t now)
 {
-    if (part >= whole) return now + (part - whole);
-    return (int64_t)((gpu_i128)part * now / whole);
+    gpu_i128 at = part >= whole ? (gpu_i128)now + part - whole : (gpu_i128)part * now / whole;
+    return gpu_time(gpu_whole(at));
+}
+static inline int64_t replay_scaled(int64_t duration, double factor)
+{
+    double ns = (double)duration * factor + 0.5;
+    return ns < (double)GPU_LAST_TIME ? (int64_t)ns : GPU_LAST_TIME;
 }
 
 /* model.c */

@@ -113,8 +113,8 @@ static void run_node(const simulation *s, uint32_t node)
         bool is_gone = replay_is_work(s->r, node) && s->plan->flags[node] & PLAN_GONE;
         if (t->bounds[node] == HD_NONE && is_gone) start = g->start_ns;
     }
-    t->starts[node] = start;
-    t->ends[node] = start + s->plan->durations[node];
+    t->starts[node] = gpu_time(start);
+    t->ends[node] = gpu_time(gpu_sum(t->starts[node], s->plan->durations[node]));
     s->states[node] = NODE_DONE;
 }
 
@@ -167,7 +167,8 @@ int64_t replay_time_of(const replay *r, const replay_times *times, const hd_grap
 {
     const hd_graph *g = r->graph;
     uint32_t node = hd_graph_node_at(g, lane, time), last = lane->first_node + lane->node_count - 1;
-    if (node == HD_NONE) return time + times->starts[lane->first_node] - g->starts[lane->first_node];
+    if (node == HD_NONE)
+        return gpu_time(gpu_whole((gpu_i128)time + times->starts[lane->first_node] - g->starts[lane->first_node]));
     int64_t start = times->starts[node], end = times->ends[node];
     if (time <= g->ends[node] || node == last)
         return start + replay_stretch(time - g->starts[node], g->ends[node] - g->starts[node], end - start);
