@@ -166,9 +166,10 @@ static int64_t median_distance(const sample *list, size_t count)
     return distance;
 }
 
+/* Of few samples at least the smallest and the largest are left out. */
 static replay_lag lag_of(const sample *list, size_t count, uint64_t seen)
 {
-    size_t cut = count / 10;
+    size_t cut = count > 2 ? (count + 9) / 10 : 0;
     gpu_i128 sum = 0, kept = (gpu_i128)(count - 2 * cut);
     for (size_t i = cut; i < count - cut; i++) sum += list[i].ns;
     return (replay_lag){.ns = gpu_time(gpu_whole((sum + (sum < 0 ? -kept / 2 : kept / 2)) / kept)),

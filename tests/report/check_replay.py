@@ -88,7 +88,7 @@ class Replay:
 
     def reckon(self):
         def mean(values):
-            cut = len(values) // 10
+            cut = (len(values) + 9) // 10 if len(values) > 2 else 0
             kept = sorted(values)[cut:len(values) - cut]
             return int((abs(sum(kept)) + len(kept) // 2) // len(kept)) * (1 if sum(kept) >= 0 else -1)
 
