@@ -18,7 +18,7 @@ typedef struct ranks_source {
 struct view_ranks {
     view_ranks_options options;
     pthread_mutex_t lock; /* of what follows */
-    char **queue;         /* owned paths, which stay as they are once the thread runs */
+    char **queue; /* owned paths, which stay as they are once the thread runs */
     size_t queue_count, done, failures;
     hd_json_out lost; /* what could not be read, a line each */
     int64_t told_ms;  /* when the session was told last */
@@ -32,8 +32,8 @@ struct view_ranks {
     atomic_bool stop;
     /* Read by who has taken a picture, written by who makes one. */
     pthread_rwlock_t pictures;
-    view_picture *picture; /* NULL: none yet */
-    ranks_source *shown;   /* that it was made of, as they were then */
+    view_picture *picture;    /* NULL: none yet */
+    ranks_source *shown;      /* that it was made of, as they were then */
     size_t shown_count;
     pthread_mutex_t lateness; /* of `late` in the picture */
 };
