@@ -58,7 +58,8 @@ uint32_t ranks_row_of(const view_picture *picture, size_t member, int64_t rank, 
 void ranks_picture_free(view_picture *picture);
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
 
-/* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from anywhere. */
+/* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from
+ * anywhere. */
 size_t ranks_column(const hd_table *table, const char *name, bool texts);
 /* A cell as a number: HD_NO_NUMBER if the column is SIZE_MAX, or it is null. */
 int64_t ranks_cell(const hd_table *table, size_t row, size_t column);

@@ -2,8 +2,8 @@
  *
  * No clock is compared: who comes last to a collective spends the least time in it, so a rank came later than the first
  * by the longest duration on any rank less its own; of a step, the most of any collective. Collectives are one if group
- * and number are. Numbers that were counted from the start of a recording hold only where all ranks of the group have as
- * many, of the same operation and size; numbers of the trace's own, where all name the same operation.
+ * and number are. Numbers that were counted from the start of a recording hold only where all ranks of the group have
+ * as many, of the same operation and size; numbers of the trace's own, where all name the same operation.
  */
 #include <stdlib.h>
 #include <string.h>

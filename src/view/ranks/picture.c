@@ -283,8 +283,8 @@ static bool have_numbers(const view_picture *p)
     return true;
 }
 
-/* Puts a list of elements into the order of `compare`; places[old] is where it stands now. The caller frees it; NULL: no
- * memory. */
+/* Puts a list of elements into the order of `compare`; places[old] is where it stands now. The caller frees it; NULL:
+ * no memory. */
 static uint32_t *order_list(void *list, size_t size, size_t count, int (*compare)(const void *, const void *, void *))
 {
     uint32_t *order = malloc((count + 1) * sizeof *order), *places = malloc((count + 1) * sizeof *places);

@@ -1,4 +1,5 @@
-/* ranks.c - the summaries of a job: a thread that reads them, or the open traces that they are made of, and the picture */
+/* ranks.c - the summaries of a job: a thread that reads them, or the open traces that they are made of, and the
+ * picture */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,7 +33,8 @@ void view_ranks_stop(view_ranks *ranks);
 
 bool view_ranks_is_idle(view_ranks *ranks);
 
-/* Add .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called once at most. */
+/* Add .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called once at
+ * most. */
 hd_status view_ranks_add(view_ranks *ranks, const char *const *paths, size_t count, hd_error *err);
 size_t view_ranks_waiting(view_ranks *ranks);  /* files that are still to be read */
 size_t view_ranks_failures(view_ranks *ranks); /* that could not be read */
