@@ -213,6 +213,21 @@ class Replay:
                 times[n] = (start, start + self.length[n])
         return times
 
+    def operations(self):
+        """[(row, what it waits for: {"1 queue", …})], as they begin"""
+        order = [n for _, n in sorted((self.changed[n][0], n) for n in self.nodes if self.is_work[n] and n not in self.gone)]
+        number = {n: i + 1 for i, n in enumerate(order)}
+        out = []
+        for n in order:
+            after = set()
+            for source, kind in self.edges[n]:
+                while kind == "queue" and source in self.gone:
+                    source = next((s for s, k in self.edges[source] if k == "queue"), None)
+                if source in number:
+                    after.add(f"{number[source]} {kind}")
+            out.append((self.nodes[n]["id"], after))
+        return out
+
     def time_of(self, tid, time):
         lane = [n for n, x in self.nodes.items() if not self.is_work[n] and x["tid"] == tid]
         before = [n for n in lane if self.was[n][0] <= time]
@@ -346,6 +361,10 @@ def main():
             replay = Replay(trace.rows, graph, changes)
             for problem in problems(replay, said, trace.rows, json.loads(out.read_text(), parse_float=decimal.Decimal)):
                 sys.exit(f"seed {seed} {options}: {problem}")
+            if seed % 3 == 0:
+                said = json.loads(ask(args.heddle, "replay", "--json", "--mode", "dry-run", *options, path))["operations"]
+                if [(r["id"], set((r["after"] or "").split(", ")) - {""}) for r in said] != replay.operations():
+                    sys.exit(f"seed {seed} {options}: a dry run: {said}, not {replay.operations()}")
             compared += len(replay.nodes)
             moved += sum(replay.changed[n] != replay.was[n] for n in replay.nodes)
     print(f"{compared} nodes agree, {moved} of them at other times than recorded")
