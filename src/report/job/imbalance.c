@@ -1,7 +1,8 @@
-/* imbalance.c - report imbalance: how unevenly the ranks of a job share its time and memory, by kind, kernel and operator
+/* imbalance.c - report imbalance: how unevenly the ranks of a job share its time and memory, by kind, kernel and
+ * operator
  *
- * In: tables of all members. A sample is what one rank has of one name, summed up over its devices and steps; all samples are
- * sorted by name and rank, and a run of them is a row.
+ * In: tables of all members. A sample is what one rank has of one name, summed up over its devices and steps; all
+ * samples are sorted by name and rank, and a run of them is a row.
  */
 #include <math.h>
 #include <stdlib.h>
