@@ -69,6 +69,18 @@ static const hd_report_column hardware_columns[] = {
     {0},
 };
 
+static const hd_report_column operation_columns[] = {
+    {"operation", HD_VALUE_COUNT, "its number, in the order in which they begin"},
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"device", HD_VALUE_INT, "number of the GPU"},
+    {"queue", HD_VALUE_COUNT, "the number of the first operation of its queue"},
+    {"name", HD_VALUE_STRING, "of the kernel, copy or set"},
+    {"call", HD_VALUE_STRING, "that launches it; null: unknown, or another's"},
+    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {0},
+};
+
 static const hd_report_column order_columns[] = {
     {"rank", HD_VALUE_INT, "null: unknown"},
     {"device", HD_VALUE_INT, "number of the GPU"},
@@ -106,6 +118,7 @@ static const hd_report_table_about tables[] = {
     {"steps", "a row per step", step_columns, HD_CHART_BARS, "step", "recorded,replayed,changed"},
     {"hardware", "launched again on a GPU: kernels that turn as long, copies of the same size", hardware_columns,
      HD_CHART_NONE, NULL, NULL},
+    {"operations", "what runs, in which order, behind what", operation_columns, HD_CHART_NONE, NULL, NULL},
     {"order", "two traces: the order of the work of each queue", order_columns, HD_CHART_NONE, NULL, NULL},
     {"dependencies", "two traces: what the same work waits for", dependency_columns, HD_CHART_NONE, NULL, NULL},
     {"path", "the critical path by class", path_columns, HD_CHART_BARS, "class", "before,after"},
@@ -140,6 +153,9 @@ static const hd_option_about options[] = {
      "what the "
      "trace tells",
      FIELD(gpu)},
+    {"mode", HD_OPTION_TEXT, NULL,
+     "dry-run: only the operations of the GPUs with the changes, in their order and what each waits for, without times",
+     FIELD(mode)},
     {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent than this (default: 5)",
      FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,

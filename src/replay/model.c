@@ -91,7 +91,7 @@ static void add_sample(sampler *s, unsigned lag, int64_t ns)
 {
     if (s->seen[lag]++ >= MANY && s->seen[lag] % THIN) return;
     s->failed |= !hd_large_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list, s->r->large);
-    if (!s->failed) s->list[s->count++] = (sample){lag, ns};
+    if (!s->failed) s->list[s->count++] = (sample){lag, gpu_time(ns)};
 }
 
 static void clear_samples(sampler *s)
@@ -166,12 +166,13 @@ static int64_t median_distance(const sample *list, size_t count)
     return distance;
 }
 
+/* Of few samples at least the smallest and the largest are left out. */
 static replay_lag lag_of(const sample *list, size_t count, uint64_t seen)
 {
-    size_t cut = count / 10;
+    size_t cut = count > 2 ? (count + 9) / 10 : 0;
     gpu_i128 sum = 0, kept = (gpu_i128)(count - 2 * cut);
     for (size_t i = cut; i < count - cut; i++) sum += list[i].ns;
-    return (replay_lag){.ns = (int64_t)((sum + (sum < 0 ? -kept / 2 : kept / 2)) / kept),
+    return (replay_lag){.ns = gpu_time(gpu_whole((sum + (sum < 0 ? -kept / 2 : kept / 2)) / kept)),
                         .spread_ns = median_distance(list, count),
                         .samples = seen};
 }

@@ -197,7 +197,7 @@ static hd_status scale(replay *r, const char *text, hd_error *err)
     snprintf(patterns, sizeof patterns, "%.*s", (int)(equals - text), text);
     hd_status status = replay_marks(&marks, r, patterns, "scale", err);
     for (uint32_t n = 0; status == HD_OK && n < r->graph->node_count; n++) {
-        if (is_marked(r, marks, n)) r->plan.durations[n] = (int64_t)((double)r->plan.durations[n] * factor + 0.5);
+        if (is_marked(r, marks, n)) r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
     }
     free(marks);
     return status;

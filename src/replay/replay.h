@@ -20,7 +20,7 @@ typedef struct replay_options {
     double max_error;
     hd_option_texts scale;
     const char *remove, *fuse;
-    const char *overlap, *schedule, *gpu;
+    const char *overlap, *schedule, *gpu, *mode;
     bool graph;
     hd_convert_time launch_cost;
     uint64_t streams;
@@ -112,8 +112,13 @@ static inline bool replay_is_work(const replay *r, uint32_t node)
 /* `part` of `whole`, which now takes `now`; what lies behind `whole` keeps its distance. */
 static inline int64_t replay_stretch(int64_t part, int64_t whole, int64_t now)
 {
-    if (part >= whole) return now + (part - whole);
-    return (int64_t)((gpu_i128)part * now / whole);
+    gpu_i128 at = part >= whole ? (gpu_i128)now + part - whole : (gpu_i128)part * now / whole;
+    return gpu_time(gpu_whole(at));
+}
+static inline int64_t replay_scaled(int64_t duration, double factor)
+{
+    double ns = (double)duration * factor + 0.5;
+    return ns < (double)GPU_LAST_TIME ? (int64_t)ns : GPU_LAST_TIME;
 }
 
 /* model.c */
@@ -130,6 +135,13 @@ typedef struct replay_span {
 /* When an edge lets a node begin whose other end runs in `from_now`. */
 int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
                      replay_span from_now);
+/* What a node waits for by the plan, one after another from *at 0: what is before it on its queue, which the plan has in
+ * the place of the graph; the other edges of the graph; those that the plan adds. false: there are no more. */
+typedef struct replay_wait {
+    uint32_t from;
+    hd_edge_kind kind;
+} replay_wait;
+bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *plan, uint32_t node, size_t *at);
 hd_status replay_simulate(replay_times *out, const replay *r, const replay_plan *plan, hd_error *err);
 void replay_times_deinit(replay_times *times);
 /* When a thread or queue is where it was at a time of the trace. */
@@ -170,6 +182,9 @@ hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);
 
 /* against.c */
 hd_status replay_compare(hd_report *out, bool *out_same, const replay *a, const replay *b, hd_error *err);
+
+/* dry.c */
+hd_status replay_add_operations(hd_report *out, const replay *r, hd_error *err);
 
 /* about.c */
 extern const hd_report_about replay_about;

@@ -95,7 +95,7 @@ static hd_status scale_works(exchange *x, hd_error *err)
                 "gpu: the trace does not tell its GPU, or the table of GPUs does not have it: name it, as in "
                 "'H100=>%.40s'",
                 r->gpu_names[1]);
-        r->plan.durations[n] = (int64_t)((double)r->plan.durations[n] * factor + 0.5);
+        r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
     }
     return failed ? HD_NOMEM(err) : HD_OK;
 }

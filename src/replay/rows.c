@@ -10,8 +10,7 @@
 #include "replay/rows.h"
 #include "trace/event.h"
 
-/* By node less first_work, the first node of its queue. */
-static bool find_firsts(uint32_t *firsts, const replay *r)
+bool replay_find_firsts(uint32_t *firsts, const replay *r)
 {
     uint32_t count = r->graph->node_count - r->first_work;
     uint32_t *path = hd_large_new((size_t)count + 1, sizeof *path, r->large);
@@ -105,7 +104,8 @@ hd_status replay_rows_init(replay_rows *rows, const replay *r, hd_copy *copy, hd
     uint32_t *firsts = hd_large_new(works, sizeof *firsts, r->large);
     uint32_t *tracks = hd_large_new(works, sizeof *tracks, r->large);
     unsigned *used = calloc((size_t)r->graph->lane_count + 1, sizeof *used);
-    hd_status status = rows->tracks && firsts && tracks && used && find_firsts(firsts, r) ? HD_OK : HD_NOMEM(err);
+    hd_status status =
+        rows->tracks && firsts && tracks && used && replay_find_firsts(firsts, r) ? HD_OK : HD_NOMEM(err);
     for (uint64_t i = 0; status == HD_OK && i < count; i++) rows->tracks[i] = HD_NONE;
     for (size_t i = 0; status == HD_OK && i < works; i++) tracks[i] = HD_NONE;
     if (status == HD_OK) status = hd_batch_new(&rows->names, builder, err);

@@ -16,6 +16,9 @@ typedef struct replay_rows {
     int64_t last_tid;
 } replay_rows;
 
+/* By node less first_work, the first node of its queue by the plan. false: no memory. */
+bool replay_find_firsts(uint32_t *firsts, const replay *r);
+
 /* Behind hd_copy_tracks. Deinit either way. Errors: MEMORY. */
 hd_status replay_rows_init(replay_rows *rows, const replay *r, hd_copy *copy, hd_builder *builder, hd_error *err);
 void replay_rows_deinit(replay_rows *rows);

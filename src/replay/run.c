@@ -101,8 +101,22 @@ static hd_status refuse(hd_report *out, const replay *r, hd_error *err)
                         r->error);
 }
 
+static hd_status dry_run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *err)
+{
+    if (out_trace || r->options->run)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "mode: a dry run writes and launches nothing");
+    if (strcmp(r->options->mode, "dry-run") != 0)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "mode: '%.40s' is not dry-run",
+                            r->options->mode);
+    HD_TRY(replay_change(r, err));
+    HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
+    HD_TRY(replay_add_operations(out, r, err));
+    return replay_add_notes(out, r, err);
+}
+
 static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *err)
 {
+    if (r->options->mode) return dry_run(out, out_trace, r, err);
     HD_TRY(replay_simulate(&r->unchanged, r, &r->plan, err));
     HD_TRY(replay_check(out, r, err));
     HD_TRY(replay_change(r, err));
