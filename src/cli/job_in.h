@@ -11,6 +11,19 @@ typedef struct job_shard {
     uint64_t index, count;
 } job_shard;
 
+/* Paths, owned. {0} is none. */
+typedef struct job_files {
+    char **list;
+    size_t count, capacity;
+} job_files;
+
+/* Those that an operand stands for: a file; a folder's summaries, or else traces; "rank{rank}.json", where {rank} is
+ * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
+void job_files_deinit(job_files *files);
+
+/* Add one summary or trace. The error is left in run->err, with its path. */
+hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_options *read);
 /* All of run->operands from `first` on. What cannot be read is printed, counted in *out_failed and left out; one trace
  * at a time is in memory. The caller frees *out. */
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
@@ -20,8 +33,8 @@ hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, 
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
-/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size; nothing, if none is or that is not known. And what
- * is there twice. Returns how many are missing. */
+/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest. And
+ * what is there twice. Returns how many are missing. */
 uint64_t job_print_missing(cli_run *run, const hd_job *job);
 
 #endif

@@ -27,6 +27,7 @@ CLI_COMMAND(convert);
 CLI_COMMAND(merge);
 CLI_COMMAND(summarize);
 CLI_COMMAND(combine);
+CLI_COMMAND(job);
 CLI_COMMAND(symbolize);
 CLI_COMMAND(record);
 CLI_COMMAND(trigger);
@@ -43,7 +44,7 @@ const cli_command *const cli_commands[] = {
     &cmd_graph,   &cmd_replay,    &cmd_flame,   &cmd_view,      &cmd_fix,        &cmd_convert,
     &cmd_merge,   &cmd_summarize, &cmd_combine, &cmd_symbolize,
 #ifdef __linux__
-    &cmd_record,  &cmd_trigger,
+    &cmd_job,     &cmd_record,    &cmd_trigger,
 #endif
     &cmd_devices, &cmd_formats,   &cmd_passes,  &cmd_synth,     &cmd_completion, &cmd_help,
     &cmd_version, NULL,

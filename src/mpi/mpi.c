@@ -37,6 +37,18 @@ static hd_mpi_kind kind_of_launcher(void)
     return HD_MPI_NONE;
 }
 
+/* Started by srun, which speaks no MPI unless it is told to: each process would do all the work. */
+static hd_status check_alone(hd_error *err)
+{
+    const char *processes = getenv("SLURM_STEP_NUM_TASKS");
+    if (!processes || strcmp(processes, "1") == 0) return HD_OK;
+    return hd_error_set(
+        err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+        "srun started %.20s processes without MPI: give it --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH, "
+        "or choose no MPI",
+        processes);
+}
+
 /* RTLD_GLOBAL: Open MPI's components look for its symbols. Never unloaded: MPI's threads and handlers stay. */
 static hd_status load_plugin(const hd_mpi_plugin **out, hd_mpi_kind kind, hd_error *err)
 {
@@ -79,7 +91,7 @@ hd_status hd_mpi_open(hd_mpi **out, hd_mpi_kind kind, hd_error *err)
     *out = NULL;
     if (kind < HD_MPI_AUTO || kind > HD_MPI_NONE)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no MPI %d", (int)kind);
-    if (kind == HD_MPI_AUTO) kind = kind_of_launcher();
+    if (kind == HD_MPI_AUTO && (kind = kind_of_launcher()) == HD_MPI_NONE) HD_TRY(check_alone(err));
     if (kind != HD_MPI_NONE) HD_TRY(join(&mpi, kind, err));
     *out = malloc(sizeof **out);
     if (!*out) return HD_NOMEM(err);

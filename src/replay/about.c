@@ -92,12 +92,19 @@ static const hd_option_about options[] = {
      "without these kernels and their launches, these operators and all that is in them", FIELD(remove)},
     {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
      FIELD(fuse)},
-    {"overlap", HD_OPTION_FLAG, NULL,
-     "communication has a queue of its own, and waits for its launch and its events alone", FIELD(overlap)},
+    {"overlap", HD_OPTION_PATTERNS, NULL,
+     "communication, copy: such work has a queue of its own and waits for its launch alone; events stay with the queue "
+     "on "
+     "which it was",
+     FIELD(overlap)},
     {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches work takes this long", FIELD(launch_cost)},
     {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
     {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
      FIELD(streams)},
+    {"schedule", HD_OPTION_TEXT, NULL,
+     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
+     "what stands before it",
+     FIELD(schedule)},
     {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent", FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,
      "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest stays",

@@ -125,12 +125,22 @@ static void sample_launches(sampler *s, bool is_end)
     }
 }
 
+static bool has_launch(const hd_graph *g, uint32_t node)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return true;
+    }
+    return false;
+}
+
+/* Work whose launch is not known may have waited for that. */
 static void sample_gpu(sampler *s)
 {
     const replay *r = s->r;
     const hd_graph *g = r->graph;
     clear_samples(s);
     for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        if (!has_launch(g, n)) continue;
         for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
             hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
             uint32_t from = g->froms[e];

@@ -49,6 +49,8 @@ void replay_plan_deinit(replay_plan *plan)
     hd_large_free(plan->durations);
     hd_large_free(plan->flags);
     hd_large_free(plan->befores);
+    hd_large_free(plan->added);
+    hd_large_free(plan->first_added);
     *plan = (replay_plan){0};
 }
 
@@ -224,8 +226,8 @@ static hd_status remove_named(replay *r, hd_error *err)
 hd_status replay_change(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
-    r->has_change =
-        o->scale.count || o->remove || o->fuse || o->overlap || o->graph || o->launch_cost.unit || o->streams;
+    r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->graph ||
+                    o->launch_cost.unit || o->streams;
     if (!r->has_change) return HD_OK;
     if ((o->scale.count || o->remove || o->fuse) && !name_nodes(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < o->scale.count; i++) HD_TRY(scale(r, o->scale.items[i], err));

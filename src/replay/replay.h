@@ -20,7 +20,8 @@ typedef struct replay_options {
     double max_error;
     hd_option_texts scale;
     const char *remove, *fuse;
-    bool overlap, graph;
+    const char *overlap, *schedule;
+    bool graph;
     hd_convert_time launch_cost;
     uint64_t streams;
     bool run;
@@ -51,11 +52,18 @@ enum {
     PLAN_GONE = 2,      /* takes no time, and no launch */
     PLAN_NO_LAUNCH = 4, /* another call launches it */
     PLAN_NO_LAG = 8,    /* follows at once on its queue */
+    PLAN_NO_EVENT = 16, /* waits for no event, and no event for it */
 };
+typedef struct replay_edge {
+    uint32_t node, from;
+    uint8_t kind; /* hd_edge_kind */
+} replay_edge;
 typedef struct replay_plan {
-    int64_t *durations; /* by node */
-    uint8_t *flags;     /* by node: PLAN_… */
-    uint32_t *befores;  /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    int64_t *durations;  /* by node */
+    uint8_t *flags;      /* by node: PLAN_… */
+    uint32_t *befores;   /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    replay_edge *added;  /* edges that the graph does not have, by node */
+    size_t *first_added; /* by node, one more at the end; NULL: there are none */
 } replay_plan;
 
 typedef struct replay_times {

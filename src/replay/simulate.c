@@ -48,35 +48,39 @@ typedef struct waited {
     hd_edge_kind kind;
 } waited;
 
-/* The edge at `at` as the plan has it; from HD_NONE: the plan does without it. */
-static waited edge_at(const simulation *s, uint32_t node, size_t at)
+/* What a node waits for by the plan, one after another from *at 0: what is before it on its queue, which the plan has
+ * in the place of the graph; the other edges of the graph; those that the plan adds. */
+static bool next_edge(waited *out, const simulation *s, uint32_t node, size_t *at)
 {
     const hd_graph *g = s->r->graph;
-    waited w = {g->froms[at], (hd_edge_kind)g->edge_kinds[at]};
-    if (w.kind == HD_EDGE_LAUNCH && s->plan->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) w.from = HD_NONE;
-    return w;
-}
-
-/* The edge of its queue is that of the plan: the graph's comes first, or is not there. */
-static size_t first_edge(waited *out, const simulation *s, uint32_t node)
-{
-    const hd_graph *g = s->r->graph;
-    size_t at = g->first_edges[node];
-    *out = (waited){HD_NONE, HD_EDGE_QUEUE};
-    if (!replay_is_work(s->r, node)) return at;
-    out->from = s->plan->befores[node - s->r->first_work];
-    return at + (at < g->first_edges[node + 1] && g->edge_kinds[at] == HD_EDGE_QUEUE);
+    const replay_plan *p = s->plan;
+    size_t count = g->first_edges[node + 1] - g->first_edges[node];
+    size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
+    bool is_work = replay_is_work(s->r, node);
+    while (*at < 1 + count + added) {
+        size_t i = (*at)++;
+        if (i == 0)
+            *out = (waited){is_work ? p->befores[node - s->r->first_work] : HD_NONE, HD_EDGE_QUEUE};
+        else if (i > count)
+            *out = (waited){p->added[p->first_added[node] + i - 1 - count].from,
+                            (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
+        else
+            *out = (waited){g->froms[g->first_edges[node] + i - 1],
+                            (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
+        if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
+        if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
+        if (out->kind == HD_EDGE_EVENT && (p->flags[node] | p->flags[out->from]) & PLAN_NO_EVENT) continue;
+        if (out->from != HD_NONE) return true;
+    }
+    return false;
 }
 
 /* Something that the node waits for and that has not run yet; HD_NONE. */
 static uint32_t find_new(const simulation *s, uint32_t node)
 {
     waited w;
-    size_t at = first_edge(&w, s, node), end = s->r->graph->first_edges[node + 1];
-    if (w.from != HD_NONE && s->states[w.from] == NODE_NEW) return w.from;
-    for (; at < end; at++) {
-        w = edge_at(s, node, at);
-        if (w.from != HD_NONE && s->states[w.from] == NODE_NEW) return w.from;
+    for (size_t at = 0; next_edge(&w, s, node, &at);) {
+        if (s->states[w.from] == NODE_NEW) return w.from;
     }
     return HD_NONE;
 }
@@ -84,7 +88,6 @@ static uint32_t find_new(const simulation *s, uint32_t node)
 static void take_edge(const simulation *s, uint32_t node, waited w, int64_t *start)
 {
     replay_times *t = s->out;
-    if (w.from == HD_NONE) return;
     if (s->states[w.from] != NODE_DONE) {
         t->cycles++;
         return;
@@ -106,9 +109,7 @@ static void run_node(const simulation *s, uint32_t node)
     t->bound_kinds[node] = HD_EDGE_KINDS;
     if (!(s->plan->flags[node] & PLAN_PINNED)) {
         waited w;
-        size_t at = first_edge(&w, s, node);
-        take_edge(s, node, w, &start);
-        for (; at < g->first_edges[node + 1]; at++) take_edge(s, node, edge_at(s, node, at), &start);
+        for (size_t at = 0; next_edge(&w, s, node, &at);) take_edge(s, node, w, &start);
         bool is_gone = replay_is_work(s->r, node) && s->plan->flags[node] & PLAN_GONE;
         if (t->bounds[node] == HD_NONE && is_gone) start = g->start_ns;
     }

@@ -75,6 +75,8 @@ class Replay:
     def samples(self, kinds, place):
         found = {}
         for node in filter(self.is_work.get, self.nodes):
+            if not any(k == "launch" for _, k in self.into[node]):
+                continue
             for source, kind in self.into[node]:
                 if kind not in kinds or (kind != "launch" and self.was[source][1] > self.was[node][0]):
                     continue
