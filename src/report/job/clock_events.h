@@ -1,6 +1,6 @@
-/* collect.h - the collectives of a job as what hosts tell of their clocks. Begin with about.c: a job in, tables out */
-#ifndef HD_REPORT_CLOCKS_COLLECT_H
-#define HD_REPORT_CLOCKS_COLLECT_H
+/* clock_events.h - the collectives of a job as what hosts tell of their clocks; clocks.c makes the report of it */
+#ifndef HD_REPORT_JOB_CLOCK_EVENTS_H
+#define HD_REPORT_JOB_CLOCK_EVENTS_H
 
 #include "heddle/clocks.h"
 #include "report/job/cells.h"
@@ -38,6 +38,7 @@ typedef enum clock_use {
     CLOCK_UNNUMBERED,
     CLOCK_UNTIMED,
     CLOCK_SPOILED,
+    CLOCK_HINTS,
     CLOCK_NO_HOST,
     CLOCK_USES
 } clock_use;

@@ -1,10 +1,10 @@
-/* collect.c - the collectives of a job -> events of hosts
+/* clock_events.c - the collectives of a job -> events of hosts
  *
  * Members with the same host share a clock, if the zero of their times is known; any other has a clock of its own.
  * Used are the operations that end for all at once. Those without a number are matched by their place within a step
  * of the same number: a count from the beginning of a recording may be off by one on one rank, in all of it.
  */
-#include "report/clocks/collect.h"
+#include "report/job/clock_events.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* hints.c - what NTP, PTP or Open MPI's mpisync say of the clocks of hosts
+/* clock_hints.c - what NTP, PTP or Open MPI's mpisync say of the clocks of hosts
  *
  * Format  a line per host: its name, then two numbers in seconds. By mpisync, as its -o writes it: the round trip to
  *         rank 0, and what to add for rank 0's clock, in microseconds' digits; half of the round trip is the bar, and
@@ -11,7 +11,7 @@
 #include "base/io/lines.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
-#include "report/clocks/collect.h"
+#include "report/job/clock_events.h"
 
 enum { WORDS = 3 };
 
@@ -46,7 +46,7 @@ static bool add_hint(clock_job *job, hd_string name, int64_t offset_ns, int64_t 
         job->hints[job->hint_count++] = (hd_clock_hint){h, offset_ns, bar_ns};
         any = true;
     }
-    job->uses[CLOCK_NO_HOST] += !any;
+    job->uses[any ? CLOCK_HINTS : CLOCK_NO_HOST]++;
     return true;
 }
 

@@ -1,10 +1,9 @@
-/* about.c - the report clocks: by how much the clocks of a job's hosts differ, and what that rests on */
+/* clocks.c - the report clocks: by how much the clocks of a job's hosts differ, and what that rests on */
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "report/clocks/clocks.h"
-#include "report/clocks/collect.h"
+#include "report/job/clock_events.h"
 #include "report/job/job.h"
 
 static const hd_report_column clock_columns[] = {
@@ -14,10 +13,11 @@ static const hd_report_column clock_columns[] = {
     {"basis", HD_VALUE_STRING,
      "reference; ends (of collectives), bounds (causality alone), hint; unknown: nothing tells; refused: what is known "
      "contradicts itself"},
-    {"offset", HD_VALUE_DURATION, "what to add to its times, at `at`, for those of the reference; null: not known"},
-    {"bar", HD_VALUE_DURATION, "the offset is off by no more, in 99 of 100 cases, from `first` to `last`"},
+    {"offset", HD_VALUE_DURATION,
+     "what to add to its times, at the time at, for those of the reference; null: not known"},
+    {"bar", HD_VALUE_DURATION, "the offset is off by no more, in 99 of 100 cases, from first to last"},
     {"drift_ppm", HD_VALUE_DECIMAL,
-     "by how much the offset grows, in millionths, from `at` on; null: not measured, the bar has it"},
+     "by how much the offset grows, in millionths, from the time at on; null: not measured, the bar has it"},
     {"at", HD_VALUE_TIME, "of the offset, on the host's clock as Unix time; null: any"},
     {"first", HD_VALUE_TIME, "of what the offset rests on; outside, the bar grows by 200 ppm; null: no limit"},
     {"last", HD_VALUE_TIME, "of it; a clock that steps has a row for each time between"},
@@ -29,7 +29,7 @@ static const hd_report_column contradiction_columns[] = {
     {"group", HD_VALUE_STRING, "of processes"},
     {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},
     {"operation", HD_VALUE_STRING, "AllReduce …"},
-    {"step", HD_VALUE_INT, "its number; null: `sequence` is of the whole group"},
+    {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},
     {"sequence", HD_VALUE_INT, "number within the group, or within that step"},
     {"giver_rank", HD_VALUE_INT, "whose part has to begin before the taker's ends"},
     {"giver_host", HD_VALUE_STRING, "its host"},
@@ -59,6 +59,7 @@ static const char *const use_names[CLOCK_USES] = {
     [CLOCK_UNNUMBERED] = "left out: no number, and in no step that has one",
     [CLOCK_UNTIMED] = "left out: no time",
     [CLOCK_SPOILED] = "left out: a member twice, too many, or other operations; or it ends before it begins",
+    [CLOCK_HINTS] = "hints",
     [CLOCK_NO_HOST] = "left out: a hint of a host that is not in the job",
 };
 
@@ -74,11 +75,23 @@ static void add_time(hd_table_builder *b, int64_t time_ns)
     gpu_cell_time(b, time_ns, time_ns != INT64_MIN && time_ns != INT64_MAX);
 }
 
+/* Where the evidence lies. */
+static int64_t worst_bar(const hd_clocks *solved, uint32_t host, const hd_clock_piece *piece)
+{
+    int64_t offset, first = piece->bar_ns, last = piece->bar_ns;
+    if (piece->first_ns != INT64_MIN) {
+        hd_clocks_at(&offset, &first, solved, host, piece->first_ns);
+        hd_clocks_at(&offset, &last, solved, host, piece->last_ns);
+    }
+    return first > last ? first : last;
+}
+
 /* piece: NULL: nothing is known. */
-static void add_clock(hd_table_builder *b, const clock_job *j, const hd_host_clock *clock, uint32_t host,
+static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *solved, uint32_t host,
                       const hd_clock_piece *piece)
 {
     static const hd_clock_piece none = {0};
+    const hd_host_clock *clock = hd_clocks_host(solved, host);
     const hd_clock_piece *p = piece ? piece : &none;
     const bool is_bound = p->first_ns != INT64_MIN && piece;
     add_host(b, j, host);
@@ -86,7 +99,7 @@ static void add_clock(hd_table_builder *b, const clock_job *j, const hd_host_clo
     hd_table_add_count(b, j->hosts[host].ranks);
     hd_table_add_text(b, hd_clock_basis_name(clock->basis));
     gpu_cell_time(b, p->offset_ns, piece);
-    gpu_cell_time(b, is_bound ? clock_round(ceil(clock_piece_worst(p))) : p->bar_ns, piece);
+    gpu_cell_time(b, worst_bar(solved, host, p), piece);
     gpu_cell_decimal(b, p->drift * 1e6, p->has_drift);
     gpu_cell_time(b, p->at_ns, is_bound);
     add_time(b, piece ? p->first_ns : INT64_MIN);
@@ -144,8 +157,8 @@ static hd_status add_clocks(hd_table_builder *clocks, hd_table_builder *contradi
     j->uses[CLOCK_USED] -= j->uses[CLOCK_SPOILED];
     for (uint32_t h = 0; h < hd_clocks_count(solved); h++) {
         const hd_host_clock *clock = hd_clocks_host(solved, h);
-        for (size_t i = 0; i < clock->piece_count; i++) add_clock(clocks, j, clock, h, &clock->pieces[i]);
-        if (!clock->piece_count) add_clock(clocks, j, clock, h, NULL);
+        for (size_t i = 0; i < clock->piece_count; i++) add_clock(clocks, j, solved, h, &clock->pieces[i]);
+        if (!clock->piece_count) add_clock(clocks, j, solved, h, NULL);
     }
     for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++) add_step(contradiction, j, hd_clocks_cycle_at(solved, i));
     hd_clocks_free(solved);
@@ -210,7 +223,9 @@ const hd_report_about report_clocks_about = {
     .title = "by how much the clocks of a job's hosts differ",
     .text = "Looks at the ranks of a job together, as report stragglers does. A collective of all ends for all of its "
             "members at about the same time: offset and drift of a clock are those of its ends, the bar is made of "
-            "their spread. No member's ends before the last has begun: by that the result is certified, or refused.",
+            "their spread. No member's ends before the last has begun: by that the result is certified, or refused. "
+            "Collectives are matched by group and number; where the trace has none, by their place within the step of "
+            "that number. Nothing is changed in any trace.",
     .of_job = true,
     .options = options,
     .options_size = sizeof(clock_values),
