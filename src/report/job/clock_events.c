@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 
-enum { RANK, DEVICE, STEP, GROUP, STREAM, SEQUENCE, COUNTED, OPERATION, SIZE, START, END, COLUMNS };
+enum { RANK, DEVICE, STEP, STEP_START, GROUP, STREAM, SEQUENCE, COUNTED, OPERATION, SIZE, START, END, COLUMNS };
 static const job_wanted wanted[COLUMNS] = {
-    {"rank", HD_VALUE_INT},   {"device", HD_VALUE_INT},   {"step", HD_VALUE_STRING},  {"group", HD_VALUE_STRING},
-    {"stream", HD_VALUE_INT}, {"sequence", HD_VALUE_INT}, {"counted", HD_VALUE_BOOL}, {"operation", HD_VALUE_STRING},
-    {"size", HD_VALUE_INT},   {"start", HD_VALUE_TIME},   {"end", HD_VALUE_TIME}};
+    {"rank", HD_VALUE_INT},         {"device", HD_VALUE_INT}, {"step", HD_VALUE_STRING},  {"step_start", HD_VALUE_TIME},
+    {"group", HD_VALUE_STRING},     {"stream", HD_VALUE_INT}, {"sequence", HD_VALUE_INT}, {"counted", HD_VALUE_BOOL},
+    {"operation", HD_VALUE_STRING}, {"size", HD_VALUE_INT},   {"start", HD_VALUE_TIME},   {"end", HD_VALUE_TIME}};
 
 typedef struct collector {
     clock_job *job;
@@ -27,7 +27,7 @@ typedef struct collector {
 
 /* A row of the table `collectives`. */
 typedef struct row {
-    int64_t rank, device, sequence, size, start, end;
+    int64_t rank, device, step_start, sequence, size, start, end;
     uint32_t step, operation; /* texts */
     clock_job_group group;
 } row;
@@ -60,6 +60,7 @@ static bool read_row(row *out, const collector *c, size_t at)
     gpu_texts *texts = &c->job->texts;
     *out = (row){.rank = rank_of(c, at),
                  .device = job_int(cells, at, DEVICE),
+                 .step_start = job_int(cells, at, STEP_START),
                  .sequence = job_int(cells, at, SEQUENCE),
                  .size = job_int(cells, at, SIZE),
                  .start = job_int(cells, at, START),
@@ -73,11 +74,11 @@ static bool read_row(row *out, const collector *c, size_t at)
 
 static bool is_same_run(const row *x, const row *y)
 {
-    return x->rank == y->rank && x->device == y->device && x->step == y->step && x->group.name == y->group.name &&
-           x->group.stream == y->group.stream;
+    return x->rank == y->rank && x->device == y->device && x->step == y->step && x->step_start == y->step_start &&
+           x->group.name == y->group.name && x->group.stream == y->group.stream;
 }
 
-/* The number behind the name: of "ProfilerStep#12". false: there is none. */
+/* The number behind the name: of "ProfilerStep#12", not of "gemm_f32". false: there is none. */
 static bool step_number(int64_t *out, hd_string name)
 {
     enum { DIGITS_MAX = 10 };
@@ -86,7 +87,8 @@ static bool step_number(int64_t *out, hd_string name)
         digits++;
     *out = 0;
     for (size_t i = name.size - digits; i < name.size; i++) *out = *out * 10 + (name.data[i] - '0');
-    return digits > 0 && digits <= DIGITS_MAX;
+    return digits > 0 && digits <= DIGITS_MAX && digits < name.size &&
+           strchr("# :=_-", name.data[name.size - digits - 1]);
 }
 
 /* Of those that a root gives or takes, ends say little. */
@@ -103,7 +105,7 @@ static bool is_of_all(hd_string operation)
 static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t index, int64_t in_step)
 {
     const gpu_texts *texts = &c->job->texts;
-    int64_t base = c->host == HD_NONE ? 0 : c->about->base_ns, step = 0;
+    int64_t base = c->about->base_ns == HD_NO_TIME ? 0 : c->about->base_ns, step = 0;
     if (r->operation == HD_NONE || !is_of_all(gpu_text_of(texts, r->operation))) return CLOCK_ROOTED;
     if (r->group.name == HD_NONE && (r->size == HD_NO_NUMBER || r->size != c->about->world_size)) return CLOCK_UNNAMED;
     if (r->group.is_counted) {

@@ -73,11 +73,12 @@ static hd_status read_lines(clock_job *job, hd_lines *lines, bool is_mpisync, hd
 
 hd_status clock_hints_read(clock_job *job, const char *path, bool is_mpisync, hd_error *err)
 {
-    hd_lines lines = {0};
-    HD_TRY(hd_input_open(&lines.input, path, NULL, err));
+    hd_input *in;
+    HD_TRY(hd_input_open(&in, path, NULL, err));
+    hd_lines lines = {.input = in};
     hd_status status = read_lines(job, &lines, is_mpisync, err);
     hd_lines_deinit(&lines);
-    hd_input_close(lines.input);
+    hd_input_close(in);
     if (status != HD_OK) hd_error_set_path(err, path);
     return status;
 }
