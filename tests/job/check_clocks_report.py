@@ -123,7 +123,7 @@ def write_rank(folder, rank, collectives, host=None, base=UNIX, world=8):
 def job(folder, ranks, shifts, count=40, per_step=None, skip=lambda rank, i: False, parts=None, at=lambda rank, time: time, hosts=True,
         base=lambda rank: UNIX, operation="AllReduce", numbered=True, group="dp", size=None, late=0):
     """A job of ranks, one on each host: collective i of all in `parts` ends at i * 10 ms; part p is p * late behind."""
-    paths = []
+    paths, job.starts = [], {}
     for rank in range(ranks):
         rng, rows = random.Random(rank), []
         part = next(p for p, members in enumerate(parts or [range(ranks)]) if rank in members)
@@ -132,6 +132,7 @@ def job(folder, ranks, shifts, count=40, per_step=None, skip=lambda rank, i: Fal
                 continue
             end = UNIX + S + i * 10 * MS + part * late + rng.randrange(2000)
             start = end - rng.randint(100, 900) * US
+            job.starts.setdefault(i, {})[rank] = start
             shift = shifts[rank] + at(rank, end - UNIX)
             rows.append((operation, group, size if size is not None else ranks, i if numbered else None, i // per_step if per_step else None,
                          start + shift, end + shift))
@@ -189,6 +190,27 @@ def check_made(program, folder):
     edge = [("AllReduce", "dp", 2, i, None, base + i, base + i + 1) for i in range(9) for base in (MOST - 20 * US, 0)]
     clocks(program, write_rank(folder, 0, edge, "a", 0, 2), write_rank(folder, 1, edge, "b", UNIX, 2))
     print("made jobs: what can be told is within the bar, the rest is left out")
+
+
+def check_arrivals(program, folder):
+    """Who came last, and who waited how long, against the true starts."""
+    four, known, unknown = [0, 5 * MS, -3 * S, 77 * US], 0, 0
+    report = expect(program, job(folder, 4, four, count=300), four, options=["--arrivals"])
+    bars = {r["rank"]: r["bar"] for r in report["clocks"]}
+    assert [r["sequence"] for r in report["arrivals"]] == list(range(300))
+    for row in report["arrivals"]:
+        starts = job.starts[row["sequence"]]
+        order = sorted(starts, key=starts.get)
+        if row["last_rank"] is None:
+            assert starts[order[3]] - starts[order[2]] <= 2 * (bars[order[3]] + bars[order[2]]), (row, starts)
+        else:
+            assert row["last_rank"] == order[3] and row["last_host"] == f"host{order[3]}", (row, starts)
+        if row["wait"] is not None:
+            error = abs(row["wait"] - (starts[order[3]] - starts[row["first_rank"]]))
+            assert row["last_rank"] is None or error <= row["bar"] <= 2 * max(bars.values()) + 10 * US, (row, starts)
+        known, unknown = known + (row["last_rank"] is not None), unknown + (row["last_rank"] is None)
+    assert known > 200 and unknown > 5, (known, unknown)
+    print(f"arrivals: of {known + unknown} collectives {known} have a last one beyond the bars, as it was")
 
 
 def check_hints(program, folder):
@@ -267,6 +289,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         check_made(args.heddle, folder)
+        check_arrivals(args.heddle, folder)
         check_hints(args.heddle, folder)
         check_damage(args.heddle, folder, 60)
         check_synth(args.heddle, folder, args.cases, args.seed)

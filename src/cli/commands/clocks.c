@@ -1,6 +1,7 @@
 /* clocks.c - heddle clocks: report clocks of a job, with an exit status that says whether all clocks are known */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/job_in.h"
 #include "cli/report_out.h"
@@ -8,6 +9,7 @@
 
 struct clocks_options {
     const char *ntp, *mpisync, *reference;
+    bool arrivals;
 };
 
 #define FIELD(member) .field = offsetof(struct clocks_options, member)
@@ -31,6 +33,10 @@ static const cli_option options[] = {
      .value = "HOST",
      FIELD(reference),
      .help = "the host whose clock counts; else that of the lowest rank"},
+    {.name = "arrivals",
+     .kind = CLI_FLAG,
+     FIELD(arrivals),
+     .help = "who came last to each collective, and how long the first waited, unless that is less than the bars"},
     {0},
 };
 
@@ -38,11 +44,12 @@ static hd_status make_report(hd_report *out, cli_run *run, const hd_job *job)
 {
     const struct clocks_options *o = run->options;
     const char *const names[] = {"ntp", "mpisync", "reference"}, *const values[] = {o->ntp, o->mpisync, o->reference};
-    char *texts[4] = {0};
+    char *texts[5] = {0};
     size_t count = 0;
     int size = 0;
     for (int i = 0; i < 3 && size >= 0; i++)
         if (values[i]) size = asprintf(&texts[count++], "%s=%s", names[i], values[i]);
+    if (o->arrivals && size >= 0 && !(texts[count++] = strdup("arrivals"))) size = -1;
     const hd_report_input input = {.job = job, .options = (const char *const *)texts};
     hd_status status = size < 0 ? hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory")
                                 : hd_report_run(out, "clocks", &input, &run->err);

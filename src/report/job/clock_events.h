@@ -68,4 +68,13 @@ void clock_job_deinit(clock_job *job);
  * Errors: those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */
 hd_status clock_hints_read(clock_job *job, const char *path, bool is_mpisync, hd_error *err);
 
+/* group, stream, operation, step and sequence of a collective; and the rank of its member. */
+void clock_cells_of(hd_table_builder *builder, const clock_job *job, const hd_clock_event *event);
+static inline int64_t clock_job_rank(const clock_job *job, const hd_clock_event *event)
+{
+    return ((const clock_job_member *)gpu_group_key(&job->members, event->member))->rank;
+}
+/* Rows of the table `arrivals`. Errors: MEMORY. */
+hd_status clock_arrivals(hd_table_builder *builder, const clock_job *job, const hd_clocks *clocks, hd_error *err);
+
 #endif

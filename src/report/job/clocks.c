@@ -25,18 +25,31 @@ static const hd_report_column clock_columns[] = {
     {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
     {"collectives", HD_VALUE_COUNT, "in which it was compared; of bounds: its own"},
     {0}};
+#define COLLECTIVE                                                                                                     \
+    {"group", HD_VALUE_STRING, "of processes"},                                                                        \
+        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+        {"operation", HD_VALUE_STRING, "AllReduce …"},                                                                 \
+        {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},                                \
+    {                                                                                                                  \
+        "sequence", HD_VALUE_INT, "number within the group, or within that step"                                       \
+    }
 static const hd_report_column contradiction_columns[] = {
-    {"group", HD_VALUE_STRING, "of processes"},
-    {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},
-    {"operation", HD_VALUE_STRING, "AllReduce …"},
-    {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},
-    {"sequence", HD_VALUE_INT, "number within the group, or within that step"},
+    COLLECTIVE,
     {"giver_rank", HD_VALUE_INT, "whose part has to begin before the taker's ends"},
     {"giver_host", HD_VALUE_STRING, "its host"},
     {"giver_start", HD_VALUE_TIME, "on its clock, as Unix time"},
     {"taker_rank", HD_VALUE_INT, "who ends too early"},
     {"taker_host", HD_VALUE_STRING, "its host"},
     {"taker_end", HD_VALUE_TIME, "on its clock, as Unix time"},
+    {0}};
+static const hd_report_column arrival_columns[] = {
+    COLLECTIVE,
+    {"members", HD_VALUE_COUNT, "that have it"},
+    {"last_rank", HD_VALUE_INT, "who came last; null: another came so shortly before that the clocks cannot tell"},
+    {"last_host", HD_VALUE_STRING, "its host"},
+    {"first_rank", HD_VALUE_INT, "one that had to wait"},
+    {"wait", HD_VALUE_DURATION, "how long it did, at least; null: less than the bars of the clocks"},
+    {"bar", HD_VALUE_DURATION, "how far off that may be"},
     {0}};
 static const hd_report_column evidence_columns[] = {
     {"what", HD_VALUE_STRING, "was looked at"}, {"count", HD_VALUE_COUNT, "of them"}, {0}};
@@ -47,6 +60,9 @@ static const hd_report_table_about tables[] = {
     {.name = "contradiction",
      .meaning = "a chain of collectives that cannot all be: for that no clock is told",
      .columns = contradiction_columns},
+    {.name = "arrivals",
+     .meaning = "with --arrivals: a row per collective: who came last, as far as the clocks allow to say",
+     .columns = arrival_columns},
     {.name = "evidence", .meaning = "what the offsets rest on, and what was left out", .columns = evidence_columns},
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0},
@@ -109,20 +125,25 @@ static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *
     hd_table_add_count(b, clock->collectives);
 }
 
-static void add_step(hd_table_builder *b, const clock_job *j, const hd_clock_step *step)
+void clock_cells_of(hd_table_builder *b, const clock_job *j, const hd_clock_event *event)
 {
-    const hd_clock_event *giver = &j->events[step->giver], *taker = &j->events[step->taker];
-    const clock_job_group *group = gpu_group_key(&j->groups, (uint32_t)giver->group);
+    const clock_job_group *group = gpu_group_key(&j->groups, (uint32_t)event->group);
     const int64_t whole = INT64_C(1) << CLOCK_STEP_BITS;
     gpu_cell_text(b, &j->texts, group->name);
     report_cell_int(b, group->name == HD_NONE ? group->stream : HD_NO_NUMBER);
-    gpu_cell_text(b, &j->texts, giver->operation);
-    report_cell_int(b, group->is_counted ? giver->sequence / whole : HD_NO_NUMBER);
-    hd_table_add_int(b, group->is_counted ? giver->sequence % whole : giver->sequence);
-    hd_table_add_int(b, ((const clock_job_member *)gpu_group_key(&j->members, giver->member))->rank);
+    gpu_cell_text(b, &j->texts, event->operation);
+    report_cell_int(b, group->is_counted ? event->sequence / whole : HD_NO_NUMBER);
+    hd_table_add_int(b, group->is_counted ? event->sequence % whole : event->sequence);
+}
+
+static void add_step(hd_table_builder *b, const clock_job *j, const hd_clock_step *step)
+{
+    const hd_clock_event *giver = &j->events[step->giver], *taker = &j->events[step->taker];
+    clock_cells_of(b, j, giver);
+    hd_table_add_int(b, clock_job_rank(j, giver));
     add_host(b, j, giver->host);
     hd_table_add_int(b, giver->start_ns);
-    hd_table_add_int(b, ((const clock_job_member *)gpu_group_key(&j->members, taker->member))->rank);
+    hd_table_add_int(b, clock_job_rank(j, taker));
     add_host(b, j, taker->host);
     hd_table_add_int(b, taker->end_ns);
 }
@@ -131,7 +152,10 @@ static void add_step(hd_table_builder *b, const clock_job *j, const hd_clock_ste
 
 typedef struct clock_values {
     const char *ntp, *mpisync, *reference;
+    bool arrivals;
 } clock_values;
+
+enum { CLOCKS, CONTRADICTION, ARRIVALS, EVIDENCE, LOST, TABLES };
 
 /* The host of that name; else the first that tells anything, by rank. HD_NONE: none of that name. */
 static uint32_t reference_of(const clock_job *j, const char *name)
@@ -143,40 +167,41 @@ static uint32_t reference_of(const clock_job *j, const char *name)
     return HD_NONE;
 }
 
-static hd_status add_clocks(hd_table_builder *clocks, hd_table_builder *contradiction, clock_job *j,
-                            const char *reference, hd_error *err)
+static hd_status add_clocks(hd_table_builder *const *builders, clock_job *j, const clock_values *values, hd_error *err)
 {
     hd_clocks *solved = NULL;
-    const hd_clock_options options = {.size = sizeof options, .reference = reference_of(j, reference)};
+    const hd_clock_options options = {.size = sizeof options, .reference = reference_of(j, values->reference)};
     if (options.reference == HD_NONE)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no rank of the job ran on a host '%.60s'",
-                            reference);
+                            values->reference);
     if (!j->host_keys.count) return HD_OK;
     HD_TRY(hd_clocks_new(&solved, j->host_keys.count, j->events, j->count, j->hints, j->hint_count, &options, err));
     j->uses[CLOCK_SPOILED] = hd_clocks_left_out(solved);
     j->uses[CLOCK_USED] -= j->uses[CLOCK_SPOILED];
     for (uint32_t h = 0; h < hd_clocks_count(solved); h++) {
         const hd_host_clock *clock = hd_clocks_host(solved, h);
-        for (size_t i = 0; i < clock->piece_count; i++) add_clock(clocks, j, solved, h, &clock->pieces[i]);
-        if (!clock->piece_count) add_clock(clocks, j, solved, h, NULL);
+        for (size_t i = 0; i < clock->piece_count; i++) add_clock(builders[CLOCKS], j, solved, h, &clock->pieces[i]);
+        if (!clock->piece_count) add_clock(builders[CLOCKS], j, solved, h, NULL);
     }
-    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++) add_step(contradiction, j, hd_clocks_cycle_at(solved, i));
+    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++)
+        add_step(builders[CONTRADICTION], j, hd_clocks_cycle_at(solved, i));
+    hd_status status = values->arrivals ? clock_arrivals(builders[ARRIVALS], j, solved, err) : HD_OK;
     hd_clocks_free(solved);
-    return HD_OK;
+    return status;
 }
 
 static hd_status make_rows(hd_table_builder *const *builders, const hd_job *job, const clock_values *values,
                            hd_error *err)
 {
     clock_job j;
-    hd_status status = clock_job_init(&j, job, builders[3], err);
+    hd_status status = clock_job_init(&j, job, builders[LOST], err);
     const char *hints = values->ntp ? values->ntp : values->mpisync;
     if (status == HD_OK && hints) status = clock_hints_read(&j, hints, !values->ntp, err);
-    if (status == HD_OK) status = add_clocks(builders[0], builders[1], &j, values->reference, err);
+    if (status == HD_OK) status = add_clocks(builders, &j, values, err);
     for (int i = 0; i < CLOCK_USES; i++) {
         if (!j.uses[i]) continue;
-        hd_table_add_text(builders[2], use_names[i]);
-        hd_table_add_count(builders[2], j.uses[i]);
+        hd_table_add_text(builders[EVIDENCE], use_names[i]);
+        hd_table_add_count(builders[EVIDENCE], j.uses[i]);
     }
     clock_job_deinit(&j);
     return status;
@@ -184,7 +209,6 @@ static hd_status make_rows(hd_table_builder *const *builders, const hd_job *job,
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    enum { TABLES = sizeof tables / sizeof *tables - 1 };
     const clock_values *values = options;
     hd_table_builder *builders[TABLES] = {0};
     hd_job *own = NULL;
@@ -216,6 +240,7 @@ static const hd_option_about options[] = {
      offsetof(clock_values, mpisync)},
     {"reference", HD_OPTION_TEXT, NULL, "the host whose clock counts; else that of the lowest rank",
      offsetof(clock_values, reference)},
+    {"arrivals", HD_OPTION_FLAG, NULL, "make the table arrivals", offsetof(clock_values, arrivals)},
     {0}};
 
 const hd_report_about report_clocks_about = {
