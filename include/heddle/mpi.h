@@ -37,8 +37,8 @@ typedef enum hd_mpi_kind {
 typedef struct hd_mpi hd_mpi;
 
 /* Join the job. All its processes must. Close it with hd_mpi_close(). Errors: ARGUMENT: no such kind, or opened twice;
- * UNSUPPORTED: the plugin, or the MPI it needs, is not installed, with what to install; or AUTO, and srun started
- * several processes without MPI. IO: MPI does not start. */
+ * UNSUPPORTED: the plugin, or the MPI it needs, is not installed, with what to install; or a launcher of another MPI,
+ * or of none, started several processes. IO: MPI does not start. */
 hd_status hd_mpi_open(hd_mpi **out, hd_mpi_kind kind, hd_error *err);
 
 /* This process among all: 0 to size - 1. One process alone is 0 of 1. */

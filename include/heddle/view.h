@@ -55,10 +55,10 @@ typedef struct hd_view_options {
 bool hd_view_has_page(void);
 bool hd_view_has_server(void);
 
-/* Start to serve, and to read the files: one trace each, several are the ranks of one run, or .hds files (job.h). options may be NULL. Paths
- * are copied. SIGPIPE must be ignored by the process. Errors: ARGUMENT for an address that cannot be listened on; IO
- * when the port is taken, or the system gives no socket; UNSUPPORTED without libmicrohttpd; MEMORY. A file that cannot
- * be read is no error here: `failed` and the page tell it. */
+/* Start to serve, and to read the files: one trace each, several are the ranks of one run, or .hds files (job.h).
+ * options may be NULL. Paths are copied. SIGPIPE must be ignored by the process. Errors: ARGUMENT for an address that
+ * cannot be listened on; IO when the port is taken, or the system gives no socket; UNSUPPORTED without libmicrohttpd;
+ * MEMORY. A file that cannot be read is no error here: `failed` and the page tell it. */
 hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
                         hd_error *err);
 

@@ -319,32 +319,3 @@ hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err)
     for (int k = 0; k < 3; k++) free(lists[k]);
     return status == HD_OK ? report_add(out, t, err) : status;
 }
-
-hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
-{
-    char refused[160], cycles[120], overlaps[160], cut[120], orphans[120];
-    const char *more[6] = {NULL};
-    size_t count = 0;
-    uint64_t over = 0;
-    for (uint32_t n = r->first_work + 1; n < r->graph->node_count; n++)
-        over += r->plan.befores[n - r->first_work] == n - 1 && r->graph->ends[n - 1] > r->graph->starts[n];
-    snprintf(refused, sizeof refused,
-             "the replay as it is is off by %.2f %%, more than %.2f %%: what-ifs are refused; `missing` tells whose "
-             "waits are not known",
-             r->error, r->options->max_error);
-    snprintf(cycles, sizeof cycles, "%llu dependencies contradict one another and are left out",
-             (unsigned long long)(r->unchanged.cycles + r->changed.cycles));
-    snprintf(overlaps, sizeof overlaps,
-             "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
-             (unsigned long long)over);
-    if (r->has_change && r->error > r->options->max_error) more[count++] = refused;
-    if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
-    if (over) more[count++] = overlaps;
-    snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
-             (unsigned long long)r->cut_copies);
-    snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
-             (unsigned long long)r->orphans);
-    if (r->cut_copies) more[count++] = cut;
-    if (r->orphans) more[count++] = orphans;
-    return gpu_add_notes(out, &replay_about, &r->scope, more, err);
-}

@@ -20,7 +20,7 @@ typedef struct replay_options {
     double max_error;
     hd_option_texts scale;
     const char *remove, *fuse;
-    const char *overlap, *schedule;
+    const char *overlap, *schedule, *gpu;
     bool graph;
     hd_convert_time launch_cost;
     uint64_t streams;
@@ -90,6 +90,7 @@ typedef struct replay {
     replay_lag lags[LAG_CLASSES];
     replay_plan plan;
     replay_times unchanged, changed;
+    char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
     uint64_t cut_copies, orphans; /* on hardware */
@@ -144,6 +145,9 @@ void replay_drop_calls(replay *r, unsigned flags);
 /* A list of patterns as a mark by string: 2 passes, 1 does not; the caller frees it with free. */
 hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, const char *option, hd_error *err);
 
+/* roofline.c: sets gpu_note */
+hd_status replay_change_gpu(replay *r, hd_error *err);
+
 /* queues.c */
 hd_status replay_change_queues(replay *r, hd_error *err); /* fuse, graph, overlap, streams */
 
@@ -152,6 +156,7 @@ hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables chec
 hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
 
+/* notes.c */
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 
 /* path.c */
@@ -162,6 +167,9 @@ hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table
 
 /* write.c */
 hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);
+
+/* against.c */
+hd_status replay_compare(hd_report *out, bool *out_same, const replay *a, const replay *b, hd_error *err);
 
 /* about.c */
 extern const hd_report_about replay_about;

@@ -157,3 +157,21 @@ hd_status hd_replay(hd_report *out, hd_trace **out_trace, const hd_trace *trace,
     hd_option_values_deinit(&values);
     return status;
 }
+
+hd_status hd_replay_compare(hd_report *out, bool *out_same, const hd_trace *trace, const hd_trace *against,
+                            hd_error *err)
+{
+    hd_option_values values;
+    replay a = {.trace = trace, .large = hd_trace_large_bytes(trace)};
+    replay b = {.trace = against, .large = hd_trace_large_bytes(against)};
+    *out = (hd_report){0};
+    *out_same = false;
+    HD_TRY(hd_option_values_init(&values, replay_about.options, replay_about.options_size, err));
+    hd_status status = prepare(&a, values.values, err);
+    if (status == HD_OK) status = prepare(&b, values.values, err);
+    if (status == HD_OK) status = replay_compare(out, out_same, &a, &b, err);
+    deinit(&a);
+    deinit(&b);
+    hd_option_values_deinit(&values);
+    return status;
+}

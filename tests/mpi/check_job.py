@@ -63,7 +63,12 @@ def check_plugin(launch, heddle):
     expect(done.returncode != 0 and "there is no heddle-mpi-" in done.stderr and not Path("none.hds").exists(), "no plugin", done)
     done = subprocess.run([heddle, "job", "--ranks", RANKS, "-o", "none.hds"], capture_output=True, text=True, timeout=30,
                           env=ENVIRONMENT | {"SLURM_STEP_NUM_TASKS": "2"})
-    expect(done.returncode != 0 and "srun started 2 processes without MPI" in done.stderr, "srun without MPI", done)
+    expect(done.returncode != 0 and "2 processes were started, but not as those of an MPI" in done.stderr, "no MPI", done)
+    other = "openmpi" if "mpich" in launch[0] else "mpich"
+    done = run(*launch, heddle, "job", "--ranks", RANKS, "-o", "none.hds", "--mpi", other)
+    expect(done.returncode != 0 and ("2 processes were started, but not as those of" in done.stderr or
+                                     f"there is no heddle-mpi-{other}.so" in done.stderr) and not Path("none.hds").exists(),
+           "another MPI", done)
 
 
 def readers_of(path):

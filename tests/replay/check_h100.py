@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 FOLDER = pathlib.Path(__file__).parent / "h100"
 SPIN = "*spin_kernel*"
@@ -33,7 +34,8 @@ TINY_ALONE_NS, TINY_BOUND = 179_000, 5
 
 
 def replay(heddle, name, *options):
-    run = subprocess.run([heddle, "replay", "--json", *options, FOLDER / f"{name}.json.gz"], capture_output=True, text=True)
+    path = name if isinstance(name, pathlib.Path) else FOLDER / f"{name}.json.gz"
+    run = subprocess.run([heddle, "replay", "--json", *options, path], capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"{name} {options}: {run.stderr}")
     return json.loads(run.stdout)
@@ -44,6 +46,11 @@ def main():
     parser.add_argument("--heddle", required=True)
     parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        check(args, pathlib.Path(folder))
+
+
+def check(args, folder):
     wrong = []
     for path in sorted(FOLDER.glob("*.json.gz")):
         error = max(r["error_percent"] for r in replay(args.heddle, path.name[:-8])["check"] if r["what"] != "start of work: largest")
@@ -56,6 +63,11 @@ def main():
         if args.table:
             print(f"| `{base}` | `{' '.join(options)}` | `{changed}` | {told['steps'] / 1e3:.0f} | {truth['steps'] / 1e3:.0f} | {off[0]:+.2f} % | {off[1]:+.2f} % |")
         wrong += [f"{base} {options}: {o:+.2f} %, bound {b}" for o, b in zip(off, bounds) if abs(o) > b]
+        # The trace that is written is that of the changed program: replayed as it is, it has its steps.
+        out = folder / "whatif.heddle"
+        replay(args.heddle, base, *options, "-o", out)
+        again = {r["what"]: r["recorded"] for r in replay(args.heddle, out)["check"]}
+        wrong += [f"{base} {options} written: {what} {again[what]}, not {told[what]}" for what in ("steps", "busy") if abs(again[what] - told[what]) > told[what] / 1000]
     steps = [r["changed"] for r in replay(args.heddle, "tiny-base", "--graph")["steps"]]
     off = 100 * (sum(steps) / len(steps) / TINY_ALONE_NS - 1)
     if abs(off) > TINY_BOUND:

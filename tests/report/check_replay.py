@@ -44,6 +44,7 @@ class Replay:
         self.reckon()
         self.length = {n: e - s for n, (s, e) in self.was.items()}
         self.gone = set()
+        self.edges = self.into
         self.unchanged = self.simulate()
         self.change(changes)
         self.changed = self.simulate()
@@ -68,7 +69,7 @@ class Replay:
             return at[0] + stretch(lag, whole, now) if key in self.from_start else max(at[0], at[1] + lag)
         if kind == "queue" and not plain and node in self.gone:
             return at[1]
-        if was_end > start:
+        if was_end > start and kind != "event" and not (kind == "queue" and source + 1 != node):
             return at[0] + stretch(start - was_start, whole, now)
         return at[1] + (self.lags.get(self.key(node, source, kind), 0) if kind in ("queue", "event") else 0)
 
@@ -135,10 +136,61 @@ class Replay:
             for n in [n for n in self.gone if self.is_work[n] and self.call_of[n] is not None]:
                 self.drop(self.in_slice(self.call_of[n]))
 
+        if "overlap" in changes:
+            self.part(lambda n: self.kind_of(n) == changes["overlap"])
+        if "streams" in changes:
+            self.deal(changes["streams"])
+
+    def kind_of(self, node):
+        row = self.rows[self.nodes[node]["id"]]
+        told = row["name"].startswith("nccl") or "Collective name" in row["args"]
+        return "copy" if row["cat"] == "gpu_memcpy" else "communication" if told else "compute"
+
+    def queues(self):
+        out = {}
+        for n in sorted(filter(self.is_work.get, self.nodes)):
+            out.setdefault(self.nodes[n]["track_id"], []).append(n)
+        return out.values()
+
+    def with_edges(self, before, beside, moved):
+        """The edges where works stand behind others on their queues now: `beside`, all of a queue that what waited for a
+        work waits for as well."""
+        self.edges = {}
+        for n, edges in self.into.items():
+            new = [(s, k) for s, k in edges if not (k == "queue" and self.is_work[n])]
+            if self.is_work[n]:
+                lane = next(q for q in self.queues() if n in q)
+                last = before[n] if before.get(n) is not None else lane[0] - 1
+                new += [(before[n], "queue")] if before.get(n) is not None else []
+                new += [(s, "event") for k in lane if last < k < n for s, kind in self.into[k] if kind == "event"]
+            new += [(o, k) for s, k in edges if k in ("sync", "event") for o in beside.get(s, [])]
+            self.edges[n] = [(s, k) for s, k in new if not (k == "event" and (n in moved or s in moved))]
+
+    def part(self, is_moved):
+        before, beside, moved = {}, {}, set()
+        for lane in self.queues():
+            both = any(not is_moved(n) for n in lane)
+            here = {n for n in lane if both and is_moved(n)}
+            moved |= here
+            for i, n in enumerate(lane):
+                same = [k for k in lane[:i] if (k in here) == (n in here)]
+                other = [k for k in lane[:i] if (k in here) != (n in here)]
+                before[n], beside[n] = same[-1] if same else None, other[-1:]
+        self.with_edges(before, beside, moved)
+
+    def deal(self, by):
+        before, beside = {}, {}
+        for lane in self.queues():
+            dealt = any(self.kind_of(n) == "compute" for n in lane)
+            for i, n in enumerate(lane):
+                back = by if dealt else 1
+                before[n], beside[n] = lane[i - back] if i >= back else None, lane[max(0, i - back + 1):i]
+        self.with_edges(before, beside, set())
+
     # ---- the run ----
 
     def simulate(self):
-        times, waiting = {}, dict(self.into)
+        times, waiting = {}, dict(self.edges)
         while waiting:
             done = [n for n in waiting if all(s in times for s, _ in waiting[n])]
             assert done
@@ -232,6 +284,13 @@ def random_changes(rng):
     if rng.random() < 0.4:
         out["remove"] = rng.choice(["gemm*", "nccl*", "op2", "fill"])
         options += ["--remove", out["remove"]]
+    more = rng.random()
+    if more < 0.3:
+        out["overlap"] = rng.choice(["communication", "copy"])
+        options += ["--overlap", out["overlap"]]
+    elif more < 0.6:
+        out["streams"] = rng.choice([2, 3, 128])
+        options += ["--schedule", "earliest" if out["streams"] == 128 else f"streams={out['streams']}"]
     return out, options
 
 

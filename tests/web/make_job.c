@@ -2,8 +2,8 @@
  *
  * usage: make_job ONE.hds RANKS OUT.hds
  *
- * Writes RANKS summaries, each eight on a host and in a group: that of ONE with ranks from 0 on, and durations that vary. Rank
- * RANKS / 3 is slower than all others.
+ * Writes RANKS summaries, each eight on a host and in a group: that of ONE with ranks from 0 on, and durations that
+ * vary. Rank RANKS / 3 is slower than all others.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -235,5 +235,7 @@ const cli_command cmd_job = {
                                       {"heddle job traces/ -o job.hds", "a folder of traces, threads of this machine"},
                                       {"mpirun --map-by node -n 4 heddle job -j 16 traces/ -o job.hds",
                                        "a process of 16 threads on each of 4 nodes"},
+                                      {"srun -K --mpi=pmix -n 64 heddle job traces/ -o job.hds",
+                                       "Slurm with Open MPI (pmi2: MPICH); -K ends the job if a process is killed"},
                                       {0}},
 };

@@ -18,7 +18,7 @@ typedef struct ranks_source {
 struct view_ranks {
     view_ranks_options options;
     pthread_mutex_t lock; /* of what follows */
-    char **queue; /* owned paths, which stay as they are once the thread runs */
+    char **queue;         /* owned paths, which stay as they are once the thread runs */
     size_t queue_count, done, failures;
     hd_json_out lost; /* what could not be read, a line each */
     int64_t told_ms;  /* when the session was told last */
@@ -32,8 +32,8 @@ struct view_ranks {
     atomic_bool stop;
     /* Read by who has taken a picture, written by who makes one. */
     pthread_rwlock_t pictures;
-    view_picture *picture;    /* NULL: none yet */
-    ranks_source *shown;      /* that it was made of, as they were then */
+    view_picture *picture; /* NULL: none yet */
+    ranks_source *shown;   /* that it was made of, as they were then */
     size_t shown_count;
     pthread_mutex_t lateness; /* of `late` in the picture */
 };
@@ -58,7 +58,8 @@ uint32_t ranks_row_of(const view_picture *picture, size_t member, int64_t rank, 
 void ranks_picture_free(view_picture *picture);
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
 
-/* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from anywhere. */
+/* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from
+ * anywhere. */
 size_t ranks_column(const hd_table *table, const char *name, bool texts);
 /* A cell as a number: HD_NO_NUMBER if the column is SIZE_MAX, or it is null. */
 int64_t ranks_cell(const hd_table *table, size_t row, size_t column);

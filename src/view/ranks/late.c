@@ -2,8 +2,8 @@
  *
  * No clock is compared: who comes last to a collective spends the least time in it, so a rank came later than the first
  * by the longest duration on any rank less its own; of a step, the most of any collective. Collectives are one if group
- * and number are. Numbers that were counted from the start of a recording hold only where all ranks of the group have as
- * many, of the same operation and size; numbers of the trace's own, where all name the same operation.
+ * and number are. Numbers that were counted from the start of a recording hold only where all ranks of the group have
+ * as many, of the same operation and size; numbers of the trace's own, where all name the same operation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,8 @@ typedef struct lateness {
 /* ---- one summary, on any thread ---- */
 
 enum { RANK, DEVICE, START_OF_STEP, STREAM, SEQUENCE, SIZE, START, END, NUMBERS };
-static const char *const number_names[] = {"rank", "device", "step_start", "stream", "sequence", "size", "start", "end"};
+static const char *const number_names[] = {"rank",     "device", "step_start", "stream",
+                                           "sequence", "size",   "start",      "end"};
 
 typedef struct columns {
     const hd_table *table;
@@ -183,7 +184,8 @@ static bool read_rows(lateness *l, size_t member, const hd_table *table)
     own->list = malloc((count + 1) * sizeof *own->list);
     bool fine = own->list != NULL;
     for (size_t row = 0; fine && row < count; row++) {
-        int64_t sequence = number(&c, row, SEQUENCE), start = number(&c, row, START), end = number(&c, row, END), duration;
+        int64_t sequence = number(&c, row, SEQUENCE), start = number(&c, row, START), end = number(&c, row, END),
+                duration;
         uint32_t at = ranks_row_of(l->picture, member, number(&c, row, RANK), number(&c, row, DEVICE));
         if (at == HD_NONE || sequence == HD_NO_NUMBER || __builtin_sub_overflow(end, start, &duration)) continue;
         if (current == HD_NONE || row == 0 || !same_group(&c, row)) current = group_of(l, &c, row, &name);
@@ -270,7 +272,8 @@ static bool compare_all(lateness *l)
     for (size_t i = 0; i < l->count && fine; i++) {
         const hd_job_member *about = hd_job_at(l->members[i].job, l->members[i].member);
         fine = late && l->parts[i].err.status != HD_ERR_MEMORY;
-        if (l->parts[i].err.status != HD_OK) ranks_add_lost(&lost, about->file.data, about->file.size, &l->parts[i].err);
+        if (l->parts[i].err.status != HD_OK)
+            ranks_add_lost(&lost, about->file.data, about->file.size, &l->parts[i].err);
         for (size_t k = 0; k < l->parts[i].count && fine; k++) fine = meet(l, &l->parts[i].list[k]);
     }
     if (fine) judge(l);

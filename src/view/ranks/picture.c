@@ -97,10 +97,10 @@ typedef struct maker {
     size_t count;
     view_picture *picture;
     size_t row_capacity, step_capacity;
-    hd_slots names;       /* of steps */
+    hd_slots names; /* of steps */
     struct step_seen {
         uint32_t row, times; /* how often in that row */
-    } *seen;
+    } * seen;
     size_t seen_capacity;
 } maker;
 
@@ -119,7 +119,8 @@ static int64_t duration_of(const hd_table *steps, int64_t rank, int64_t start)
 
 static void read_cells(part *p, const hd_table *steps)
 {
-    static const char *const names[] = {"rank", "device", "step", "step_start", "span", "exposed_communication", "idle"};
+    static const char *const names[] = {"rank", "device", "step", "step_start", "span", "exposed_communication",
+                                        "idle"};
     enum { RANK, DEVICE, STEP, START, SPAN, EXPOSED, IDLE, COLUMNS };
     const hd_table *t = p->breakdown;
     size_t at[COLUMNS];
@@ -144,7 +145,8 @@ static void read_part(void *user, size_t i)
     part *p = &m->parts[i];
     hd_table *steps = NULL;
     hd_status status = hd_job_table(&steps, m->members[i].job, m->members[i].member, "steps", &p->err);
-    if (status == HD_OK) status = hd_job_table(&p->breakdown, m->members[i].job, m->members[i].member, "breakdown", &p->err);
+    if (status == HD_OK)
+        status = hd_job_table(&p->breakdown, m->members[i].job, m->members[i].member, "breakdown", &p->err);
     if (status == HD_OK && p->breakdown) {
         p->cells = malloc((hd_table_row_count(p->breakdown) + 1) * sizeof *p->cells);
         if (p->cells)
@@ -281,8 +283,8 @@ static bool have_numbers(const view_picture *p)
     return true;
 }
 
-/* Puts a list of elements into the order of `compare`; places[old] is where it stands now. The caller frees it; NULL: no
- * memory. */
+/* Puts a list of elements into the order of `compare`; places[old] is where it stands now. The caller frees it; NULL:
+ * no memory. */
 static uint32_t *order_list(void *list, size_t size, size_t count, int (*compare)(const void *, const void *, void *))
 {
     uint32_t *order = malloc((count + 1) * sizeof *order), *places = malloc((count + 1) * sizeof *places);
@@ -342,12 +344,13 @@ static hd_status put_together(maker *m, hd_error *err)
     for (size_t i = 0; i < m->count; i++) {
         const hd_job_member *about = hd_job_at(m->members[i].job, m->members[i].member);
         if (m->parts[i].err.status == HD_ERR_MEMORY || !number_cells(m, i)) return HD_NOMEM(err);
-        if (m->parts[i].err.status != HD_OK) ranks_add_lost(&lost, about->file.data, about->file.size, &m->parts[i].err);
+        if (m->parts[i].err.status != HD_OK)
+            ranks_add_lost(&lost, about->file.data, about->file.size, &m->parts[i].err);
     }
     p->lost = lost.data;
     if (p->row_count && p->step_count > CELLS_MOST / p->row_count)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%zu ranks by %zu steps are too many for a picture",
-                            p->row_count, p->step_count);
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "%zu ranks by %zu steps are too many for a picture", p->row_count, p->step_count);
     uint32_t *rows = order_list(p->rows, sizeof *p->rows, p->row_count, compare_ranks);
     uint32_t *steps = order_list(p->steps, sizeof *p->steps, p->step_count, have_numbers(p) ? compare_steps : NULL);
     bool fine = rows && steps && fill(m, rows, steps);

@@ -1,4 +1,5 @@
-/* ranks.c - the summaries of a job: a thread that reads them, or the open traces that they are made of, and the picture */
+/* ranks.c - the summaries of a job: a thread that reads them, or the open traces that they are made of, and the
+ * picture */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,7 +280,8 @@ hd_status view_ranks_file(char **out, const view_ranks *r, const view_picture_ro
         free(*out);
         *out = NULL;
     }
-    return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "its trace %.*s is not beside the summaries: give its folder as --traces",
+    return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE,
+                        "its trace %.*s is not beside the summaries: give its folder as --traces",
                         (int)(file.size < 200 ? file.size : 200), file.size ? file.data : "");
 }
 

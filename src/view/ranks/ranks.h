@@ -33,7 +33,8 @@ void view_ranks_stop(view_ranks *ranks);
 
 bool view_ranks_is_idle(view_ranks *ranks);
 
-/* Add .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called once at most. */
+/* Add .hds files, and traces of which only the summary is kept. They are read later, on a thread. Called once at
+ * most. */
 hd_status view_ranks_add(view_ranks *ranks, const char *const *paths, size_t count, hd_error *err);
 size_t view_ranks_waiting(view_ranks *ranks);  /* files that are still to be read */
 size_t view_ranks_failures(view_ranks *ranks); /* that could not be read */
@@ -60,10 +61,10 @@ typedef struct view_picture {
     view_picture_row *rows; /* by rank, the unknown last */
     hd_string *steps;       /* names, by the number in them if all have one */
     int64_t *figures[VIEW_FIGURES];
-    int64_t *late; /* NULL: view_ranks_late was not called */
-    char *lost;    /* damaged summaries, a line each; NULL: none */
+    int64_t *late;   /* NULL: view_ranks_late was not called */
+    char *lost;      /* damaged summaries, a line each; NULL: none */
     char *late_lost; /* those whose collectives are */
-    bool differs;  /* ranks of a group have not the same collectives: these tell no lateness */
+    bool differs;    /* ranks of a group have not the same collectives: these tell no lateness */
     /* rows of a summary (by source, then member): row_of[first[i]] … row_of[first[i + 1] - 1] */
     uint32_t *first, *row_of;
     size_t member_count;

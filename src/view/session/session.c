@@ -374,7 +374,7 @@ hd_status view_session_open(uint32_t *out, view_session *s, const char *path, hd
     bool found = false;
     pthread_mutex_lock(&s->lock);
     for (uint32_t i = s->count; i > 0 && !found; i--) {
-        const view_entry *entry = s->entries[*out = i - 1];
+        const view_entry *entry = s->entries[ *out = i - 1];
         found = entry->path && entry->state != VIEW_FAILED && strcmp(entry->path, path) == 0;
     }
     pthread_mutex_unlock(&s->lock);
