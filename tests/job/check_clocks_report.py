@@ -226,6 +226,14 @@ def check_hints(program, folder):
         hints.write_text(text)
         done = run(program, "clocks", "--ntp", hints, *paths)
         assert done.returncode == 1 and "line 1" in done.stderr, (text, done)
+    rng = random.Random(9)
+    for _ in range(40):
+        data = bytearray(b"host0 1.5 1e-3\nhost1 9223372036.9 0.0005\n#\nhost2 -9223372036.854775808 1.25e9\n")
+        for _ in range(rng.randint(0, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        hints.write_bytes(data[:rng.randint(1, len(data))])
+        done = run(program, "clocks", "--json", rng.choice(("--ntp", "--mpisync")), hints, *paths)
+        assert done.returncode in (0, 1), done
 
 
 def check_merged(program, folder):
