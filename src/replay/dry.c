@@ -1,7 +1,7 @@
 /* dry.c - what would run, in which order, behind what: a plan without its times
  *
- * Operations are numbered as they would begin. Each lists the operations that it waits for, with the kind of the edge, and
- * the call that launches it.
+ * Operations are numbered as they would begin. Each lists the operations that it waits for, with the kind of the edge,
+ * and the call that launches it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -135,8 +135,8 @@ typedef struct replay_span {
 /* When an edge lets a node begin whose other end runs in `from_now`. */
 int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
                      replay_span from_now);
-/* What a node waits for by the plan, one after another from *at 0: what is before it on its queue, which the plan has in
- * the place of the graph; the other edges of the graph; those that the plan adds. false: there are no more. */
+/* What a node waits for by the plan, one after another from *at 0: what is before it on its queue, which the plan has
+ * in the place of the graph; the other edges of the graph; those that the plan adds. false: there are no more. */
 typedef struct replay_wait {
     uint32_t from;
     hd_edge_kind kind;

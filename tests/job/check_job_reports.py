@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports imbalance, topology and clocks of synthetic jobs, and the roles in report stragglers, recomputed from the traces' JSON.
+"""Reports imbalance and topology of synthetic jobs, and the roles in report stragglers, recomputed from the traces' JSON.
 
   check_job_reports.py --heddle HEDDLE
 """
@@ -22,9 +22,9 @@ def run(*command, ok=(0,)):
 
 
 def make(heddle, folder, *options):
-    """A job whose ranks have positions: tp fastest, then dp, then pp. (paths, clocks by rank)"""
-    said = json.loads(run(heddle, "synth", "--json", "--ranks", RANKS, "--steps", 12, "--layers", 2, "--host-ranks", 2, *options, "-o", folder / "t.json"))
-    groups = {"TENSOR_MODEL_PARALLEL_GROUP": lambda r: r // TP * TP + r * 0, "mesh_dp": lambda r: r % TP + r // (TP * DP) * TP * DP,
+    """A job whose ranks have positions: tp fastest, then dp, then pp."""
+    run(heddle, "synth", "-q", "--ranks", RANKS, "--steps", 12, "--layers", 2, "--host-ranks", 2, *options, "-o", folder / "t.json")
+    groups = {"TENSOR_MODEL_PARALLEL_GROUP": lambda r: r // TP, "mesh_dp": lambda r: r % TP + r // (TP * DP) * TP * DP,
               "pp": lambda r: r % (TP * DP)}
     paths = []
     for rank in range(RANKS):
@@ -37,7 +37,7 @@ def make(heddle, folder, *options):
                            "ranks": members})
         path.write_text(json.dumps(data))
         paths.append(path)
-    return paths, [(s["clock_offset_ns"], s["clock_drift_ppb"]) for s in said]
+    return paths
 
 
 def spread(values):
@@ -108,47 +108,17 @@ def check_roles(heddle, paths):
         assert {r["of"]: r["late"] for r in said["shares"] if r["by"] == by} == dict(sums), (by, sums)
 
 
-def check_clocks(heddle, folder, paths, clocks):
-    rows = json.loads(run(heddle, "report", "clocks", "--json", *paths))
-    base = json.loads(paths[0].read_text())["baseTimeNanoseconds"]
-    assert not rows["contradiction"] and len(rows["clocks"]) == RANKS // 2
-    worst = 0
-    for row in rows["clocks"]:
-        offset, drift = clocks[row["rank"]]
-        first, first_drift = clocks[0]
-        # A clock shows base + offset + t + t * drift: t is the time since the job's begin.
-        t = row["at"] - base - offset - 3894127 * 10**9
-        want = (first + t * first_drift // 10**9) - (offset + t * drift // 10**9)
-        assert row["basis"] in ("reference", "ends"), row
-        assert abs(row["offset"] - want) <= row["bar"] + 1, (row, want)
-        worst = max(worst, abs(row["offset"] - want))
-    hints = folder / "ntp.txt"
-    hints.write_text("host offset error\n" + "".join(f"node{h} {-clocks[2 * h][0] / 1e9:.9f} 0.000050\n" for h in range(RANKS // 2)) + "other 1 1\n")
-    said = json.loads(run(heddle, "report", "clocks", "--json", "--ntp", hints, *paths))
-    assert {r["what"]: r["count"] for r in said["evidence"]}["hints"] == RANKS // 2, said["evidence"]
-    # Ranks that recorded other steps: what is counted from the first of each cannot be matched.
-    data = json.loads(paths[1].read_text())
-    first = min(e["ts"] for e in data["traceEvents"] if e.get("ph") == "X" and "nccl" in e["name"] and e.get("cat") == "kernel")
-    data["traceEvents"] = [e for e in data["traceEvents"] if not (e.get("cat") == "kernel" and e["ts"] == first)]
-    cut = folder / "cut_rank1.json"
-    cut.write_text(json.dumps(data))
-    said = json.loads(run(heddle, "report", "clocks", "--json", cut, *[p for p in paths if p != paths[1]]))
-    assert all(row["basis"] in ("reference", "unknown") for row in said["clocks"]), said["clocks"]
-    return worst
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
     heddle = parser.parse_args().heddle
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        paths, clocks = make(heddle, folder, "--slow-gpu", "3=40", "--clock-shift", "2=7ms")
+        paths = make(heddle, folder, "--slow-gpu", "3=40")
         names = check_imbalance(heddle, paths)
         check_topology(heddle, paths)
         check_roles(heddle, paths)
-        worst = check_clocks(heddle, folder, paths, clocks)
-        print(f"{names} names, {RANKS} ranks with roles, {RANKS // 2} clocks agree; the worst offset is {worst} ns off")
+        print(f"{names} names and {RANKS} ranks with roles agree")
     return 0
 
 
