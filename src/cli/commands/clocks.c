@@ -84,12 +84,13 @@ static int run(cli_run *run)
     hd_report report = {0};
     uint64_t failed;
     hd_job *job;
-    size_t unknown = 0;
+    size_t unknown = 0; /* clocks, and what is lost of summaries */
     hd_status status = job_read(&job, &failed, run, 0, (job_shard){0}, &(hd_read_options){.lazy = true});
     if (status == HD_OK) status = make_report(&report, run, job);
     if (status == HD_OK) {
         const hd_report_part part = {run->operands[0], about, &report, 0};
-        unknown = count_unknown(hd_report_table(&report, "clocks"));
+        unknown =
+            count_unknown(hd_report_table(&report, "clocks")) + hd_table_row_count(hd_report_table(&report, "lost"));
         if (run->global.json)
             status = hd_report_print((hd_sink){cli_write, run}, HD_REPORT_JSON, &part, 1, &run->err);
         else
@@ -111,7 +112,8 @@ const cli_command cmd_clocks = {
         "times for those of the reference, how far off that may be, its drift, and what that rests on: ends of "
         "collectives, bounds by causality, or hints. The same as `heddle report clocks`, whose help tells what each "
         "column means. No trace is changed.\n\n"
-        "The exit status is 1 if a FILE cannot be read, or a clock is not known: nothing connects its host with the "
+        "The exit status is 1 if a FILE or a part of it cannot be read, or a clock is not known: nothing connects its "
+        "host with the "
         "reference, or what is known contradicts itself; then the table contradiction names the collectives.",
     .options = options,
     .options_size = sizeof(struct clocks_options),
