@@ -28,6 +28,10 @@ hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_opt
  * at a time is in memory. The caller frees *out. */
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read);
+/* What to add to the times of each rank of a job (a summary or trace) for those of the reference, as `heddle clocks`
+ * has it: "RANK=TIME" of each whose clock is known, by one offset. Free with job_shifts_free, also after an error. */
+hd_status job_shifts(hd_option_texts *out, cli_run *run, const char *path);
+void job_shifts_free(hd_option_texts *shifts);
 /* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
  * Kubernetes). */
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);

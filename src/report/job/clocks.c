@@ -1,447 +1,259 @@
-/* clocks.c - report clocks: by how much the clocks of a job's hosts differ
- *
- * In: the collectives of all members, at the Unix time of each member's clock, and files of hints. Out: a row per
- * clock, by heddle/clocks.h. A member whose host nobody tells has a clock of its own.
- */
+/* clocks.c - the report clocks: by how much the clocks of a job's hosts differ, and what that rests on */
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/io/input.h"
-#include "base/memory/vector.h"
-#include "base/text/decimal.h"
-#include "heddle/clocks.h"
-#include "report/job/cells.h"
+#include "report/job/clock_events.h"
+#include "report/job/job.h"
 
-typedef struct clock_options {
-    const char *ntp, *mpisync, *reference;
-} clock_options;
-
-enum { LEFT_COUNTED, LEFT_OPERATION, LEFT_KINDS };
-
-typedef struct event_of {
-    uint32_t group, series; /* text, HD_NONE; HD_NONE: the trace tells its number */
-    int64_t rank;
-} event_of;
-
-/* The collectives of a rank in a group, whose numbers are counted from the first. */
-typedef struct series {
-    uint64_t group, content; /* content: hash of their operations, sizes and steps */
-    size_t count;
-    int64_t rank, device;
-    bool has_steps;
-} series;
-
-typedef struct clocks {
-    const hd_job *job;
-    gpu_texts texts;    /* of groups, operations, hosts */
-    uint32_t *clock_of; /* by member */
-    uint32_t *firsts;   /* by clock: its first member */
-    uint64_t *ranks;    /* by clock: members */
-    size_t clock_count;
-    hd_clock_event *events;
-    event_of *ofs; /* by event */
-    size_t count, capacity, ofs_capacity;
-    series *series;
-    size_t series_count, series_capacity;
-    hd_clock_hint *hints;
-    size_t hint_count, hint_capacity;
-    uint64_t left[LEFT_KINDS], unknown_hosts;
-    hd_table_builder *lost;
-} clocks;
-
-/* ---- clocks and their members ---- */
-
-static bool find_clocks(clocks *c)
-{
-    size_t count = hd_job_count(c->job);
-    hd_map known = {0};
-    bool fine = (c->clock_of = malloc((count + 1) * sizeof *c->clock_of)) &&
-                (c->firsts = malloc((count + 1) * sizeof *c->firsts)) &&
-                (c->ranks = calloc(count + 1, sizeof *c->ranks));
-    for (size_t m = 0; fine && m < count; m++) {
-        hd_string host = hd_job_at(c->job, m)->host;
-        uint32_t clock = (uint32_t)c->clock_count, text = HD_NONE;
-        if (host.data) fine = (text = gpu_text(&c->texts, host.data, host.size)) != HD_NONE;
-        if (text == HD_NONE || !hd_map_get(&clock, &known, text, 0)) {
-            c->firsts[c->clock_count++] = (uint32_t)m;
-            if (text != HD_NONE) fine = fine && hd_map_set(&known, text, 0, clock);
-        }
-        c->clock_of[m] = clock;
-        c->ranks[clock]++;
+static const hd_report_column clock_columns[] = {
+    {"host", HD_VALUE_STRING, "null: not told, or nobody knows what its times count from; then it is that rank alone"},
+    {"rank", HD_VALUE_INT, "the lowest on it"},
+    {"ranks", HD_VALUE_COUNT, "on it"},
+    {"basis", HD_VALUE_STRING,
+     "reference; ends (of collectives), bounds (causality alone), hint; unknown: nothing tells; refused: what is known "
+     "contradicts itself"},
+    {"offset", HD_VALUE_DURATION,
+     "what to add to its times, at the time at, for those of the reference; null: not known"},
+    {"bar", HD_VALUE_DURATION, "the offset is off by no more, in 99 of 100 cases, from first to last"},
+    {"drift_ppm", HD_VALUE_DECIMAL,
+     "by how much the offset grows, in millionths, from the time at on; null: not measured, the bar has it"},
+    {"at", HD_VALUE_TIME, "of the offset, on the host's clock as Unix time; null: any"},
+    {"first", HD_VALUE_TIME, "of what the offset rests on; outside, the bar grows by 200 ppm; null: no limit"},
+    {"last", HD_VALUE_TIME, "of it; a clock that steps has a row for each time between"},
+    {"via", HD_VALUE_STRING, "host with which it was compared; null: none"},
+    {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
+    {"collectives", HD_VALUE_COUNT, "in which it was compared; of bounds: its own"},
+    {0}};
+#define COLLECTIVE                                                                                                     \
+    {"group", HD_VALUE_STRING, "of processes"},                                                                        \
+        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+        {"operation", HD_VALUE_STRING, "AllReduce …"},                                                                 \
+        {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},                                \
+    {                                                                                                                  \
+        "sequence", HD_VALUE_INT, "number within the group, or within that step"                                       \
     }
-    hd_map_deinit(&known);
-    return fine;
+static const hd_report_column contradiction_columns[] = {
+    COLLECTIVE,
+    {"giver_rank", HD_VALUE_INT, "whose part has to begin before the taker's ends"},
+    {"giver_host", HD_VALUE_STRING, "its host"},
+    {"giver_start", HD_VALUE_TIME, "on its clock, as Unix time"},
+    {"taker_rank", HD_VALUE_INT, "who ends too early"},
+    {"taker_host", HD_VALUE_STRING, "its host"},
+    {"taker_end", HD_VALUE_TIME, "on its clock, as Unix time"},
+    {0}};
+static const hd_report_column arrival_columns[] = {
+    COLLECTIVE,
+    {"members", HD_VALUE_COUNT, "that have it"},
+    {"last_rank", HD_VALUE_INT, "who came last; null: another came so shortly before that the clocks cannot tell"},
+    {"last_host", HD_VALUE_STRING, "its host"},
+    {"first_rank", HD_VALUE_INT, "one that had to wait"},
+    {"wait", HD_VALUE_DURATION, "how long it did, at least; null: less than the bars of the clocks"},
+    {"bar", HD_VALUE_DURATION, "how far off that may be"},
+    {0}};
+static const hd_report_column evidence_columns[] = {
+    {"what", HD_VALUE_STRING, "was looked at"}, {"count", HD_VALUE_COUNT, "of them"}, {0}};
+static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
+
+static const hd_report_table_about tables[] = {
+    {.name = "clocks", .meaning = "a row per host, or per time between steps of its clock", .columns = clock_columns},
+    {.name = "contradiction",
+     .meaning = "a chain of collectives that cannot all be: for that no clock is told",
+     .columns = contradiction_columns},
+    {.name = "arrivals",
+     .meaning = "with --arrivals: a row per collective: who came last, as far as the clocks allow to say",
+     .columns = arrival_columns},
+    {.name = "evidence", .meaning = "what the offsets rest on, and what was left out", .columns = evidence_columns},
+    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
+    {0},
+};
+
+static const char *const use_names[CLOCK_USES] = {
+    [CLOCK_USED] = "collectives of ranks",
+    [CLOCK_ROOTED] = "left out: no operation that ends for all at once",
+    [CLOCK_UNNAMED] = "left out: its group has no name, and is not of all ranks",
+    [CLOCK_UNNUMBERED] = "left out: no number, and in no step that has one",
+    [CLOCK_UNTIMED] = "left out: no time",
+    [CLOCK_SPOILED] = "left out: a member twice, too many, or other operations; or it ends before it begins",
+    [CLOCK_HINTS] = "hints",
+    [CLOCK_NO_HOST] = "left out: a hint of a host that is not in the job",
+};
+
+/* ---- cells ---- */
+
+static void add_host(hd_table_builder *b, const clock_job *j, uint32_t host)
+{
+    gpu_cell_text(b, &j->texts, j->hosts[host].name);
 }
 
-/* HD_NONE: none of that name. */
-static uint32_t clock_named(const clocks *c, const char *name, size_t size)
+static void add_time(hd_table_builder *b, int64_t time_ns)
 {
-    for (size_t i = 0; i < c->clock_count; i++) {
-        hd_string host = hd_job_at(c->job, c->firsts[i])->host;
-        if (host.data && host.size == size && memcmp(host.data, name, size) == 0) return (uint32_t)i;
+    gpu_cell_time(b, time_ns, time_ns != INT64_MIN && time_ns != INT64_MAX);
+}
+
+/* Where the evidence lies. */
+static int64_t worst_bar(const hd_clocks *solved, uint32_t host, const hd_clock_piece *piece)
+{
+    int64_t offset, first = piece->bar_ns, last = piece->bar_ns;
+    if (piece->first_ns != INT64_MIN) {
+        hd_clocks_at(&offset, &first, solved, host, piece->first_ns);
+        hd_clocks_at(&offset, &last, solved, host, piece->last_ns);
+    }
+    return first > last ? first : last;
+}
+
+/* piece: NULL: nothing is known. */
+static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *solved, uint32_t host,
+                      const hd_clock_piece *piece)
+{
+    static const hd_clock_piece none = {0};
+    const hd_host_clock *clock = hd_clocks_host(solved, host);
+    const hd_clock_piece *p = piece ? piece : &none;
+    const bool is_bound = p->first_ns != INT64_MIN && piece;
+    add_host(b, j, host);
+    hd_table_add_int(b, j->hosts[host].rank);
+    hd_table_add_count(b, j->hosts[host].ranks);
+    hd_table_add_text(b, hd_clock_basis_name(clock->basis));
+    gpu_cell_time(b, p->offset_ns, piece);
+    gpu_cell_time(b, worst_bar(solved, host, p), piece);
+    gpu_cell_decimal(b, p->drift * 1e6, p->has_drift);
+    gpu_cell_time(b, p->at_ns, is_bound);
+    add_time(b, piece ? p->first_ns : INT64_MIN);
+    add_time(b, piece ? p->last_ns : INT64_MIN);
+    gpu_cell_text(b, &j->texts, clock->via == host ? HD_NONE : j->hosts[clock->via].name);
+    report_cell_int(b, clock->via == host ? HD_NO_NUMBER : j->hosts[clock->via].rank);
+    hd_table_add_count(b, clock->collectives);
+}
+
+void clock_cells_of(hd_table_builder *b, const clock_job *j, const hd_clock_event *event)
+{
+    const clock_job_group *group = gpu_group_key(&j->groups, (uint32_t)event->group);
+    const int64_t whole = INT64_C(1) << CLOCK_STEP_BITS;
+    gpu_cell_text(b, &j->texts, group->name);
+    report_cell_int(b, group->name == HD_NONE ? group->stream : HD_NO_NUMBER);
+    gpu_cell_text(b, &j->texts, event->operation);
+    report_cell_int(b, group->is_counted ? event->sequence / whole : HD_NO_NUMBER);
+    hd_table_add_int(b, group->is_counted ? event->sequence % whole : event->sequence);
+}
+
+static void add_step(hd_table_builder *b, const clock_job *j, const hd_clock_step *step)
+{
+    const hd_clock_event *giver = &j->events[step->giver], *taker = &j->events[step->taker];
+    clock_cells_of(b, j, giver);
+    hd_table_add_int(b, clock_job_rank(j, giver));
+    add_host(b, j, giver->host);
+    hd_table_add_int(b, giver->start_ns);
+    hd_table_add_int(b, clock_job_rank(j, taker));
+    add_host(b, j, taker->host);
+    hd_table_add_int(b, taker->end_ns);
+}
+
+/* ---- all of it ---- */
+
+typedef struct clock_values {
+    const char *ntp, *mpisync, *reference;
+    bool arrivals;
+} clock_values;
+
+enum { CLOCKS, CONTRADICTION, ARRIVALS, EVIDENCE, LOST, TABLES };
+
+/* The host of that name; else the first that tells anything, by rank. HD_NONE: none of that name. */
+static uint32_t reference_of(const clock_job *j, const char *name)
+{
+    if (!name) return j->count ? j->events[0].host : 0;
+    for (uint32_t h = 0; h < j->host_keys.count; h++) {
+        if (clock_job_is_host(j, h, (hd_string){name, strlen(name)})) return h;
     }
     return HD_NONE;
 }
 
-/* ---- collectives ---- */
-
-enum { RANK, DEVICE, GROUP, STREAM, POINT, SEQUENCE, COUNTED, OPERATION, BYTES, STEP, START, END, COLUMNS };
-static const job_wanted wanted[COLUMNS] = {
-    {"rank", HD_VALUE_INT},     {"device", HD_VALUE_INT},          {"group", HD_VALUE_STRING},
-    {"stream", HD_VALUE_INT},   {"point_to_point", HD_VALUE_BOOL}, {"sequence", HD_VALUE_INT},
-    {"counted", HD_VALUE_BOOL}, {"operation", HD_VALUE_STRING},    {"bytes", HD_VALUE_COUNT},
-    {"step", HD_VALUE_STRING},  {"start", HD_VALUE_TIME},          {"end", HD_VALUE_TIME}};
-
-/* In these all members wait for all: what ends has seen all begin. Of others nobody tells the root. */
-static bool is_of_all(hd_string operation)
+static hd_status add_clocks(hd_table_builder *const *builders, clock_job *j, const clock_values *values, hd_error *err)
 {
-    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t size = strlen(names[i]);
-        if (operation.size >= size && memcmp(operation.data, names[i], size) == 0) return true;
+    hd_clocks *solved = NULL;
+    const hd_clock_options options = {.size = sizeof options, .reference = reference_of(j, values->reference)};
+    if (options.reference == HD_NONE)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no rank of the job ran on a host '%.60s'",
+                            values->reference);
+    if (!j->host_keys.count) return HD_OK;
+    HD_TRY(hd_clocks_new(&solved, j->host_keys.count, j->events, j->count, j->hints, j->hint_count, &options, err));
+    j->uses[CLOCK_SPOILED] = hd_clocks_left_out(solved);
+    j->uses[CLOCK_USED] -= j->uses[CLOCK_SPOILED];
+    for (uint32_t h = 0; h < hd_clocks_count(solved); h++) {
+        const hd_host_clock *clock = hd_clocks_host(solved, h);
+        for (size_t i = 0; i < clock->piece_count; i++) add_clock(builders[CLOCKS], j, solved, h, &clock->pieces[i]);
+        if (!clock->piece_count) add_clock(builders[CLOCKS], j, solved, h, NULL);
     }
-    return false;
-}
-
-/* One more of a series, or the first of another: rows of a rank, device and group follow one another. */
-static bool add_to_series(clocks *c, uint64_t group, int64_t rank, int64_t device, const uint64_t *content,
-                          bool has_step)
-{
-    series *last = c->series_count ? &c->series[c->series_count - 1] : NULL;
-    if (!last || last->group != group || last->rank != rank || last->device != device) {
-        if (!hd_grow((void **)&c->series, &c->series_capacity, c->series_count, sizeof *c->series)) return false;
-        last = &c->series[c->series_count++];
-        *last = (series){.group = group, .rank = rank, .device = device};
-    }
-    for (int i = 0; i < 3; i++) last->content = hd_hash_pair(last->content, content[i]);
-    last->has_steps |= has_step;
-    last->count++;
-    return true;
-}
-
-static bool add_event(clocks *c, const job_cells *cells, size_t row, size_t member)
-{
-    uint32_t group, operation, step;
-    int64_t start = job_int(cells, row, START), end = job_int(cells, row, END), rank = job_int(cells, row, RANK);
-    int64_t base = hd_job_at(c->job, member)->base_ns, sequence = job_int(cells, row, SEQUENCE);
-    int64_t device = job_int(cells, row, DEVICE);
-    if (!job_text(&group, &c->texts, cells, row, GROUP) || !job_text(&operation, &c->texts, cells, row, OPERATION) ||
-        !job_text(&step, &c->texts, cells, row, STEP))
-        return false;
-    if (start == HD_NO_NUMBER || end == HD_NO_NUMBER || sequence == HD_NO_NUMBER) return true;
-    if (job_int(cells, row, POINT) == 1 || operation == HD_NONE || !is_of_all(gpu_text_of(&c->texts, operation))) {
-        c->left[LEFT_OPERATION]++;
-        return true;
-    }
-    if (rank == HD_NO_NUMBER) rank = (int64_t)member;
-    if (base == HD_NO_TIME) base = 0;
-    uint64_t key = group != HD_NONE ? group : ~(uint64_t)job_int(cells, row, STREAM);
-    const uint64_t content[3] = {operation, (uint64_t)job_int(cells, row, BYTES), step};
-    bool is_counted = job_int(cells, row, COUNTED) == 1;
-    if ((is_counted && !add_to_series(c, key, rank, device, content, step != HD_NONE)) ||
-        !hd_grow((void **)&c->events, &c->capacity, c->count, sizeof *c->events) ||
-        !hd_grow((void **)&c->ofs, &c->ofs_capacity, c->count, sizeof *c->ofs))
-        return false;
-    c->ofs[c->count] = (event_of){group, is_counted ? (uint32_t)c->series_count - 1 : HD_NONE, rank};
-    c->events[c->count++] = (hd_clock_event){.host = c->clock_of[member],
-                                             .member = (uint32_t)hd_hash_pair((uint64_t)rank, (uint64_t)device),
-                                             .operation = operation,
-                                             .role = HD_CLOCK_BOTH,
-                                             .group = key,
-                                             .sequence = sequence,
-                                             .start_ns = gpu_sum(gpu_time(start), base),
-                                             .end_ns = gpu_sum(gpu_time(end), base)};
-    return true;
-}
-
-/* Numbers that were counted say which collective is which only if all ranks of the group recorded the same: the same
- * operations and sizes in the same steps, by name. Others are left out. */
-static bool drop_counted(clocks *c)
-{
-    hd_map firsts = {0}, bad = {0};
-    bool fine = true;
-    size_t kept = 0;
-    for (uint32_t s = 0; fine && s < c->series_count; s++) {
-        const series *of = &c->series[s];
-        uint32_t first = s;
-        if (!hd_map_get(&first, &firsts, of->group, 0)) fine = hd_map_set(&firsts, of->group, 0, s);
-        const series *to = &c->series[first];
-        if (fine && (of->content != to->content || of->count != to->count || !of->has_steps))
-            fine = hd_map_set(&bad, of->group, 0, 1);
-    }
-    for (size_t i = 0; fine && i < c->count; i++) {
-        uint32_t is_bad = 0, s = c->ofs[i].series;
-        if (s != HD_NONE) hd_map_get(&is_bad, &bad, c->series[s].group, 0);
-        c->left[LEFT_COUNTED] += is_bad;
-        if (is_bad) continue;
-        c->events[kept] = c->events[i];
-        c->ofs[kept++] = c->ofs[i];
-    }
-    c->count = kept;
-    hd_map_deinit(&firsts);
-    hd_map_deinit(&bad);
-    return fine;
-}
-
-static hd_status add_events(clocks *c, hd_error *err)
-{
-    bool fine = true;
-    for (size_t m = 0; fine && m < hd_job_count(c->job); m++) {
-        job_cells cells;
-        HD_TRY(job_cells_of(&cells, c->job, m, "collectives", wanted, COLUMNS, c->lost, err));
-        for (size_t row = 0; fine && row < cells.rows; row++) fine = add_event(c, &cells, row, m);
-        hd_table_free(cells.table);
-    }
-    return fine && drop_counted(c) ? HD_OK : HD_NOMEM(err);
-}
-
-/* ---- hints ---- */
-
-static size_t split(hd_string *out, size_t most, const char *line, size_t size)
-{
-    size_t count = 0, at = 0;
-    while (count < most) {
-        while (at < size && strchr(" \t\r,;", line[at])) at++;
-        size_t begin = at;
-        while (at < size && !strchr(" \t\r,;", line[at])) at++;
-        if (at == begin) break;
-        out[count++] = (hd_string){line + begin, at - begin};
-    }
-    return count;
-}
-
-static bool seconds(int64_t *out, hd_string text)
-{
-    hd_fixed number;
-    if (!hd_fixed_parse(&number, text.data, text.size, 9)) return false;
-    *out = number.whole;
-    return number.whole > -INT64_MAX / 4 && number.whole < INT64_MAX / 4;
-}
-
-/* Lines "HOST OFFSET BAR" or, of mpisync, "HOST RTT OFFSET"; in seconds. Others, as headings, are no error; a file
- * without any such line is. */
-static hd_status add_hints(clocks *c, const char *path, bool is_mpisync, hd_error *err)
-{
-    hd_input *in;
-    hd_bytes bytes = {0};
-    size_t lines = 0;
-    HD_TRY(hd_input_open(&in, path, NULL, err));
-    hd_status status = hd_input_all(&bytes, in, 1, 1 << 30, err);
-    hd_input_close(in);
-    for (size_t at = 0, end; status == HD_OK && at < bytes.size; at = end + 1) {
-        hd_string word[3];
-        const char *line = (const char *)bytes.data + at, *stop = memchr(line, '\n', bytes.size - at);
-        int64_t first, second;
-        end = stop ? at + (size_t)(stop - line) : bytes.size;
-        if (split(word, 3, line, end - at) < 3 || !seconds(&first, word[1]) || !seconds(&second, word[2])) continue;
-        uint32_t host = clock_named(c, word[0].data, word[0].size);
-        lines++;
-        c->unknown_hosts += host == HD_NONE;
-        if (host == HD_NONE) continue;
-        if (!hd_grow((void **)&c->hints, &c->hint_capacity, c->hint_count, sizeof *c->hints)) status = HD_NOMEM(err);
-        if (status == HD_OK)
-            c->hints[c->hint_count++] =
-                is_mpisync ? (hd_clock_hint){host, second, (first + 1) / 2} : (hd_clock_hint){host, first, second};
-    }
-    hd_bytes_deinit(&bytes);
-    if (status != HD_OK || lines) return status;
-    return hd_error_set(err, HD_ERR_FORMAT, path, HD_OFFSET_NONE, "no line of it is \"%s\", in seconds",
-                        is_mpisync ? "HOST RTT OFFSET" : "HOST OFFSET ERROR");
-}
-
-/* ---- tables ---- */
-
-static void add_host(hd_table_builder *t, const clocks *c, uint32_t clock)
-{
-    hd_string host = hd_job_at(c->job, c->firsts[clock])->host;
-    if (host.data)
-        hd_table_add_string(t, host.data, host.size);
-    else
-        hd_table_add_null(t);
-    report_cell_int(t, hd_job_at(c->job, c->firsts[clock])->rank);
-}
-
-static void add_piece(hd_table_builder *t, const hd_clock_piece *p)
-{
-    hd_table_add_int(t, p->offset_ns);
-    hd_table_add_int(t, p->bar_ns);
-    gpu_cell_decimal(t, p->drift * 1e6, p->has_drift);
-    hd_table_add_int(t, p->at_ns);
-    report_cell_int(t, p->from_ns == INT64_MIN ? HD_NO_NUMBER : p->from_ns);
-    report_cell_int(t, p->until_ns == INT64_MAX ? HD_NO_NUMBER : p->until_ns);
-}
-
-static hd_status add_clocks(hd_report *out, const clocks *c, const hd_clocks *solved, hd_error *err)
-{
-    hd_table_builder *t;
-    HD_TRY(report_builder(&t, &report_clocks_about, "clocks", err));
-    for (uint32_t i = 0; i < c->clock_count; i++) {
-        const hd_host_clock *clock = hd_clocks_host(solved, i);
-        for (size_t p = 0; p < clock->piece_count || (p == 0 && !clock->piece_count); p++) {
-            add_host(t, c, i);
-            hd_table_add_count(t, c->ranks[i]);
-            hd_table_add_text(t, hd_clock_basis_name(clock->basis));
-            if (clock->piece_count)
-                add_piece(t, &clock->pieces[p]);
-            else
-                for (int k = 0; k < 6; k++) hd_table_add_null(t);
-            hd_table_add_count(t, clock->collectives);
-            if (clock->via == i)
-                hd_table_add_null(t), hd_table_add_null(t);
-            else
-                add_host(t, c, clock->via);
-        }
-    }
-    return report_add(out, t, err);
-}
-
-static hd_status add_contradiction(hd_report *out, const clocks *c, const hd_clocks *solved, hd_error *err)
-{
-    hd_table_builder *t;
-    HD_TRY(report_builder(&t, &report_clocks_about, "contradiction", err));
-    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++) {
-        const hd_clock_step *step = hd_clocks_cycle_at(solved, i);
-        const hd_clock_event *giver = &c->events[step->giver], *taker = &c->events[step->taker];
-        gpu_cell_text(t, &c->texts, c->ofs[step->giver].group);
-        hd_table_add_int(t, giver->sequence);
-        gpu_cell_text(t, &c->texts, giver->operation);
-        hd_table_add_int(t, c->ofs[step->giver].rank);
-        hd_table_add_int(t, giver->start_ns);
-        hd_table_add_int(t, c->ofs[step->taker].rank);
-        hd_table_add_int(t, taker->end_ns);
-    }
-    return report_add(out, t, err);
-}
-
-static hd_status add_used(hd_report *out, const clocks *c, const hd_clocks *solved, hd_error *err)
-{
-    const struct {
-        const char *what;
-        uint64_t count;
-    } rows[] = {{"collectives of ranks", c->count},
-                {"left out: numbered by counting, of ranks that recorded others", c->left[LEFT_COUNTED]},
-                {"left out: not of all to all", c->left[LEFT_OPERATION]},
-                {"left out: twice of a rank, or ends before it begins", hd_clocks_left_out(solved)},
-                {"hints", c->hint_count},
-                {"hints of hosts that the job does not have", c->unknown_hosts}};
-    hd_table_builder *t;
-    HD_TRY(report_builder(&t, &report_clocks_about, "evidence", err));
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (i && !rows[i].count) continue;
-        hd_table_add_text(t, rows[i].what);
-        hd_table_add_count(t, rows[i].count);
-    }
-    return report_add(out, t, err);
-}
-
-/* ---- the report ---- */
-
-static hd_status solve(hd_report *out, clocks *c, const clock_options *o, hd_error *err)
-{
-    hd_clock_options how = {.size = sizeof how};
-    hd_clocks *solved;
-    if (!find_clocks(c)) return HD_NOMEM(err);
-    if (o->reference) {
-        how.reference = clock_named(c, o->reference, strlen(o->reference));
-        if (how.reference == HD_NONE)
-            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no rank of the job ran on host '%.60s'",
-                                o->reference);
-    }
-    if (o->ntp) HD_TRY(add_hints(c, o->ntp, false, err));
-    if (o->mpisync) HD_TRY(add_hints(c, o->mpisync, true, err));
-    HD_TRY(add_events(c, err));
-    HD_TRY(hd_clocks_new(&solved, c->clock_count, c->events, c->count, c->hints, c->hint_count, &how, err));
-    hd_status status = add_clocks(out, c, solved, err);
-    if (status == HD_OK) status = add_contradiction(out, c, solved, err);
-    if (status == HD_OK) status = add_used(out, c, solved, err);
+    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++)
+        add_step(builders[CONTRADICTION], j, hd_clocks_cycle_at(solved, i));
+    hd_status status = values->arrivals ? clock_arrivals(builders[ARRIVALS], j, solved, err) : HD_OK;
     hd_clocks_free(solved);
+    return status;
+}
+
+static hd_status make_rows(hd_table_builder *const *builders, const hd_job *job, const clock_values *values,
+                           hd_error *err)
+{
+    clock_job j;
+    hd_status status = clock_job_init(&j, job, builders[LOST], err);
+    const char *hints = values->ntp ? values->ntp : values->mpisync;
+    if (status == HD_OK && hints) status = clock_hints_read(&j, hints, !values->ntp, err);
+    if (status == HD_OK) status = add_clocks(builders, &j, values, err);
+    for (int i = 0; i < CLOCK_USES; i++) {
+        if (!j.uses[i]) continue;
+        hd_table_add_text(builders[EVIDENCE], use_names[i]);
+        hd_table_add_count(builders[EVIDENCE], j.uses[i]);
+    }
+    clock_job_deinit(&j);
     return status;
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
+    const clock_values *values = options;
+    hd_table_builder *builders[TABLES] = {0};
     hd_job *own = NULL;
-    clocks c = {0};
-    HD_TRY(job_of_input(&own, input, err));
-    c.job = own ? own : input->job;
-    hd_status status = report_builder(&c.lost, &report_clocks_about, "lost", err);
-    if (status == HD_OK) status = solve(out, &c, options, err);
-    if (status == HD_OK) {
-        status = report_add(out, c.lost, err);
-        c.lost = NULL;
+    if (values->ntp && values->mpisync)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "--ntp and --mpisync lead to different clocks: give one of them");
+    hd_status status = job_of_input(&own, input, err);
+    for (int i = 0; i < TABLES && status == HD_OK; i++)
+        status = report_builder(&builders[i], &report_clocks_about, tables[i].name, err);
+    if (status == HD_OK) status = make_rows(builders, own ? own : input->job, values, err);
+    for (int i = 0; i < TABLES; i++) {
+        hd_table_builder *table = builders[i];
+        builders[i] = NULL;
+        if (status == HD_OK)
+            status = report_add(out, table, err);
+        else
+            hd_table_builder_free(table);
     }
-    hd_table_builder_free(c.lost);
-    gpu_texts_deinit(&c.texts);
-    free(c.clock_of);
-    free(c.firsts);
-    free(c.ranks);
-    free(c.events);
-    free(c.ofs);
-    free(c.series);
-    free(c.hints);
+    if (status != HD_OK) hd_report_free(out);
     hd_job_free(own);
     return status;
 }
 
-static const hd_report_column clock_columns[] = {
-    {"host", HD_VALUE_STRING,
-     "whose clock it is; null: no trace tells it, and the rank is taken to have a clock of its own"},
-    {"rank", HD_VALUE_INT, "the lowest that has this clock"},
-    {"ranks", HD_VALUE_COUNT, "that have it"},
-    {"basis", HD_VALUE_STRING,
-     "what the offset rests on: reference, ends (of collectives), bounds (causality alone), hint; or unknown, refused"},
-    {"offset", HD_VALUE_DURATION, "to be added to its times for those of the reference; null: not known"},
-    {"bar", HD_VALUE_DURATION, "how far off that may be, in 99 % of cases"},
-    {"drift_ppm", HD_VALUE_DECIMAL, "by how much the offset grows, in millionths; null: not measured"},
-    {"at", HD_VALUE_INT, "when the offset is that, ns of its own clock, of Unix time where the trace has that"},
-    {"from", HD_VALUE_INT, "the row counts from there, since the clock was set; null: always"},
-    {"until", HD_VALUE_INT, "until there"},
-    {"collectives", HD_VALUE_COUNT, "that were compared"},
-    {"via", HD_VALUE_STRING, "the host that it was compared with; null: the reference itself, or none"},
-    {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
-    {0}};
-static const hd_report_column contradiction_columns[] = {
-    {"group", HD_VALUE_STRING, "of the collective"},          {"sequence", HD_VALUE_INT, "its number"},
-    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"}, {"giver", HD_VALUE_INT, "rank that had begun before"},
-    {"begins", HD_VALUE_INT, "when, ns of its clock"},        {"taker", HD_VALUE_INT, "rank that ended in it"},
-    {"ends", HD_VALUE_INT, "when, ns of its clock"},          {0}};
-static const hd_report_column evidence_columns[] = {
-    {"what", HD_VALUE_STRING, "was looked at, or left out"}, {"count", HD_VALUE_COUNT, "of them"}, {0}};
-static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
-
-static const hd_report_table_about tables[] = {
-    {.name = "clocks", .meaning = "a row per clock, and more of one that was set in between", .columns = clock_columns},
-    {.name = "contradiction",
-     .meaning = "the collectives that cannot all have happened, whatever the clocks: then no offset is given",
-     .columns = contradiction_columns},
-    {.name = "evidence", .meaning = "what the offsets rest on", .columns = evidence_columns},
-    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
-    {0},
-};
-
 static const hd_option_about options[] = {
-    {"ntp", HD_OPTION_TEXT, NULL, "a file of lines HOST OFFSET ERROR in seconds: what chrony, NTP or PTP says of hosts",
-     offsetof(clock_options, ntp)},
-    {"mpisync", HD_OPTION_TEXT, NULL, "a file of Open MPI's mpisync: lines HOST RTT OFFSET",
-     offsetof(clock_options, mpisync)},
+    {"ntp", HD_OPTION_TEXT, NULL,
+     "FILE of lines \"HOST OFFSET BAR\" in seconds: what to add to its clock for true time",
+     offsetof(clock_values, ntp)},
+    {"mpisync", HD_OPTION_TEXT, NULL, "FILE of Open MPI's mpisync: lines \"HOST RTT OFFSET\" in seconds",
+     offsetof(clock_values, mpisync)},
     {"reference", HD_OPTION_TEXT, NULL, "the host whose clock counts; else that of the lowest rank",
-     offsetof(clock_options, reference)},
+     offsetof(clock_values, reference)},
+    {"arrivals", HD_OPTION_FLAG, NULL, "make the table arrivals", offsetof(clock_values, arrivals)},
     {0}};
 
 const hd_report_about report_clocks_about = {
     .name = "clocks",
-    .title = "by how much the clocks of a job's hosts differ, with error bars",
-    .text = "A collective of all ranks ends for all of them at about the same time, and for none before the last has "
-            "come. The "
-            "first gives offset and drift of each host, along a tree of hosts that share groups; the second certifies "
-            "or refuses "
-            "them. Collectives are matched by group and the trace's own number; those that would have to be counted "
-            "are left "
-            "out. Nothing is changed in any trace.",
+    .title = "by how much the clocks of a job's hosts differ",
+    .text = "Looks at the ranks of a job together, as report stragglers does. A collective of all ends for all of its "
+            "members at about the same time: offset and drift of a clock are those of its ends, the bar is made of "
+            "their spread. No member's ends before the last has begun: by that the result is certified, or refused. "
+            "Collectives are matched by group and number; where the trace has none, by their place within the step of "
+            "that number. Nothing is changed in any trace.",
     .of_job = true,
     .options = options,
-    .options_size = sizeof(clock_options),
+    .options_size = sizeof(clock_values),
     .tables = tables,
     .run = run,
 };
