@@ -261,6 +261,9 @@ EFFECTS_WITH_REASON = {
     ("record/library.c", "_exit"): "in a child that tries to load the library",
     ("record/library.c", "dup2"): "in that child",
     ("devices/python.c", "kill"): "our child",
+    ("mpi/witness.c", "sigaction"): "SIGTERM, if nobody handles it, as mpi.h says; given back",
+    ("mpi/witness.c", "signal"): "gives it back",
+    ("mpi/witness.c", "raise"): "SIGTERM, which came",
     ("mpi/witness.c", "setsid"): "in the witness, a child that never returns",
     ("mpi/witness.c", "dup2"): "in the witness",
     ("mpi/witness.c", "close_range"): "in the witness",
@@ -351,7 +354,7 @@ def check_structs(root):
     for path in sources(root, "src"):
         text = path.read_text(encoding="utf-8")
         for match in re.finditer(r"^\w[\w *)(]*?\b(hd_\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S):
-            if match[1] in takers and not re.search(r"HD_OWN_OPTIONS|hd_options_copy|HD_ERR_UNSUPPORTED|hd_trace_read_from\(|hd_trace_write_to\(", match[2]):
+            if match[1] in takers and not re.search(r"HD_OWN_OPTIONS|hd_options_copy|HD_ERR_UNSUPPORTED|hd_trace_read_from\(|hd_(?:trace|job)_write_to\(", match[2]):
                 problems.append(f"{path.relative_to(root)}: {match[1]} uses its options without HD_OWN_OPTIONS")
     return problems
 

@@ -36,6 +36,7 @@ typedef struct hd_clock_event {
     uint32_t host;
     uint32_t member;    /* rank, or any number: a member that stands twice in a collective spoils that one */
     uint32_t operation; /* any number: ends of equal ones spread alike */
+    uint32_t size;      /* members that it has; 0: not known. More of them spoil it: two groups have one name */
     hd_clock_role role;
     uint64_t group;           /* with `sequence`, and nothing else, says which collective it is */
     int64_t sequence;         /* any number */

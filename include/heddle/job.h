@@ -16,6 +16,7 @@
 #define HEDDLE_JOB_H
 
 #include "heddle/report.h"
+#include "heddle/source.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +26,7 @@ extern "C" {
 
 /* What one summary is of: a trace, which is nearly always a rank. Texts have a NULL data where nothing is known. */
 typedef struct hd_job_member {
-    int64_t rank; /* as the trace says, else what follows "rank" in the name of the file; HD_NO_NUMBER: unknown, or
+    int64_t rank;       /* as the trace says, else what follows "rank" in its path; HD_NO_NUMBER: unknown, or
                            it holds several, which the column `rank` of its tables tells apart */
     int64_t world_size; /* HD_NO_NUMBER: unknown */
     int64_t base_ns;    /* Unix time of the zero of its times; HD_NO_TIME: unknown */
@@ -43,6 +44,8 @@ hd_status hd_job_add_trace(hd_job *job, const hd_trace *trace, const char *path,
 /* Add all summaries of an .hds file, of which only the directory is read now: the file must stay until the job is
  * freed. Errors: IO, MEMORY, FORMAT (no such file), DAMAGED, UNSUPPORTED (of a later version). The job is as it was. */
 hd_status hd_job_add_file(hd_job *job, const char *path, hd_error *err);
+/* The same of bytes of such a file, which are copied to a temporary one, so that they take no memory. */
+hd_status hd_job_add_bytes(hd_job *job, const void *bytes, size_t size, hd_error *err);
 /* Is that an .hds file, by its first bytes? false as well if it cannot be read. */
 bool hd_job_is_file(const char *path);
 
@@ -76,6 +79,8 @@ typedef struct hd_job_write_options {
 
 /* Write an .hds file, whole or not at all. options may be NULL. Errors: IO, MEMORY. */
 hd_status hd_job_write(hd_job *job, const char *path, const hd_job_write_options *options, hd_error *err);
+/* The same to any sink. Errors: also those of its callback. */
+hd_status hd_job_write_to(hd_job *job, hd_byte_sink *sink, const hd_job_write_options *options, hd_error *err);
 
 /* ---- the collectives of one trace ---- */
 

@@ -7,7 +7,8 @@
  *     hd_mpi_close(job);                  process 0 has what all had
  *
  * After an error say why, and hd_mpi_abort(), or the others wait for ever. A process that dies without a word is named
- * on standard error with what it was at (hd_mpi_work.name), by a witness: a process beside each that ends with it.
+ * on standard error with what it was at (hd_mpi_work.name), by a witness, which is a process of each host. SIGTERM is
+ * handled until it is closed, if the program does not: one of the launcher's is no such death.
  *
  * Open MPI and MPICH differ in their binary interface, and no library of Heddle's is linked with either: plugins
  * heddle-mpi-openmpi.so and heddle-mpi-mpich.so are loaded at run time, from where hd_devices_library() looks.
@@ -36,7 +37,8 @@ typedef enum hd_mpi_kind {
 typedef struct hd_mpi hd_mpi;
 
 /* Join the job. All its processes must. Close it with hd_mpi_close(). Errors: ARGUMENT: no such kind, or opened twice;
- * UNSUPPORTED: the plugin, or the MPI it needs, is not installed, with what to install; IO: MPI does not start. */
+ * UNSUPPORTED: the plugin, or the MPI it needs, is not installed, with what to install; or a launcher of another MPI,
+ * or of none, started several processes. IO: MPI does not start. */
 hd_status hd_mpi_open(hd_mpi **out, hd_mpi_kind kind, hd_error *err);
 
 /* This process among all: 0 to size - 1. One process alone is 0 of 1. */
@@ -81,11 +83,12 @@ typedef struct hd_mpi_work {
     const char *(*name)(void *context,
                         size_t item); /* of a file: said with this process's death. NULL: items have none */
     void *context;
+    unsigned threads; /* in which one process alone calls `work`; 0: one per core */
 } hd_mpi_work;
 
 /* Do all items, each in one process: process 0 gives them out in their order, each to the process that asks first, so
  * that the largest should be first. All processes must call it with the same count. Process 0 works in a second thread
- * meanwhile. Errors: the first of `work`, IO, MEMORY. */
+ * meanwhile, one process alone in several. Errors: the first of `work`, IO, MEMORY. */
 hd_status hd_mpi_share(hd_mpi *mpi, const hd_mpi_work *work, hd_error *err);
 
 /* End all processes of the job with a status that is not 0. Say why before. Of one process alone it does nothing. */

@@ -35,6 +35,13 @@ const hd_report_about *hd_replay_about(void);
 hd_status hd_replay(hd_report *out, hd_trace **out_trace, const hd_trace *trace, const char *const *options,
                     const hd_gpus *gpus, hd_error *err);
 
+/* Whether two traces of one program tell the same: the same work in the same order on their queues, which are matched
+ * by rank, device and stream in their order; launched by the same calls in the same order; waiting for the same events
+ * and waited for. *out are the tables `order` and `dependencies`, which the caller frees, also after a failure.
+ * O(n log n). Errors: LIMIT (2^31 slices); MEMORY. */
+hd_status hd_replay_compare(hd_report *out, bool *out_same, const hd_trace *trace, const hd_trace *against,
+                            hd_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +13,9 @@
 
 /* ---- which files ---- */
 
-typedef struct paths {
-    char **list;
-    size_t count, capacity;
-} paths;
+#define RANK "{rank}"
 
-static bool add_path(paths *p, const char *folder, const char *name)
+static bool add_path(job_files *p, const char *folder, const char *name)
 {
     char *path = NULL;
     if (p->count == p->capacity) {
@@ -43,7 +41,7 @@ static bool is_summary(const char *name)
 }
 
 /* The summaries in a folder; if there are none, its traces. */
-static bool add_folder(paths *p, const char *folder, bool *found)
+static bool add_folder(job_files *p, const char *folder, bool *found)
 {
     bool fine = true;
     for (int wants_traces = 0; wants_traces < 2 && fine && !*found; wants_traces++) {
@@ -62,24 +60,64 @@ static bool add_folder(paths *p, const char *folder, bool *found)
     return fine;
 }
 
-static hd_status collect(paths *p, cli_run *run, int first)
+/* Is that the pattern with digits for each {rank}? */
+static bool matches(const char *path, const char *pattern)
 {
-    bool fine = true;
-    for (int i = first; i < run->operand_count && fine; i++) {
-        struct stat about;
-        bool found = false, is_folder = stat(run->operands[i], &about) == 0 && S_ISDIR(about.st_mode);
-        if (is_folder) fine = add_folder(p, run->operands[i], &found);
-        if (!found && fine) fine = add_path(p, NULL, run->operands[i]); /* a folder may be a trace */
+    while (*pattern && *path) {
+        bool is_rank = strncmp(pattern, RANK, strlen(RANK)) == 0;
+        size_t size = is_rank ? strspn(path, "0123456789") : *path == *pattern;
+        if (!size) return false;
+        path += size;
+        pattern += is_rank ? strlen(RANK) : 1;
     }
-    return fine ? HD_OK : hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    return !*pattern && !*path;
+}
+
+/* The files of a pattern, in no order. All but {rank} stands for itself. */
+static bool add_ranks(job_files *p, const char *pattern)
+{
+    glob_t found = {0};
+    char *all = malloc(2 * strlen(pattern) + 1), *end = all;
+    if (!all) return false;
+    for (const char *at = pattern; *at;) {
+        bool is_rank = strncmp(at, RANK, strlen(RANK)) == 0;
+        end += sprintf(end, "%s%.*s", !is_rank && strchr("*?[\\", *at) ? "\\" : "", !is_rank, is_rank ? "" : at);
+        if (is_rank) *end++ = '*';
+        at += is_rank ? strlen(RANK) : 1;
+    }
+    *end = '\0';
+    bool fine = glob(all, GLOB_NOSORT, NULL, &found) != GLOB_NOSPACE;
+    for (size_t i = 0; i < found.gl_pathc && fine; i++)
+        if (matches(found.gl_pathv[i], pattern)) fine = add_path(p, NULL, found.gl_pathv[i]);
+    globfree(&found);
+    free(all);
+    return fine;
+}
+
+hd_status job_files_add(job_files *files, const char *operand, hd_error *err)
+{
+    struct stat about;
+    size_t before = files->count;
+    bool fine = true, found = false;
+    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode))
+        fine = add_folder(files, operand, &found);
+    else if (strstr(operand, RANK))
+        fine = add_ranks(files, operand);
+    if (fine && files->count == before) fine = add_path(files, NULL, operand); /* a folder may be a trace */
+    return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+}
+
+void job_files_deinit(job_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) free(files->list[i]);
+    free(files->list);
 }
 
 /* ---- reading ---- */
 
-static hd_status add_one(hd_job *job, cli_run *run, const char *path, const hd_read_options *read)
+static hd_status add_trace(hd_job *job, cli_run *run, const char *path, const hd_read_options *read)
 {
     hd_trace *trace;
-    if (hd_job_is_file(path)) return hd_job_add_file(job, path, &run->err);
     hd_status status = report_read(&trace, run, path, *read);
     if (status != HD_OK) return status;
     status = hd_job_add_trace(job, trace, path, &run->err);
@@ -88,25 +126,30 @@ static hd_status add_one(hd_job *job, cli_run *run, const char *path, const hd_r
     return status;
 }
 
+hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_options *read)
+{
+    hd_status status = hd_job_is_file(path) ? hd_job_add_file(job, path, &run->err) : add_trace(job, run, path, read);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    return status;
+}
+
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read)
 {
-    paths p = {0};
+    job_files files = {0};
     *out_failed = 0;
     hd_status status = hd_job_new(out, &run->err);
-    if (status == HD_OK) status = collect(&p, run, first);
-    for (size_t i = 0; i < p.count && status == HD_OK; i++) {
+    for (int i = first; i < run->operand_count && status == HD_OK; i++)
+        status = job_files_add(&files, run->operands[i], &run->err);
+    for (size_t i = 0; i < files.count && status == HD_OK; i++) {
         if (shard.count && i % shard.count != shard.index) continue;
-        status = add_one(*out, run, p.list[i], read);
-        if (status == HD_OK) continue;
-        if (!run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", p.list[i]);
-        if (status == HD_ERR_MEMORY) break;
+        status = job_add(*out, run, files.list[i], read);
+        if (status == HD_OK || status == HD_ERR_MEMORY) continue;
         cli_report(run);
         (*out_failed)++;
         status = HD_OK;
     }
-    for (size_t i = 0; i < p.count; i++) free(p.list[i]);
-    free(p.list);
+    job_files_deinit(&files);
     if (status == HD_OK) status = hd_job_finish(*out, &run->err);
     if (status == HD_OK) return HD_OK;
     hd_job_free(*out);
@@ -171,7 +214,7 @@ static void print_range(FILE *out, uint64_t *count, int64_t first, int64_t last)
 
 uint64_t job_print_missing(cli_run *run, const hd_job *job)
 {
-    int64_t next = 0, world = HD_NO_NUMBER;
+    int64_t next = 0, world = HD_NO_NUMBER, highest = -1;
     uint64_t missing = 0, ranges = 0, doubles = 0;
     char *text = NULL;
     size_t size;
@@ -180,17 +223,19 @@ uint64_t job_print_missing(cli_run *run, const hd_job *job)
     for (size_t i = 0; i < hd_job_count(job); i++) {
         const hd_job_member *m = hd_job_at(job, i);
         if (m->world_size > world) world = m->world_size;
+        if (m->rank > highest) highest = m->rank;
     }
+    if (world == HD_NO_NUMBER) world = highest < INT64_MAX ? highest + 1 : highest;
     for (size_t i = 0; i <= hd_job_count(job); i++) {
         int64_t rank = i < hd_job_count(job) ? hd_job_at(job, i)->rank : world;
         if (rank == HD_NO_NUMBER || rank < 0) continue;
         if (i < hd_job_count(job) && i && rank == hd_job_at(job, i - 1)->rank) doubles++;
-        if (i < hd_job_count(job) && world != HD_NO_NUMBER && rank > world) rank = world;
+        if (rank > world) rank = world;
         if (rank > next) {
             missing += (uint64_t)(rank - next);
             print_range(out, &ranges, next, rank - 1);
         }
-        if (rank >= next) next = rank + 1;
+        if (rank >= next && rank < INT64_MAX) next = rank + 1;
     }
     if (ranges > RANGES_MAX) fprintf(out, " and more");
     fclose(out);

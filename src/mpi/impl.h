@@ -1,4 +1,4 @@
-/* impl.h - a job's handle, and the witness of its process
+/* impl.h - a job's handle, and its witness
  *
  * In: a process of an MPI job. Out: messages of any size, items shared out. Begin with mpi.c.
  */
@@ -6,7 +6,6 @@
 #define HD_MPI_IMPL_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "heddle/mpi.h"
 #include "mpi/plugin.h"
@@ -15,14 +14,14 @@
 
 typedef struct mpi_witness {
     int socket; /* to it */
-    pid_t pid;  /* 0: there is none */
+    bool is_there;
 } mpi_witness;
 
-/* Fork it. It must be done while the process has one thread. */
+/* Fork it, if this host has none yet. It must be done while the process has one thread. */
 hd_status mpi_witness_start(mpi_witness *out, hd_error *err);
 /* What the process is at from now on; NULL: nothing. Any thread. */
 void mpi_witness_tell(const mpi_witness *witness, int rank, int size, const char *at);
-/* It ends, and stays silent. told: this process has said why it ends, so that no witness of this host speaks of those
+/* It ends, and stays silent. told: this process has said why it ends, so that the witness does not speak of those
  * that the launcher ends with it. */
 void mpi_witness_dismiss(mpi_witness *witness, bool told);
 

@@ -37,6 +37,20 @@ static hd_mpi_kind kind_of_launcher(void)
     return HD_MPI_NONE;
 }
 
+/* Several processes that do not find each other would each do all the work. */
+static hd_status check_alone(hd_mpi_kind kind, hd_error *err)
+{
+    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    const char *size = NULL;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !size; i++) size = getenv(sizes[i]);
+    if (!size || strcmp(size, "1") == 0) return HD_OK;
+    return hd_error_set(
+        err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+        "%.20s processes were started, but not as those of %s: choose the launcher's MPI, or none (srun "
+        "has --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH)",
+        size, kind == HD_MPI_NONE ? "an MPI" : mpi_names[kind]);
+}
+
 /* RTLD_GLOBAL: Open MPI's components look for its symbols. Never unloaded: MPI's threads and handlers stay. */
 static hd_status load_plugin(const hd_mpi_plugin **out, hd_mpi_kind kind, hd_error *err)
 {
@@ -70,7 +84,10 @@ static hd_status join(hd_mpi *mpi, hd_mpi_kind kind, hd_error *err)
     mpi->rank = mpi->plugin->rank();
     mpi->size = mpi->plugin->size();
     mpi_witness_tell(&mpi->witness, mpi->rank, mpi->size, NULL);
-    return HD_OK;
+    if (mpi->size > 1 || check_alone(kind, err) == HD_OK) return HD_OK;
+    mpi_witness_dismiss(&mpi->witness, false);
+    mpi->plugin->finalize();
+    return HD_ERR_UNSUPPORTED;
 }
 
 hd_status hd_mpi_open(hd_mpi **out, hd_mpi_kind kind, hd_error *err)
@@ -79,7 +96,7 @@ hd_status hd_mpi_open(hd_mpi **out, hd_mpi_kind kind, hd_error *err)
     *out = NULL;
     if (kind < HD_MPI_AUTO || kind > HD_MPI_NONE)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no MPI %d", (int)kind);
-    if (kind == HD_MPI_AUTO) kind = kind_of_launcher();
+    if (kind == HD_MPI_AUTO && (kind = kind_of_launcher()) == HD_MPI_NONE) HD_TRY(check_alone(kind, err));
     if (kind != HD_MPI_NONE) HD_TRY(join(&mpi, kind, err));
     *out = malloc(sizeof **out);
     if (!*out) return HD_NOMEM(err);

@@ -17,11 +17,16 @@
 typedef struct share {
     hd_mpi *mpi;
     const hd_mpi_work *work;
-    atomic_size_t next;  /* of process 0 */
-    atomic_bool is_done; /* its second thread */
-    hd_status status;    /* of that */
-    hd_error *err;
+    atomic_size_t next;     /* of process 0 */
+    atomic_bool is_done;    /* its second thread */
+    atomic_bool has_failed; /* a thread of it */
 } share;
+
+typedef struct worker {
+    share *share;
+    hd_status status;
+    hd_error err;
+} worker;
 
 static hd_status do_item(share *s, size_t item, hd_error *err)
 {
@@ -32,14 +37,36 @@ static hd_status do_item(share *s, size_t item, hd_error *err)
     return status;
 }
 
-static void *work_here(void *user)
+static void work_here(void *user)
 {
-    share *s = user;
+    worker *w = user;
+    share *s = w->share;
     size_t item;
-    while (s->status == HD_OK && (item = atomic_fetch_add(&s->next, 1)) < s->work->count)
-        s->status = do_item(s, item, s->err);
+    while (!atomic_load(&s->has_failed) && (item = atomic_fetch_add(&s->next, 1)) < s->work->count) {
+        w->status = do_item(s, item, &w->err);
+        if (w->status != HD_OK) atomic_store(&s->has_failed, true);
+    }
     atomic_store(&s->is_done, true);
+}
+
+static void *work_beside(void *user)
+{
+    work_here(user);
     return NULL;
+}
+
+static hd_status work_alone(share *s, hd_error *err)
+{
+    worker workers[HD_THREAD_LIMIT] = {0};
+    unsigned count = hd_thread_count(s->work->threads, s->work->count);
+    for (unsigned i = 0; i < count; i++) workers[i].share = s;
+    hd_threads_run(work_here, workers, sizeof *workers, count);
+    for (unsigned i = 0; i < count; i++) {
+        if (workers[i].status == HD_OK) continue;
+        if (err) *err = workers[i].err;
+        return workers[i].status;
+    }
+    return HD_OK;
 }
 
 /* Answer one question by the number of an item, if there is one left. */
@@ -62,7 +89,7 @@ static hd_status answer_all(share *s, hd_error *err)
     uint64_t end = s->work->count;
     for (int waiting = 0; waiting < s->mpi->size - 1;) {
         int from = -1, there = 0;
-        if (atomic_load(&s->is_done) && s->status != HD_OK) return HD_OK;
+        if (atomic_load(&s->has_failed)) return HD_OK;
         int problem = s->mpi->plugin->probe(&from, &there);
         if (problem)
             return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "process 0 cannot wait: error %d of MPI",
@@ -78,15 +105,16 @@ static hd_status answer_all(share *s, hd_error *err)
 
 static hd_status give_out(share *s, hd_error *err)
 {
-    pthread_t worker;
+    pthread_t thread;
+    worker beside = {.share = s};
     hd_error serving = {0};
-    if (hd_thread_start(&worker, work_here, s) != 0) return HD_NOMEM(err);
+    if (hd_thread_start(&thread, work_beside, &beside) != 0) return HD_NOMEM(err);
     hd_status status = answer_all(s, &serving);
     if (status != HD_OK) atomic_store(&s->next, s->work->count);
-    pthread_join(worker, NULL);
-    if (s->status != HD_OK || status == HD_OK) return s->status;
-    if (err) *err = serving;
-    return status;
+    pthread_join(thread, NULL);
+    if (beside.status == HD_OK && status == HD_OK) return HD_OK;
+    if (err) *err = beside.status != HD_OK ? beside.err : serving;
+    return beside.status != HD_OK ? beside.status : status;
 }
 
 static hd_status ask(share *s, hd_error *err)
@@ -109,9 +137,7 @@ static hd_status ask(share *s, hd_error *err)
 hd_status hd_mpi_share(hd_mpi *mpi, const hd_mpi_work *work, hd_error *err)
 {
     HD_OWN_OPTIONS(hd_mpi_work, work, err);
-    share s = {.mpi = mpi, .work = work, .err = err};
+    share s = {.mpi = mpi, .work = work};
     if (mpi->rank) return ask(&s, err);
-    if (mpi->size > 1) return give_out(&s, err);
-    work_here(&s);
-    return s.status;
+    return mpi->size > 1 ? give_out(&s, err) : work_alone(&s, err);
 }

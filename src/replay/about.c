@@ -69,6 +69,46 @@ static const hd_report_column hardware_columns[] = {
     {0},
 };
 
+static const hd_report_column operation_columns[] = {
+    {"operation", HD_VALUE_COUNT, "its number, in the order in which they begin"},
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"device", HD_VALUE_INT, "number of the GPU"},
+    {"queue", HD_VALUE_COUNT, "the number of the first operation of its queue"},
+    {"name", HD_VALUE_STRING, "of the kernel, copy or set"},
+    {"call", HD_VALUE_STRING, "that launches it; null: unknown, or another's"},
+    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {0},
+};
+
+static const hd_report_column order_columns[] = {
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"device", HD_VALUE_INT, "number of the GPU"},
+    {"stream", HD_VALUE_INT, "of this trace; the other's is that in the same place"},
+    {"works", HD_VALUE_COUNT, "of the queue"},
+    {"works_against", HD_VALUE_COUNT, "of the other trace's"},
+    {"same_first", HD_VALUE_COUNT, "of the same names in the same order at their starts"},
+    {"same_last", HD_VALUE_COUNT, "at their ends"},
+    {"name", HD_VALUE_STRING, "of the first work that differs; null: none does"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {"name_against", HD_VALUE_STRING, "of what the other trace has there"},
+    {"id_against", HD_VALUE_INT, "its id there"},
+    {0},
+};
+
+static const hd_report_column dependency_columns[] = {
+    {"what", HD_VALUE_STRING,
+     "call: the name of that which launched it; launch order: what the same thread launched before it; events: whose "
+     "end "
+     "its queue waits for; waits: whether a call waits for it"},
+    {"works", HD_VALUE_COUNT, "pairs of the same work in both traces"},
+    {"differ", HD_VALUE_COUNT, "of them"},
+    {"name", HD_VALUE_STRING, "of the first that differs"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {"id_against", HD_VALUE_INT, "its id in the other trace"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"check", "how far a replay without change is off", check_columns, HD_CHART_NONE, NULL, NULL},
     {"model", "the delays of GPU work in the replay", model_columns, HD_CHART_NONE, NULL, NULL},
@@ -78,6 +118,9 @@ static const hd_report_table_about tables[] = {
     {"steps", "a row per step", step_columns, HD_CHART_BARS, "step", "recorded,replayed,changed"},
     {"hardware", "launched again on a GPU: kernels that turn as long, copies of the same size", hardware_columns,
      HD_CHART_NONE, NULL, NULL},
+    {"operations", "what runs, in which order, behind what", operation_columns, HD_CHART_NONE, NULL, NULL},
+    {"order", "two traces: the order of the work of each queue", order_columns, HD_CHART_NONE, NULL, NULL},
+    {"dependencies", "two traces: what the same work waits for", dependency_columns, HD_CHART_NONE, NULL, NULL},
     {"path", "the critical path by class", path_columns, HD_CHART_BARS, "class", "before,after"},
     GPU_NOTES,
     {0},
@@ -92,13 +135,29 @@ static const hd_option_about options[] = {
      "without these kernels and their launches, these operators and all that is in them", FIELD(remove)},
     {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
      FIELD(fuse)},
-    {"overlap", HD_OPTION_FLAG, NULL,
-     "communication has a queue of its own, and waits for its launch and its events alone", FIELD(overlap)},
+    {"overlap", HD_OPTION_PATTERNS, NULL,
+     "communication, copy: such work has a queue of its own and waits for its launch alone; events stay with the queue "
+     "on "
+     "which it was",
+     FIELD(overlap)},
     {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches work takes this long", FIELD(launch_cost)},
     {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
     {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
      FIELD(streams)},
-    {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent", FIELD(max_error)},
+    {"schedule", HD_OPTION_TEXT, NULL,
+     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
+     "what stands before it",
+     FIELD(schedule)},
+    {"gpu", HD_OPTION_TEXT, NULL,
+     "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
+     "what the "
+     "trace tells",
+     FIELD(gpu)},
+    {"mode", HD_OPTION_TEXT, NULL,
+     "dry-run: only the operations of the GPUs with the changes, in their order and what each waits for, without times",
+     FIELD(mode)},
+    {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent than this (default: 5)",
+     FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,
      "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest stays",
      FIELD(from)},

@@ -45,7 +45,7 @@ static hd_status busy_of(int64_t *out, const replay *r, const replay_times *t, h
         bool is_first = i == 0 || list[i].device != list[i - 1].device;
         int64_t start = is_first || list[i].start > list[end].end ? list[i].start : list[end].end;
         if (is_first || list[i].end > list[end].end) end = i;
-        if (list[i].end > start) *out += list[i].end - start;
+        if (list[i].end > start) *out = gpu_sum(*out, list[i].end - start);
     }
     hd_large_free(list);
     hd_large_free(spare);
@@ -113,9 +113,9 @@ static hd_status check_steps(hd_table_builder *t, replay *r, const replay_times 
     if (status == HD_OK) status = steps_of(&after, r, &r->unchanged, err);
     for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
         if (before[i] == HD_NO_TIME || !is_step_listed(r, i)) continue;
-        sums[0] += before[i];
-        sums[1] += after[i];
-        sums[2] += after[i] > before[i] ? after[i] - before[i] : before[i] - after[i];
+        sums[0] = gpu_sum(sums[0], before[i]);
+        sums[1] = gpu_sum(sums[1], after[i]);
+        sums[2] = gpu_sum(sums[2], after[i] > before[i] ? after[i] - before[i] : before[i] - after[i]);
     }
     free(before);
     free(after);
@@ -183,7 +183,7 @@ static int64_t unexplained(uint32_t *kind, const replay *r, uint32_t node)
     }
     if (latest == INT64_MIN) return 0;
     if (!has_launch) *kind = HD_EDGE_KINDS;
-    return g->starts[node] - latest;
+    return gpu_whole((gpu_i128)g->starts[node] - latest);
 }
 
 static bool sum_missing(missings *m, const replay *r)
@@ -197,7 +197,8 @@ static bool sum_missing(missings *m, const replay *r)
         missing *sum = &m->list[group];
         if (group == count) *sum = (missing){.longest = INT64_MIN};
         sum->works++;
-        *(late > 0 ? &sum->late : &sum->early) += late > 0 ? late : -late;
+        int64_t *side = late > 0 ? &sum->late : &sum->early;
+        *side = gpu_sum(*side, late > 0 ? late : -late);
         if (late <= sum->longest) continue;
         sum->longest = late;
         sum->id = r->graph->slices[n];
@@ -275,7 +276,7 @@ static void add_what_if(hd_table_builder *t, const replay *r, const char *what, 
     hd_table_add_int(t, before);
     hd_table_add_int(t, after);
     gpu_cell_decimal(t, 100 * ((double)after - (double)before) / (double)before, before > 0);
-    hd_table_add_int(t, (int64_t)((double)after * r->error / 100 + 0.5));
+    hd_table_add_int(t, replay_scaled(after, r->error / 100));
 }
 
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err)
@@ -289,8 +290,8 @@ hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err)
     if (status == HD_OK) status = steps_of(&changed, r, &r->changed, err);
     for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
         if (steps[i] == HD_NO_TIME || !is_step_listed(r, i)) continue;
-        sums[0] += steps[i];
-        sums[1] += changed[i];
+        sums[0] = gpu_sum(sums[0], steps[i]);
+        sums[1] = gpu_sum(sums[1], changed[i]);
     }
     free(steps);
     free(changed);
@@ -318,33 +319,4 @@ hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err)
     }
     for (int k = 0; k < 3; k++) free(lists[k]);
     return status == HD_OK ? report_add(out, t, err) : status;
-}
-
-hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
-{
-    char refused[160], cycles[120], overlaps[160], cut[120], orphans[120];
-    const char *more[6] = {NULL};
-    size_t count = 0;
-    uint64_t over = 0;
-    for (uint32_t n = r->first_work + 1; n < r->graph->node_count; n++)
-        over += r->plan.befores[n - r->first_work] == n - 1 && r->graph->ends[n - 1] > r->graph->starts[n];
-    snprintf(refused, sizeof refused,
-             "the replay as it is is off by %.2f %%, more than %.2f %%: what-ifs are refused; `missing` tells whose "
-             "waits are not known",
-             r->error, r->options->max_error);
-    snprintf(cycles, sizeof cycles, "%llu dependencies contradict one another and are left out",
-             (unsigned long long)(r->unchanged.cycles + r->changed.cycles));
-    snprintf(overlaps, sizeof overlaps,
-             "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
-             (unsigned long long)over);
-    if (r->has_change && r->error > r->options->max_error) more[count++] = refused;
-    if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
-    if (over) more[count++] = overlaps;
-    snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
-             (unsigned long long)r->cut_copies);
-    snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
-             (unsigned long long)r->orphans);
-    if (r->cut_copies) more[count++] = cut;
-    if (r->orphans) more[count++] = orphans;
-    return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

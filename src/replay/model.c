@@ -91,7 +91,7 @@ static void add_sample(sampler *s, unsigned lag, int64_t ns)
 {
     if (s->seen[lag]++ >= MANY && s->seen[lag] % THIN) return;
     s->failed |= !hd_large_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list, s->r->large);
-    if (!s->failed) s->list[s->count++] = (sample){lag, ns};
+    if (!s->failed) s->list[s->count++] = (sample){lag, gpu_time(ns)};
 }
 
 static void clear_samples(sampler *s)
@@ -125,12 +125,22 @@ static void sample_launches(sampler *s, bool is_end)
     }
 }
 
+static bool has_launch(const hd_graph *g, uint32_t node)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return true;
+    }
+    return false;
+}
+
+/* Work whose launch is not known may have waited for that. */
 static void sample_gpu(sampler *s)
 {
     const replay *r = s->r;
     const hd_graph *g = r->graph;
     clear_samples(s);
     for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        if (!has_launch(g, n)) continue;
         for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
             hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
             uint32_t from = g->froms[e];
@@ -156,12 +166,13 @@ static int64_t median_distance(const sample *list, size_t count)
     return distance;
 }
 
+/* Of few samples at least the smallest and the largest are left out. */
 static replay_lag lag_of(const sample *list, size_t count, uint64_t seen)
 {
-    size_t cut = count / 10;
+    size_t cut = count > 2 ? (count + 9) / 10 : 0;
     gpu_i128 sum = 0, kept = (gpu_i128)(count - 2 * cut);
     for (size_t i = cut; i < count - cut; i++) sum += list[i].ns;
-    return (replay_lag){.ns = (int64_t)((sum + (sum < 0 ? -kept / 2 : kept / 2)) / kept),
+    return (replay_lag){.ns = gpu_time(gpu_whole((sum + (sum < 0 ? -kept / 2 : kept / 2)) / kept)),
                         .spread_ns = median_distance(list, count),
                         .samples = seen};
 }

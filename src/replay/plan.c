@@ -12,9 +12,12 @@
 
 /* ---- as it was ---- */
 
+/* Work is in the window where its call is. */
 static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
 {
     int64_t start = r->graph->starts[node];
+    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
+    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
     if (r->has_window && (start < r->from || start >= r->until)) return true;
     if (stream < 0 || !replay_is_work(r, node)) return false;
     return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
@@ -49,6 +52,8 @@ void replay_plan_deinit(replay_plan *plan)
     hd_large_free(plan->durations);
     hd_large_free(plan->flags);
     hd_large_free(plan->befores);
+    hd_large_free(plan->added);
+    hd_large_free(plan->first_added);
     *plan = (replay_plan){0};
 }
 
@@ -192,7 +197,7 @@ static hd_status scale(replay *r, const char *text, hd_error *err)
     snprintf(patterns, sizeof patterns, "%.*s", (int)(equals - text), text);
     hd_status status = replay_marks(&marks, r, patterns, "scale", err);
     for (uint32_t n = 0; status == HD_OK && n < r->graph->node_count; n++) {
-        if (is_marked(r, marks, n)) r->plan.durations[n] = (int64_t)((double)r->plan.durations[n] * factor + 0.5);
+        if (is_marked(r, marks, n)) r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
     }
     free(marks);
     return status;
@@ -224,11 +229,12 @@ static hd_status remove_named(replay *r, hd_error *err)
 hd_status replay_change(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
-    r->has_change =
-        o->scale.count || o->remove || o->fuse || o->overlap || o->graph || o->launch_cost.unit || o->streams;
+    r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->gpu || o->graph ||
+                    o->launch_cost.unit || o->streams;
     if (!r->has_change) return HD_OK;
     if ((o->scale.count || o->remove || o->fuse) && !name_nodes(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < o->scale.count; i++) HD_TRY(scale(r, o->scale.items[i], err));
+    if (o->gpu) HD_TRY(replay_change_gpu(r, err));
     if (o->launch_cost.unit) HD_TRY(set_launch_cost(r, err));
     if (o->remove) HD_TRY(remove_named(r, err));
     return replay_change_queues(r, err);

@@ -20,7 +20,8 @@ typedef struct replay_options {
     double max_error;
     hd_option_texts scale;
     const char *remove, *fuse;
-    bool overlap, graph;
+    const char *overlap, *schedule, *gpu, *mode;
+    bool graph;
     hd_convert_time launch_cost;
     uint64_t streams;
     bool run;
@@ -51,11 +52,18 @@ enum {
     PLAN_GONE = 2,      /* takes no time, and no launch */
     PLAN_NO_LAUNCH = 4, /* another call launches it */
     PLAN_NO_LAG = 8,    /* follows at once on its queue */
+    PLAN_NO_EVENT = 16, /* waits for no event, and no event for it */
 };
+typedef struct replay_edge {
+    uint32_t node, from;
+    uint8_t kind; /* hd_edge_kind */
+} replay_edge;
 typedef struct replay_plan {
-    int64_t *durations; /* by node */
-    uint8_t *flags;     /* by node: PLAN_… */
-    uint32_t *befores;  /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    int64_t *durations;  /* by node */
+    uint8_t *flags;      /* by node: PLAN_… */
+    uint32_t *befores;   /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    replay_edge *added;  /* edges that the graph does not have, by node */
+    size_t *first_added; /* by node, one more at the end; NULL: there are none */
 } replay_plan;
 
 typedef struct replay_times {
@@ -82,6 +90,7 @@ typedef struct replay {
     replay_lag lags[LAG_CLASSES];
     replay_plan plan;
     replay_times unchanged, changed;
+    char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
     uint64_t cut_copies, orphans; /* on hardware */
@@ -103,8 +112,13 @@ static inline bool replay_is_work(const replay *r, uint32_t node)
 /* `part` of `whole`, which now takes `now`; what lies behind `whole` keeps its distance. */
 static inline int64_t replay_stretch(int64_t part, int64_t whole, int64_t now)
 {
-    if (part >= whole) return now + (part - whole);
-    return (int64_t)((gpu_i128)part * now / whole);
+    gpu_i128 at = part >= whole ? (gpu_i128)now + part - whole : (gpu_i128)part * now / whole;
+    return gpu_time(gpu_whole(at));
+}
+static inline int64_t replay_scaled(int64_t duration, double factor)
+{
+    double ns = (double)duration * factor + 0.5;
+    return ns < (double)GPU_LAST_TIME ? (int64_t)ns : GPU_LAST_TIME;
 }
 
 /* model.c */
@@ -121,6 +135,13 @@ typedef struct replay_span {
 /* When an edge lets a node begin whose other end runs in `from_now`. */
 int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
                      replay_span from_now);
+/* What a node waits for by the plan, one after another from *at 0: what is before it on its queue, which the plan has
+ * in the place of the graph; the other edges of the graph; those that the plan adds. false: there are no more. */
+typedef struct replay_wait {
+    uint32_t from;
+    hd_edge_kind kind;
+} replay_wait;
+bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *plan, uint32_t node, size_t *at);
 hd_status replay_simulate(replay_times *out, const replay *r, const replay_plan *plan, hd_error *err);
 void replay_times_deinit(replay_times *times);
 /* When a thread or queue is where it was at a time of the trace. */
@@ -136,6 +157,9 @@ void replay_drop_calls(replay *r, unsigned flags);
 /* A list of patterns as a mark by string: 2 passes, 1 does not; the caller frees it with free. */
 hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, const char *option, hd_error *err);
 
+/* roofline.c: sets gpu_note */
+hd_status replay_change_gpu(replay *r, hd_error *err);
+
 /* queues.c */
 hd_status replay_change_queues(replay *r, hd_error *err); /* fuse, graph, overlap, streams */
 
@@ -144,6 +168,7 @@ hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables chec
 hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
 
+/* notes.c */
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 
 /* path.c */
@@ -154,6 +179,12 @@ hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table
 
 /* write.c */
 hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);
+
+/* against.c */
+hd_status replay_compare(hd_report *out, bool *out_same, const replay *a, const replay *b, hd_error *err);
+
+/* dry.c */
+hd_status replay_add_operations(hd_report *out, const replay *r, hd_error *err);
 
 /* about.c */
 extern const hd_report_about replay_about;

@@ -101,8 +101,22 @@ static hd_status refuse(hd_report *out, const replay *r, hd_error *err)
                         r->error);
 }
 
+static hd_status dry_run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *err)
+{
+    if (out_trace || r->options->run)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "mode: a dry run writes and launches nothing");
+    if (strcmp(r->options->mode, "dry-run") != 0)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "mode: '%.40s' is not dry-run",
+                            r->options->mode);
+    HD_TRY(replay_change(r, err));
+    HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
+    HD_TRY(replay_add_operations(out, r, err));
+    return replay_add_notes(out, r, err);
+}
+
 static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *err)
 {
+    if (r->options->mode) return dry_run(out, out_trace, r, err);
     HD_TRY(replay_simulate(&r->unchanged, r, &r->plan, err));
     HD_TRY(replay_check(out, r, err));
     HD_TRY(replay_change(r, err));
@@ -154,6 +168,24 @@ hd_status hd_replay(hd_report *out, hd_trace **out_trace, const hd_trace *trace,
     if (status == HD_OK) status = prepare(&r, values.values, err);
     if (status == HD_OK) status = run(out, out_trace, &r, err);
     deinit(&r);
+    hd_option_values_deinit(&values);
+    return status;
+}
+
+hd_status hd_replay_compare(hd_report *out, bool *out_same, const hd_trace *trace, const hd_trace *against,
+                            hd_error *err)
+{
+    hd_option_values values;
+    replay a = {.trace = trace, .large = hd_trace_large_bytes(trace)};
+    replay b = {.trace = against, .large = hd_trace_large_bytes(against)};
+    *out = (hd_report){0};
+    *out_same = false;
+    HD_TRY(hd_option_values_init(&values, replay_about.options, replay_about.options_size, err));
+    hd_status status = prepare(&a, values.values, err);
+    if (status == HD_OK) status = prepare(&b, values.values, err);
+    if (status == HD_OK) status = replay_compare(out, out_same, &a, &b, err);
+    deinit(&a);
+    deinit(&b);
     hd_option_values_deinit(&values);
     return status;
 }

@@ -33,6 +33,30 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     return from_now.start + replay_stretch(part, whole, now);
 }
 
+bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, uint32_t node, size_t *at)
+{
+    const hd_graph *g = r->graph;
+    size_t count = g->first_edges[node + 1] - g->first_edges[node];
+    size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
+    bool is_work = replay_is_work(r, node);
+    while (*at < 1 + count + added) {
+        size_t i = (*at)++;
+        if (i == 0)
+            *out = (replay_wait){is_work ? p->befores[node - r->first_work] : HD_NONE, HD_EDGE_QUEUE};
+        else if (i > count)
+            *out = (replay_wait){p->added[p->first_added[node] + i - 1 - count].from,
+                                 (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
+        else
+            *out = (replay_wait){g->froms[g->first_edges[node] + i - 1],
+                                 (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
+        if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
+        if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
+        if (out->kind == HD_EDGE_EVENT && (p->flags[node] | p->flags[out->from]) & PLAN_NO_EVENT) continue;
+        if (out->from != HD_NONE) return true;
+    }
+    return false;
+}
+
 typedef struct simulation {
     const replay *r;
     const replay_plan *plan;
@@ -43,48 +67,19 @@ typedef struct simulation {
 
 enum { NODE_NEW, NODE_OPEN, NODE_DONE };
 
-typedef struct waited {
-    uint32_t from;
-    hd_edge_kind kind;
-} waited;
-
-/* The edge at `at` as the plan has it; from HD_NONE: the plan does without it. */
-static waited edge_at(const simulation *s, uint32_t node, size_t at)
-{
-    const hd_graph *g = s->r->graph;
-    waited w = {g->froms[at], (hd_edge_kind)g->edge_kinds[at]};
-    if (w.kind == HD_EDGE_LAUNCH && s->plan->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) w.from = HD_NONE;
-    return w;
-}
-
-/* The edge of its queue is that of the plan: the graph's comes first, or is not there. */
-static size_t first_edge(waited *out, const simulation *s, uint32_t node)
-{
-    const hd_graph *g = s->r->graph;
-    size_t at = g->first_edges[node];
-    *out = (waited){HD_NONE, HD_EDGE_QUEUE};
-    if (!replay_is_work(s->r, node)) return at;
-    out->from = s->plan->befores[node - s->r->first_work];
-    return at + (at < g->first_edges[node + 1] && g->edge_kinds[at] == HD_EDGE_QUEUE);
-}
-
 /* Something that the node waits for and that has not run yet; HD_NONE. */
 static uint32_t find_new(const simulation *s, uint32_t node)
 {
-    waited w;
-    size_t at = first_edge(&w, s, node), end = s->r->graph->first_edges[node + 1];
-    if (w.from != HD_NONE && s->states[w.from] == NODE_NEW) return w.from;
-    for (; at < end; at++) {
-        w = edge_at(s, node, at);
-        if (w.from != HD_NONE && s->states[w.from] == NODE_NEW) return w.from;
+    replay_wait w;
+    for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
+        if (s->states[w.from] == NODE_NEW) return w.from;
     }
     return HD_NONE;
 }
 
-static void take_edge(const simulation *s, uint32_t node, waited w, int64_t *start)
+static void take_edge(const simulation *s, uint32_t node, replay_wait w, int64_t *start)
 {
     replay_times *t = s->out;
-    if (w.from == HD_NONE) return;
     if (s->states[w.from] != NODE_DONE) {
         t->cycles++;
         return;
@@ -105,15 +100,13 @@ static void run_node(const simulation *s, uint32_t node)
     t->bounds[node] = HD_NONE;
     t->bound_kinds[node] = HD_EDGE_KINDS;
     if (!(s->plan->flags[node] & PLAN_PINNED)) {
-        waited w;
-        size_t at = first_edge(&w, s, node);
-        take_edge(s, node, w, &start);
-        for (; at < g->first_edges[node + 1]; at++) take_edge(s, node, edge_at(s, node, at), &start);
+        replay_wait w;
+        for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) take_edge(s, node, w, &start);
         bool is_gone = replay_is_work(s->r, node) && s->plan->flags[node] & PLAN_GONE;
         if (t->bounds[node] == HD_NONE && is_gone) start = g->start_ns;
     }
-    t->starts[node] = start;
-    t->ends[node] = start + s->plan->durations[node];
+    t->starts[node] = gpu_time(start);
+    t->ends[node] = gpu_time(gpu_sum(t->starts[node], s->plan->durations[node]));
     s->states[node] = NODE_DONE;
 }
 
@@ -166,7 +159,8 @@ int64_t replay_time_of(const replay *r, const replay_times *times, const hd_grap
 {
     const hd_graph *g = r->graph;
     uint32_t node = hd_graph_node_at(g, lane, time), last = lane->first_node + lane->node_count - 1;
-    if (node == HD_NONE) return time + times->starts[lane->first_node] - g->starts[lane->first_node];
+    if (node == HD_NONE)
+        return gpu_time(gpu_whole((gpu_i128)time + times->starts[lane->first_node] - g->starts[lane->first_node]));
     int64_t start = times->starts[node], end = times->ends[node];
     if (time <= g->ends[node] || node == last)
         return start + replay_stretch(time - g->starts[node], g->ends[node] - g->starts[node], end - start);

@@ -9,7 +9,7 @@
 #include "base/memory/large.h"
 #include "pass/copy/copy.h"
 #include "pass/copy/points.h"
-#include "replay/replay.h"
+#include "replay/rows.h"
 #include "trace/event.h"
 #include "trace/flows/bind.h"
 
@@ -22,6 +22,7 @@ typedef struct mover {
     uint32_t *bound;                 /* by flow point: its slice; UINT32_MAX */
     int64_t *was_starts, *was_spans; /* of slices, as the trace has them */
     uint64_t lost_points;
+    replay_rows rows;
 } mover;
 
 /* ---- times ---- */
@@ -116,6 +117,7 @@ static void set_slices(const mover *m, hd_copy_rows *rows)
     for (uint32_t i = 0; i < rows->block->row_count; i++) {
         uint64_t row = rows->block->first_row + i;
         rows->keep[i] = m->stays[row];
+        replay_rows_set(&m->rows, rows, i, (int64_t)row);
         if (m->starts[row] == HD_NO_TIME) continue;
         bool is_moved = start[i] != m->starts[row] || m->was_spans[row] != m->ends[row] - m->starts[row];
         start[i] = m->starts[row];
@@ -144,6 +146,9 @@ static void set_times(const mover *m, hd_copy_rows *rows)
         uint64_t row = rows->block->first_row + i;
         if (rows->block->kind == HD_KIND_FLOW) rows->keep[i] = m->flow_stays[row];
         if (rows->block->kind == HD_KIND_END && partner[i] >= 0) rows->keep[i] = m->stays[partner[i]];
+        int64_t slice = rows->block->kind == HD_KIND_END ? partner[i] : -1;
+        if (rows->block->kind == HD_KIND_FLOW && m->bound[row] != UINT32_MAX) slice = m->bound[row];
+        replay_rows_set(&m->rows, rows, i, slice);
         if (start[i] == HD_NO_TIME) continue;
         int64_t time = time_of_row(m, rows, i, (uint32_t)track[i], start[i], partner[i]);
         if (time != start[i]) ps[i] = 0;
@@ -172,8 +177,10 @@ static hd_status move_into(hd_builder *builder, mover *m, hd_error *err)
     HD_TRY(choose_flows(m, err));
     HD_TRY(hd_copy_new(&copy, m->r->trace, builder, err));
     hd_status status = hd_copy_tracks(copy, NULL, NULL, err);
+    if (status == HD_OK) status = replay_rows_init(&m->rows, m->r, copy, builder, err);
     if (status == HD_OK) status = hd_copy_events(copy, &hooks, err);
     if (status == HD_OK) status = hd_copy_surroundings(copy, err);
+    replay_rows_deinit(&m->rows);
     hd_copy_free(copy);
     if (m->lost_points)
         hd_builder_ledger(builder, "replay", "replay.flow-lost", HD_LEDGER_LOSS, m->lost_points, HD_OFFSET_NONE);

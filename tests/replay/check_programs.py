@@ -37,7 +37,7 @@ CHANGES = [
     (["launch-cost:15us"], ["--launch-cost", "15us"]),
     (["streams:1"], ["--streams", "1"]),
     (["streams:2"], ["--streams", "2"]),
-    (["overlap"], ["--overlap"]),
+    (["overlap"], ["--overlap", "communication"]),
     (["graph"], ["--graph"]),
     (["scale:*gemm*=0.5", "launch-cost:3us", "streams:1"], ["--scale", "*gemm*=0.5", "--launch-cost", "3us", "--streams", "1"]),
 ]

@@ -282,6 +282,8 @@ def main():
     if wanted("job") and args.heddle:
         subprocess.run([args.heddle, "synth", "--quiet", "--ranks", "8", "--steps", "4", "--no-python", "--host-ranks", "4", "--slow-gpu", "3=40",
                         "--late-loader", "5=20ms", "-o", folder / "job.json"], check=True)
+        subprocess.run([args.heddle, "summarize", "-q", *sorted(folder.glob("job_rank*.json")), "-o", folder / "job.hds"], check=True)
+        (folder / "broken.hds").write_bytes((folder / "job.hds").read_bytes()[:300])
     for name, make in ADVERSARIAL.items():
         if wanted(name):
             make(folder / f"{name}.json")

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/commands/report/gpus.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
@@ -10,7 +11,8 @@
 
 struct replay_options {
     cli_given given; /* those of the replay */
-    const char *output, *binary;
+    cli_texts gpus;
+    const char *output, *against, *binary;
     bool all, strict;
 };
 
@@ -26,6 +28,20 @@ static const cli_option options[] = {
      .offer = "<files>",
      FIELD(output),
      .help = "write the replayed trace, in the format of its extension"},
+    {.name = "against",
+     .kind = CLI_TEXT,
+     .value = "OTHER",
+     .offer = "<files>",
+     FIELD(against),
+     .help = "compare with another trace of the same program: order and dependencies; status 1: they differ"},
+    {.name = "gpus",
+     .kind = CLI_TEXTS,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(gpus),
+     .help =
+         "peaks of more GPUs, for --gpu: a table such as share/heddle/gpus.toml; ~/.config/heddle/gpus.toml is read "
+         "before"},
     {.name = "all", .letter = 'a', .kind = CLI_FLAG, FIELD(all), .help = "every row of each table"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_BINARY(FIELD(binary)),
@@ -84,14 +100,15 @@ static void print_result(cli_run *run, const char *path, const hd_report *report
 /* ---- the command ---- */
 
 /* What is refused is told with why. */
-static hd_status replay_trace(cli_run *run, const char *path, const hd_trace *trace, const char *const *texts)
+static hd_status replay_trace(cli_run *run, const char *path, const hd_trace *trace, const char *const *texts,
+                              const hd_gpus *gpus)
 {
     const struct replay_options *chosen = run->options;
     hd_report report;
     hd_trace *replayed = NULL;
     hd_error printing = {0};
     int64_t start_ns = hd_trace_facts_of(trace)->start_ns;
-    hd_status status = hd_replay(&report, chosen->output ? &replayed : NULL, trace, texts, NULL, &run->err);
+    hd_status status = hd_replay(&report, chosen->output ? &replayed : NULL, trace, texts, gpus, &run->err);
     if (status == HD_OK || status == HD_ERR_UNSUPPORTED)
         print_result(run, path, &report, start_ns == HD_NO_TIME ? 0 : start_ns, &printing);
     if (status == HD_OK && printing.status != HD_OK) {
@@ -104,6 +121,29 @@ static hd_status replay_trace(cli_run *run, const char *path, const hd_trace *tr
     return status;
 }
 
+/* Whether they are the same, by *out_same. */
+static hd_status compare(bool *out_same, cli_run *run, const char *path, const hd_trace *trace)
+{
+    const struct replay_options *chosen = run->options;
+    hd_report report = {0};
+    hd_trace *other;
+    int64_t start_ns = hd_trace_facts_of(trace)->start_ns;
+    *out_same = false;
+    if (chosen->output || chosen->given.count)
+        return hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "--against compares two traces as they are, without other options of the replay");
+    hd_status status = report_read(&other, run, chosen->against,
+                                   (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
+    if (status != HD_OK) return status;
+    status = hd_replay_compare(&report, out_same, trace, other, &run->err);
+    hd_trace_free(other);
+    if (status == HD_OK) print_result(run, path, &report, start_ns == HD_NO_TIME ? 0 : start_ns, &run->err);
+    if (status == HD_OK && !run->global.json)
+        cli_print(run, "\n%s\n", *out_same ? "the same order, the same dependencies" : "they differ");
+    hd_report_free(&report);
+    return status == HD_OK ? run->err.status : status;
+}
+
 static char **collect(const cli_given *given)
 {
     char **texts = calloc(CLI_TEXTS_MAX + 1, sizeof *texts);
@@ -114,6 +154,12 @@ static char **collect(const cli_given *given)
     return texts;
 }
 
+static void free_texts(char **texts)
+{
+    for (char **text = texts; text && *text; text++) free(*text);
+    free(texts);
+}
+
 static int run(cli_run *run)
 {
     const struct replay_options *chosen = run->options;
@@ -121,16 +167,24 @@ static int run(cli_run *run)
     char **texts = collect(&chosen->given);
     hd_trace *trace;
     hd_status status = HD_ERR_MEMORY;
+    bool is_same = true, wants_gpus = chosen->gpus.count > 0;
+    hd_gpus *gpus = NULL;
+    for (size_t i = 0; i < chosen->given.count; i++) wants_gpus |= !strcmp(chosen->given.names[i], "gpu");
+    if (wants_gpus && !report_gpus_read(&gpus, run, &chosen->gpus)) {
+        free_texts(texts);
+        return CLI_FAILED;
+    }
     if (texts)
         status = report_read(&trace, run, path, (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
     if (status == HD_OK) {
-        status = replay_trace(run, path, trace, (const char *const *)texts);
+        status = chosen->against ? compare(&is_same, run, path, trace)
+                                 : replay_trace(run, path, trace, (const char *const *)texts, gpus);
         hd_trace_free(trace);
     }
-    for (char **text = texts; text && *text; text++) free(*text);
-    free(texts);
+    free_texts(texts);
+    hd_gpus_free(gpus);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
-    return status == HD_OK ? CLI_OK : status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    return status == HD_OK ? is_same ? CLI_OK : CLI_FAILED : status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
 }
 
 const cli_command cmd_replay = {
@@ -147,7 +201,7 @@ const cli_command cmd_replay = {
         "First the trace is replayed as it is. The table check says how far that is off, missing what work began later "
         "than anything in the trace explains. Where steps, span, busy time or the starts of 99 % of the work "
         "are off by more than --max-error percent, what-ifs are refused, and the exit status is 1.\n\n"
-        "Changes add up, and each says what it is of. A step takes from its start, or the end of the one before, to "
+        "Changes add up. A step takes from its start, or the end of the one before, to "
         "its end with all of the work that it launched. With -o the replayed trace is written, to be opened beside the "
         "original.",
     .options = options,
@@ -160,9 +214,12 @@ const cli_command cmd_replay = {
     .examples =
         (const cli_example[]){
             {"heddle replay trace.json", "how well the trace explains itself"},
-            {"heddle replay --scale 'ncclDevKernel*=0.5' --launch-cost 2us trace.json",
-             "faster network, cheaper calls"},
-            {"heddle replay --remove '*memcpy*' -o whatif.json trace.json", "the trace as it would be without copies"},
+            {"heddle replay --scale '*gemm*=0.5' --launch-cost 2us trace.json",
+             "matrix products twice as fast, and each launch in 2 us"},
+            {"heddle replay --overlap communication -o whatif.heddle trace.json",
+             "communication on a stream of its own; the trace as it would be, to be opened beside the other"},
+            {"heddle replay --gpu 'H100=>B200' trace.json", "the same program on another GPU"},
+            {"heddle replay --against other.json trace.json", "whether two runs did the same in the same order"},
             {0},
         },
 };

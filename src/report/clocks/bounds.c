@@ -182,6 +182,7 @@ static bool settle(causality *c)
         piece->at_ns = piece->first_ns = piece->last_ns = clock_middle(host);
         piece->offset_ns = (int64_t)(((clock_i128)low + high) / 2);
         piece->bar_ns = clock_clip(((clock_i128)high - low) / 2 + 1);
+        free(host->pieces.list); /* a path that met at no time left an empty one */
         host->pieces = (clock_pieces){piece, 1};
         host->public.basis = HD_CLOCK_BOUNDS;
     }

@@ -28,6 +28,7 @@ static bool is_sound(const clock_events *e, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         const hd_clock_event *x = &e->all[e->order[i]];
         if (x->operation != e->all[e->order[first]].operation) return false;
+        if (x->size && x->size < end - first) return false;
         if (i > first && compare_events(&e->all[e->order[i - 1]], x) == 0) return false;
     }
     return true;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/io/compress.h"
 #include "base/io/output.h"
+#include "base/io/temporary.h"
 #include "base/memory/vector.h"
 #include "base/options.h"
 #include "report/job/job.h"
@@ -167,15 +168,20 @@ static hd_status write_all(hd_output *out, hd_job *job, const hd_job_write_optio
     return status;
 }
 
-hd_status hd_job_write(hd_job *job, const char *path, const hd_job_write_options *options, hd_error *err)
+hd_status hd_job_write_to(hd_job *job, hd_byte_sink *sink, const hd_job_write_options *options, hd_error *err)
 {
     HD_OWN_OPTIONS(hd_job_write_options, options, err);
     hd_output *out;
-    HD_TRY(hd_output_create(&out, path, &(hd_output_options){HD_OUTPUT_NONE, .sync = options->sync}, err));
+    HD_TRY(hd_output_create_sink(&out, sink, &(hd_output_options){HD_OUTPUT_NONE, .sync = options->sync}, err));
     hd_status status = write_all(out, job, options, err);
     if (status == HD_OK) return hd_output_commit(out, err);
     hd_output_abort(out);
     return status;
+}
+
+hd_status hd_job_write(hd_job *job, const char *path, const hd_job_write_options *options, hd_error *err)
+{
+    return hd_job_write_to(job, &(hd_byte_sink){.name = path}, options, err);
 }
 
 /* ---- reading ---- */
@@ -184,6 +190,7 @@ typedef struct hds_reader {
     hd_job *job;
     const char *path;
     int descriptor;
+    bool is_nameless;   /* a temporary file */
     uint64_t directory; /* its offset */
     hd_byte_reader bytes;
     uint32_t *tables; /* of the job, by table of the file */
@@ -317,30 +324,52 @@ static hd_status add_file(hd_job *job, hds_reader *r, hd_error *err)
         free(path);
         return HD_NOMEM(err);
     }
-    job->files[job->file_count] = (job_file){path, job->file_count < FILES_OPEN ? r->descriptor : -1};
-    if (job->file_count < FILES_OPEN) r->descriptor = -1;
-    job->file_count++;
+    bool stays_open = r->is_nameless || job->file_count < FILES_OPEN;
+    job->files[job->file_count++] = (job_file){path, stays_open ? r->descriptor : -1};
+    if (stays_open) r->descriptor = -1;
     return HD_OK;
+}
+
+/* Closes the descriptor, or keeps it. */
+static hd_status add_opened(hds_reader *r, hd_error *err)
+{
+    hd_job *job = r->job;
+    hd_bytes directory = {0};
+    pthread_mutex_lock(&job->lock);
+    size_t first = job->count;
+    hd_status status = read_directory(&directory, r, err);
+    r->bytes = hd_byte_reader_of(directory.data, directory.size);
+    if (status == HD_OK) status = take_tables(r, err);
+    if (status == HD_OK) status = take_members(r, err);
+    if (status == HD_OK) status = add_file(job, r, err);
+    while (status != HD_OK && job->count > first) job_member_deinit(&job->members[--job->count]);
+    pthread_mutex_unlock(&job->lock);
+    if (r->descriptor >= 0) close(r->descriptor);
+    hd_bytes_deinit(&directory);
+    free(r->tables);
+    return status;
 }
 
 hd_status hd_job_add_file(hd_job *job, const char *path, hd_error *err)
 {
     hds_reader r = {.job = job, .path = path, .descriptor = open_file(path)};
-    hd_bytes directory = {0};
-    if (r.descriptor < 0) return fail(err, path, HD_ERR_IO, strerror(errno));
-    pthread_mutex_lock(&job->lock);
-    size_t first = job->count;
-    hd_status status = read_directory(&directory, &r, err);
-    r.bytes = hd_byte_reader_of(directory.data, directory.size);
-    if (status == HD_OK) status = take_tables(&r, err);
-    if (status == HD_OK) status = take_members(&r, err);
-    if (status == HD_OK) status = add_file(job, &r, err);
-    while (status != HD_OK && job->count > first) job_member_deinit(&job->members[--job->count]);
-    pthread_mutex_unlock(&job->lock);
-    if (r.descriptor >= 0) close(r.descriptor);
-    hd_bytes_deinit(&directory);
-    free(r.tables);
-    return status;
+    return r.descriptor < 0 ? fail(err, path, HD_ERR_IO, strerror(errno)) : add_opened(&r, err);
+}
+
+hd_status hd_job_add_bytes(hd_job *job, const void *bytes, size_t size, hd_error *err)
+{
+    hds_reader r = {.job = job, .path = "<memory>", .is_nameless = true};
+    HD_TRY(hd_temporary_nameless(&r.descriptor, err));
+    for (size_t done = 0; done < size;) {
+        ssize_t wrote = write(r.descriptor, (const char *)bytes + done, size - done);
+        if (wrote > 0) done += (size_t)wrote;
+        if (wrote >= 0 || errno == EINTR) continue;
+        int problem = errno;
+        close(r.descriptor);
+        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "cannot write a temporary file: %s; set TMPDIR",
+                            strerror(problem));
+    }
+    return add_opened(&r, err);
 }
 
 bool hd_job_is_file(const char *path)

@@ -21,8 +21,11 @@ static const hd_report_column straggler_columns[] = {
     {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
     {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
     {"transfer", HD_VALUE_DURATION, "sum of the shortest durations: nobody waited in these"},
-    {"z", HD_VALUE_DECIMAL, "(late / collectives - median) / (1.4826 MAD) among all; above 3 it stands out"},
+    {"z", HD_VALUE_DECIMAL,
+     "(late / collectives - median) / (1.4826 MAD) among all of the same tp and pp; above 3 it stands out"},
     {"host", HD_VALUE_STRING, "that it ran on"},
+    {"tp", HD_VALUE_INT, "position in its tensor-parallel group, as of report topology"},
+    {"pp", HD_VALUE_INT, "pipeline stage, likewise"},
     {0}};
 static const hd_report_column collective_columns[] = {
     GROUP,
@@ -43,7 +46,7 @@ static const hd_report_column step_columns[] = {
     {"collectives", HD_VALUE_COUNT, "that were compared"},
     {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
     {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
-    {"z", HD_VALUE_DECIMAL, "as of stragglers, among all in this step"},
+    {"z", HD_VALUE_DECIMAL, "as of stragglers, among those in this step"},
     {0}};
 static const hd_report_column persistent_columns[] = {MEMBER,
                                                       {"host", HD_VALUE_STRING, "that it ran on"},
@@ -60,6 +63,16 @@ static const hd_report_column wait_columns[] = {
     {"step", HD_VALUE_STRING, "in which it was launched"},
     {"wait", HD_VALUE_DURATION, "its duration less the shortest: it waited for the last"},
     {"transfer", HD_VALUE_DURATION, "the shortest duration"},
+    {0}};
+static const hd_report_column share_columns[] = {
+    {"by", HD_VALUE_STRING, "host, pp (pipeline stage) or tp (tensor-parallel position)"},
+    {"of", HD_VALUE_STRING, "which of these"},
+    {"members", HD_VALUE_COUNT, "ranks and devices in it"},
+    {"collectives", HD_VALUE_COUNT, "of them that were compared"},
+    {"last", HD_VALUE_COUNT, "to which one of them came last"},
+    {"late", HD_VALUE_DURATION, "sum over them"},
+    {"mean_late", HD_VALUE_DURATION, "of a collective"},
+    {"z", HD_VALUE_DECIMAL, "of mean_late among all hosts, stages or positions"},
     {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 static const hd_report_column mismatched_columns[] = {
@@ -98,6 +111,9 @@ const hd_report_table_about job_straggler_tables[] = {
     {.name = "persistent",
      .meaning = "a row per run of steps in which a rank stood out: a single event is none",
      .columns = persistent_columns},
+    {.name = "shares",
+     .meaning = "a row per host, pipeline stage and tensor-parallel position: how late its ranks were",
+     .columns = share_columns},
     {.name = "waits",
      .meaning = "with --each: a row per collective and rank: how long it waited, how long the transfer took",
      .columns = wait_columns},

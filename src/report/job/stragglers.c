@@ -4,6 +4,7 @@
  */
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "base/sorted.h"
 #include "report/job/cells.h"
 #include "report/job/groups.h"
+#include "report/job/roles.h"
 
 typedef struct entry {
     int64_t rank, device; /* rank: or the place of the member */
@@ -24,6 +26,8 @@ typedef struct entry {
 typedef struct member {
     int64_t rank, device;
     uint32_t host; /* text */
+    uint32_t role; /* those of the same tensor-parallel position and pipeline stage have one */
+    int64_t tp, pp;
     uint64_t compared, last;
     gpu_i128 late, waited, transfer;
     const entry *newest; /* of the group that is looked at; NULL: it is not in it */
@@ -38,7 +42,7 @@ typedef struct job {
     member *members;
     size_t member_count;
     job_lateness steps;
-    hd_table_builder *stragglers, *collectives, *mismatched, *last, *by_step, *persistent, *waits, *lost;
+    hd_table_builder *stragglers, *collectives, *mismatched, *last, *by_step, *persistent, *waits, *shares, *lost;
 } job;
 
 static int compare_members(const entry *x, const entry *y)
@@ -168,6 +172,28 @@ static hd_status find_entries(job *j, hd_error *err)
     if (j->count) HD_SORT_RUNS(j->entries, spare, j->count, x, y, compare_entries(j, x, y) < 0);
     free(spare);
     return find_hosts(j) ? HD_OK : HD_NOMEM(err);
+}
+
+/* Roles: what traces tell of process groups. What cannot be read of them is told with the collectives. */
+static hd_status find_roles(job *j, hd_error *err)
+{
+    job_roles roles = {0};
+    gpu_groups keys = {.key_size = 2 * sizeof(int64_t)};
+    hd_table_builder *lost;
+    HD_TRY(report_builder(&lost, &report_stragglers_about, "lost", err));
+    hd_status status = j->of ? job_roles_init(&roles, j->of, false, lost, err) : HD_OK;
+    for (size_t i = 0; status == HD_OK && i < j->member_count; i++) {
+        const job_role *role = job_role_of(&roles, j->members[i].rank);
+        member *m = &j->members[i];
+        m->tp = role && role->at[JOB_TENSOR] >= 0 ? role->at[JOB_TENSOR] : HD_NO_NUMBER;
+        m->pp = role && role->at[JOB_PIPELINE] >= 0 ? role->at[JOB_PIPELINE] : HD_NO_NUMBER;
+        m->role = gpu_group(&keys, (const int64_t[]){m->tp, m->pp});
+        if (m->role == HD_NONE) status = HD_NOMEM(err);
+    }
+    gpu_groups_deinit(&keys);
+    job_roles_deinit(&roles);
+    hd_table_builder_free(lost);
+    return status;
 }
 
 /* ---- cells ---- */
@@ -335,28 +361,128 @@ static double mean_late(const member *m)
     return (double)m->late / (double)m->compared;
 }
 
+static int compare_roles(const member *x, const member *y)
+{
+    return job_compare_numbers(x->role, y->role);
+}
+
+/* Of peers: where they are less than three, or their spread is 0, nobody stands out. */
+static bool score_peers(double *z, const member *const *peers, size_t count, const member *first)
+{
+    double *values = malloc((count + 1) * sizeof *values), middle, spread;
+    size_t compared = 0;
+    if (!values) return false;
+    for (size_t i = 0; i < count; i++)
+        if (peers[i]->compared) values[compared++] = mean_late(peers[i]);
+    bool fine = job_spread(&middle, &spread, values, compared);
+    free(values);
+    for (size_t i = 0; i < count && fine; i++)
+        z[peers[i] - first] = peers[i]->compared && spread > 0 ? (mean_late(peers[i]) - middle) / spread : NAN;
+    return fine;
+}
+
+/* By member: how it stands out among those of its role. */
+static bool score_members(double *z, const job *j)
+{
+    const member **list = malloc((j->member_count + 1) * sizeof *list);
+    const member **spare = malloc((j->member_count + 1) * sizeof *spare);
+    size_t count = j->member_count, end;
+    bool fine = list && spare;
+    for (size_t i = 0; fine && i < count; i++) list[i] = &j->members[i];
+    if (fine && count) HD_SORT_RUNS(list, spare, count, x, y, compare_roles(*x, *y) < 0);
+    for (size_t i = 0; fine && i < count; i = end) {
+        for (end = i + 1; end < count && compare_roles(list[end], list[i]) == 0;) end++;
+        fine = score_peers(z, list + i, end - i, j->members);
+    }
+    free(list);
+    free(spare);
+    return fine;
+}
+
 static bool add_members(job *j)
 {
-    double *values = malloc((j->member_count + 1) * sizeof *values), middle, spread;
-    size_t count = 0;
-    if (!values) return false;
-    for (size_t i = 0; i < j->member_count; i++) {
-        if (j->members[i].compared) values[count++] = mean_late(&j->members[i]);
-    }
-    bool fine = job_spread(&middle, &spread, values, count);
-    free(values);
+    double *z = malloc((j->member_count + 1) * sizeof *z);
+    bool fine = z && score_members(z, j);
     for (size_t i = 0; i < j->member_count && fine; i++) {
         const member *m = &j->members[i];
-        bool known = m->compared && spread > 0;
         add_member(j->stragglers, m);
         hd_table_add_count(j->stragglers, m->compared);
         hd_table_add_count(j->stragglers, m->last);
         hd_table_add_int(j->stragglers, gpu_whole(m->late));
         hd_table_add_int(j->stragglers, gpu_whole(m->waited));
         hd_table_add_int(j->stragglers, gpu_whole(m->transfer));
-        gpu_cell_decimal(j->stragglers, known ? (mean_late(m) - middle) / spread : 0, known);
+        gpu_cell_decimal(j->stragglers, z[i], !isnan(z[i]));
         gpu_cell_text(j->stragglers, &j->texts, m->host);
+        report_cell_int(j->stragglers, m->tp);
+        report_cell_int(j->stragglers, m->pp);
     }
+    free(z);
+    return fine;
+}
+
+/* Sums over members of one host, pipeline stage or tensor-parallel position. */
+typedef struct share {
+    uint32_t host;
+    int64_t number;
+    uint64_t members, compared, last;
+    gpu_i128 late;
+} share;
+
+static void add_share(job *j, const char *by, const share *s, double z)
+{
+    hd_table_add_text(j->shares, by);
+    if (s->host != HD_NONE) {
+        gpu_cell_text(j->shares, &j->texts, s->host);
+    } else {
+        char text[24];
+        snprintf(text, sizeof text, "%lld", (long long)s->number);
+        hd_table_add_text(j->shares, text);
+    }
+    hd_table_add_count(j->shares, s->members);
+    hd_table_add_count(j->shares, s->compared);
+    hd_table_add_count(j->shares, s->last);
+    hd_table_add_int(j->shares, gpu_whole(s->late));
+    hd_table_add_int(j->shares, s->compared ? gpu_nearest(s->late, (gpu_i128)s->compared) : 0);
+    gpu_cell_decimal(j->shares, z, !isnan(z));
+}
+
+enum { BY_HOST, BY_STAGE, BY_POSITION, SHARES };
+static const char *const share_names[SHARES] = {"host", "pp", "tp"};
+
+static bool add_shares_by(job *j, int by)
+{
+    gpu_groups keys = {.key_size = sizeof(int64_t)};
+    share *list = calloc(j->member_count + 1, sizeof *list);
+    double *values = malloc((j->member_count + 1) * sizeof *values), middle = 0, spread = 0;
+    bool fine = list && values;
+    for (size_t i = 0; fine && i < j->member_count; i++) {
+        const member *m = &j->members[i];
+        int64_t key = by == BY_HOST ? (m->host == HD_NONE ? HD_NO_NUMBER : m->host) : by == BY_STAGE ? m->pp : m->tp;
+        if (key == HD_NO_NUMBER) continue;
+        uint32_t known = keys.count, at = gpu_group(&keys, &key);
+        fine = at != HD_NONE;
+        if (!fine) break;
+        if (at == known) list[at] = (share){.host = by == BY_HOST ? m->host : HD_NONE, .number = key};
+        list[at].members++;
+        list[at].compared += m->compared;
+        list[at].last += m->last;
+        list[at].late += m->late;
+    }
+    for (uint32_t i = 0; fine && i < keys.count; i++)
+        values[i] = list[i].compared ? (double)list[i].late / (double)list[i].compared : 0;
+    fine = fine && job_spread(&middle, &spread, values, keys.count);
+    for (uint32_t i = 0; fine && keys.count > 1 && i < keys.count; i++)
+        add_share(j, share_names[by], &list[i], spread > 0 ? (values[i] - middle) / spread : NAN);
+    gpu_groups_deinit(&keys);
+    free(list);
+    free(values);
+    return fine;
+}
+
+static bool add_shares(job *j)
+{
+    bool fine = true;
+    for (int by = 0; by < SHARES && fine; by++) fine = add_shares_by(j, by);
     return fine;
 }
 
@@ -399,6 +525,7 @@ static void add_step(job *j, const job_late_step *s)
 static bool add_steps(job *j)
 {
     uint32_t *roles = calloc(j->member_count + 1, sizeof *roles);
+    for (size_t i = 0; roles && i < j->member_count; i++) roles[i] = j->members[i].role;
     bool fine = roles && job_lateness_finish(&j->steps, roles);
     size_t count = j->steps.keys.count, end;
     const job_late_step *list = j->steps.list;
@@ -423,6 +550,7 @@ static hd_status make_tables(job *j, hd_error *err)
     HD_TRY(report_builder(&j->last, about, "last", err));
     HD_TRY(report_builder(&j->by_step, about, "steps", err));
     HD_TRY(report_builder(&j->persistent, about, "persistent", err));
+    HD_TRY(report_builder(&j->shares, about, "shares", err));
     if (j->wants_each) HD_TRY(report_builder(&j->waits, about, "waits", err));
     return report_builder(&j->lost, about, "lost", err);
 }
@@ -434,7 +562,7 @@ static hd_status compare_all(job *j, hd_error *err)
         for (end = i + 1; end < j->count && compare_groups(j, &j->entries[i], &j->entries[end]) == 0;) end++;
         if (!look_at_group(j, j->entries + i, end - i)) return HD_NOMEM(err);
     }
-    return add_members(j) && add_steps(j) ? HD_OK : HD_NOMEM(err);
+    return add_members(j) && add_shares(j) && add_steps(j) ? HD_OK : HD_NOMEM(err);
 }
 
 static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, hd_error *err)
@@ -443,9 +571,10 @@ static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, 
     *out = (hd_report){0};
     hd_status status = make_tables(&j, err);
     if (status == HD_OK) status = find_entries(&j, err);
+    if (status == HD_OK) status = find_roles(&j, err);
     if (status == HD_OK) status = compare_all(&j, err);
-    hd_table_builder **builders[] = {&j.stragglers, &j.collectives, &j.mismatched, &j.last,
-                                     &j.by_step,    &j.persistent,  &j.waits,      &j.lost};
+    hd_table_builder **builders[] = {&j.stragglers, &j.collectives, &j.mismatched, &j.last, &j.by_step,
+                                     &j.persistent, &j.shares,      &j.waits,      &j.lost};
     for (size_t i = 0; i < sizeof builders / sizeof *builders && status == HD_OK; i++) {
         hd_table_builder *table = *builders[i];
         *builders[i] = NULL;

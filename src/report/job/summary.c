@@ -116,11 +116,11 @@ static hd_status finish(const summarizer *s, hd_table_builder *b, hd_error *err)
 
 /* ---- who it is ---- */
 
-/* "rank7.json", "trace_rank_007.json.gz" */
-static int64_t rank_in_name(const char *name)
+/* "rank7.json", "trace_rank_007.json.gz", "rank7/trace.json" */
+static int64_t rank_in_path(const char *path)
 {
     int64_t rank = HD_NO_NUMBER;
-    for (const char *at = name; (at = strcasestr(at, "rank")) != NULL;) {
+    for (const char *at = path; (at = strcasestr(at, "rank")) != NULL;) {
         at += 4;
         const char *digits = at + (*at == '_' || *at == '-' || *at == '=' || *at == '.');
         if (isdigit((unsigned char)*digits) && strspn(digits, "0123456789") <= 9) rank = strtol(digits, NULL, 10);
@@ -128,8 +128,8 @@ static int64_t rank_in_name(const char *name)
     return rank;
 }
 
-/* That of the trace's tracks, if it is one; else what the trace says of itself, else the name of its file. */
-static int64_t rank_of(const hd_trace *trace, const char *name)
+/* That of the trace's tracks, if it is one; else what the trace says of itself, else its path. */
+static int64_t rank_of(const hd_trace *trace, const char *path)
 {
     int64_t rank = HD_NO_NUMBER, own;
     for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
@@ -139,7 +139,7 @@ static int64_t rank_of(const hd_trace *trace, const char *name)
         rank = own;
     }
     if (rank == HD_NO_NUMBER) rank = hd_trace_facts_of(trace)->rank;
-    return rank != HD_NO_NUMBER ? rank : rank_in_name(name);
+    return rank != HD_NO_NUMBER ? rank : rank_in_path(path);
 }
 
 /* A JSON string as text, owned; false: no memory. Anything else is none. */
@@ -180,7 +180,7 @@ static bool find_host(hd_string *out, const hd_trace *trace)
 static hd_status describe(hd_job_member *out, const hd_trace *trace, const char *path, hd_error *err)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    *out = (hd_job_member){.rank = rank_of(trace, name),
+    *out = (hd_job_member){.rank = rank_of(trace, path),
                            .world_size = hd_trace_facts_of(trace)->world_size,
                            .base_ns = hd_trace_clock_base(trace),
                            .file = {strdup(name), strlen(name)}};

@@ -95,6 +95,14 @@ function start(source: Source): void {
     app.tiles.clear();
     app.names.clear();
   };
+  // Of a job the ranks are the first picture.
+  const stop = effect(() => {
+    const session = state.session.value;
+    if (!session) return;
+    if (session.job && session.traces.length === 0 && state.tab.peek() === null) state.tab.value = "job";
+    if (session.job) setTimeout(mount);
+    setTimeout(() => stop());
+  });
   void new Follower(app, forget).run();
   setTimeout(mount, LATEST_MS);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`heddle report job` of jobs with known defects and of real ones, against a slow computation from their JSON.
 
-  check_job.py --heddle PROGRAM
+  check_overview.py --heddle PROGRAM
 
 The real jobs are ../shared/data/ranks (or in HEDDLE_SHARED); where they are absent only made ones are looked at."""
 import argparse
