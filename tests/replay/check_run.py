@@ -43,7 +43,8 @@ def run(options, trace, folder, *changes):
     again = folder / "again.heddle"
     env = dict(os.environ, LD_LIBRARY_PATH=options.double, HEDDLE_CUPTI=str(pathlib.Path(options.double) / "libcupti.so.13"),
                ASAN_OPTIONS="detect_leaks=0")
-    done = subprocess.run([options.heddle, "record", "-q", "--no-stacks", "--library", options.library, "-o", again, "--",
+    done = subprocess.run([options.heddle, "record", "-q", "--no-stacks", "--library", options.library, "-o", again,
+                           "--summary", folder / "again.hds", "--",
                            options.heddle, "replay", "--json", "--run", *changes, trace], env=env, capture_output=True, text=True)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     subprocess.run([options.heddle, "convert", "-q", again, folder / "again.json"], check=True)
@@ -65,6 +66,8 @@ def check(options, trace, folder):
                            [(a, b) for x, y in zip(shapes, ran) for a, b in zip(x, y) if a != b][:4])
     kernels = sum(size for queue in want.values() for what, size, *_ in queue if what == "kernel")
     assert of_table(report, "time of kernels")["expected"] == of_table(report, "time of kernels")["ran"] == kernels
+    summary = json.loads(subprocess.run([options.heddle, "report", "imbalance", "--json", folder / "again.hds"], capture_output=True, check=True).stdout)
+    assert [(row["name"], row["mean"]) for row in summary["kernels"]] == [("heddle_spin", kernels + 1000)], summary["kernels"]
     return sum(len(s) for s in shapes), of_table(report, "span of kernels")
 
 
