@@ -41,6 +41,7 @@ enum {
 typedef struct replay_lag {
     int64_t ns, spread_ns; /* spread: median distance of samples from their median */
     uint64_t samples;
+    uint32_t of;     /* the class whose delay it is: another's, where it has no samples; LAG_CLASSES: there is none */
     bool from_start; /* of a launch: counted from the start of the call, else from its end */
 } replay_lag;
 
