@@ -183,8 +183,8 @@ typedef struct hd_report_part {
 /* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several parts, or of none; MEMORY. */
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
-/* What hd_report_write makes of a path: .json, .csv, .md, .html and .dot, packed or not; .parquet, as a file or, with a slash
- * behind it, as a folder. 0: none of them, or another folder. */
+/* What hd_report_write makes of a path: .json, .csv, .md, .html and .dot, packed or not; .parquet, as a file or, with
+ * a slash behind it, as a folder. 0: none of them, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
 /* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
  * that has a file TABLE.csv of each table of the only part, TABLE.parquet if that is the format. "-" is standard
