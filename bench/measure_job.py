@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How summaries of ranks grow: `heddle combine`, `heddle report stragglers` and `heddle report clocks` over 8 to 100,000 of them.
+"""How summaries of ranks grow: `heddle combine`, `heddle report` stragglers, job and clocks over 8 to 100,000 of them.
 
   measure_job.py HEDDLE [--ranks 8,64,1024,100000] [--steps 100] [--folder DIR]
 
@@ -63,7 +63,7 @@ def main():
             job = folder / "job.hds"
             wall, cpu, memory = timed(options.heddle, "combine", "-q", parts, "-o", job)
             print(f"{count} ranks: combine {wall:.2f} s ({cpu:.2f} s of CPU), {memory:.0f} MB; {job.stat().st_size / 1e6:.1f} MB", flush=True)
-            for report in ("stragglers", "clocks") if count <= REPORTED else ():
+            for report in ("stragglers", "job", "clocks") if count <= REPORTED else ():
                 wall, cpu, memory = timed(options.heddle, "report", report, "-q", "--json", job)
                 print(f"{count} ranks: {report} {wall:.2f} s, {memory:.0f} MB", flush=True)
             subprocess.run(["rm", "-rf", parts], check=True)

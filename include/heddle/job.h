@@ -132,6 +132,8 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that
  * `steps`       a row per member and step: `collectives`, `late`, `waited`, and `z` among the members of the step
  * `persistent`  a row per run of at least 3 steps of a member with z above 3
+ * `bandwidths`  a row per `operation`, `size` of the group and `bytes`: `count`, `time` (of all ranks) and what percent
+ *               of it `waited`, shortest durations and bandwidths
  * `lost`        a row per table of the job that cannot be read
  *
  * Errors: MEMORY. */

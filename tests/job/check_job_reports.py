@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reports imbalance and topology of synthetic jobs, and the roles in report stragglers, recomputed from the traces' JSON.
+"""Reports imbalance and topology of synthetic jobs, and the roles and bandwidths in report stragglers, recomputed from the traces' JSON.
 
   check_job_reports.py --heddle HEDDLE
 """
@@ -115,6 +115,36 @@ def check_roles(heddle, paths):
         assert {r["of"]: r["late"] for r in said["shares"] if r["by"] == by} == dict(sums), (by, sums)
 
 
+def check_bandwidths(heddle, paths):
+    """The collectives of the synthetic job are those of one group, in order."""
+    widths = {"Float": 4, "BFloat16": 2, "Half": 2, "Int": 4, "Long": 8, "Double": 8, "Byte": 1}
+    names = {"allreduce": "AllReduce", "_allgather_base": "AllGather", "_reduce_scatter_base": "ReduceScatter"}
+    ranks = []
+    for path in paths:
+        found = [e for e in json.loads(path.read_text())["traceEvents"] if e.get("cat") == "kernel" and e["name"].startswith("nccl")]
+        ranks.append(sorted(found, key=lambda e: e["ts"]))
+    want = collections.defaultdict(list)
+    for members in zip(*ranks):
+        args = members[0]["args"]
+        operation = names[args["Collective name"]]
+        elements = args["Out msg nelems" if operation == "AllGather" else "In msg nelems"]
+        want[operation, args["Group size"], elements * widths[args["dtype"]]].append([round(e["dur"] * 1000) for e in members])
+    rows = json.loads(run(heddle, "report", "stragglers", "--json", "-t", "bandwidths", *paths))["bandwidths"]
+    assert {(r["operation"], r["size"], r["bytes"]) for r in rows} == set(want) and len(rows) == len(want) > 1, rows
+    for r in rows:
+        n, size, of = r["size"], r["bytes"], want[r["operation"], r["size"], r["bytes"]]
+        shortest, time = [min(d) for d in of], sum(map(sum, of))
+        factor = (2 if r["operation"] == "AllReduce" else 1) * (n - 1) / n
+        assert (r["count"], r["time"], r["min_transfer"], r["max_transfer"]) == (len(of), time, min(shortest), max(shortest)), r
+        middle = statistics.median(shortest)
+        assert abs(r["transfer"] - middle) <= 0.5, r
+        assert close(r["waited"], 100 * (time - n * sum(shortest)) / time), r
+        for key, duration in (("min_bus_bandwidth", max(shortest)), ("bus_bandwidth", r["transfer"]), ("max_bus_bandwidth", min(shortest))):
+            assert close(r[key], size * factor / duration), (key, r)
+        assert close(r["algorithm_bandwidth"], size / r["transfer"]), r
+    return len(rows)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -125,6 +155,7 @@ def main():
         names = check_imbalance(heddle, paths)
         check_topology(heddle, paths)
         check_roles(heddle, paths)
+        print(f"{check_bandwidths(heddle, paths)} kinds of collectives agree")
         print(f"{names} names and {RANKS} ranks with roles agree")
     return 0
 

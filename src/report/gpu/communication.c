@@ -86,7 +86,9 @@ static bool bus_factor(double *out, uint8_t collective, int64_t ranks)
 bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks)
 {
     for (uint8_t i = 0; i < NO_COLLECTIVE; i++) {
-        if (is_word(collective, collectives[i].name)) return bus_factor(out, i, ranks);
+        const char *name = collectives[i].name;
+        if (strlen(name) == collective.size && memcmp(name, collective.data, collective.size) == 0)
+            return bus_factor(out, i, ranks);
     }
     return false;
 }

@@ -58,6 +58,31 @@ bool job_lateness_add(job_lateness *steps, uint32_t member, uint32_t step, int64
 bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
 void job_lateness_deinit(job_lateness *steps);
 
+/* ---- how fast collectives are: bandwidth.c ---- */
+
+typedef struct job_transfer {
+    int64_t size, bytes; /* HD_NO_NUMBER: not told */
+    uint32_t operation;  /* text */
+    int64_t shortest;    /* of the durations of its ranks */
+    gpu_i128 time, waited;
+} job_transfer;
+
+typedef struct job_bandwidth_sum {
+    gpu_i128 time, waited;
+} job_bandwidth_sum;
+
+/* Zero-initialised is empty. */
+typedef struct job_bandwidths {
+    gpu_groups keys;
+    job_bandwidth_sum *sums; /* by key */
+    gpu_value *values;       /* shortest durations */
+    size_t sum_capacity, value_capacity, count;
+} job_bandwidths;
+
+bool job_bandwidth_add(job_bandwidths *all, const job_transfer *transfer); /* false: no memory */
+bool job_bandwidth_rows(hd_table_builder *b, job_bandwidths *all, const gpu_texts *texts);
+void job_bandwidths_deinit(job_bandwidths *all);
+
 extern const hd_report_table_about job_straggler_tables[]; /* straggler_tables.c */
 
 #endif

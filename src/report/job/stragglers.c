@@ -42,7 +42,9 @@ typedef struct job {
     member *members;
     size_t member_count;
     job_lateness steps;
-    hd_table_builder *stragglers, *collectives, *mismatched, *last, *by_step, *persistent, *waits, *shares, *lost;
+    job_bandwidths bandwidths;
+    hd_table_builder *stragglers, *collectives, *mismatched, *last, *by_step, *persistent, *bandwidth, *waits, *shares,
+        *lost;
 } job;
 
 static int compare_members(const entry *x, const entry *y)
@@ -282,11 +284,17 @@ static bool compare_run(job *j, const entry *e, size_t count)
         if (e[i].duration > longest) longest = e[i].duration;
     }
     int64_t shortest = last->duration;
+    job_transfer transfer = {.size = e->size != HD_NO_NUMBER ? e->size : (int64_t)count,
+                             .bytes = e->bytes,
+                             .operation = e->operation,
+                             .shortest = shortest};
     bool fine = true;
     for (size_t i = 0; i < count && fine; i++) {
         member *m = &j->members[e[i].member];
         int64_t late = longest - e[i].duration, waited = e[i].duration - shortest;
         m->compared++;
+        transfer.time += e[i].duration;
+        transfer.waited += waited;
         m->late += late;
         m->waited += waited;
         m->transfer += shortest;
@@ -296,7 +304,7 @@ static bool compare_run(job *j, const entry *e, size_t count)
     }
     j->members[last->member].last++;
     add_collective(j, e, count, last, longest - shortest);
-    return fine;
+    return fine && job_bandwidth_add(&j->bandwidths, &transfer);
 }
 
 /* ---- one group ---- */
@@ -550,6 +558,7 @@ static hd_status make_tables(job *j, hd_error *err)
     HD_TRY(report_builder(&j->last, about, "last", err));
     HD_TRY(report_builder(&j->by_step, about, "steps", err));
     HD_TRY(report_builder(&j->persistent, about, "persistent", err));
+    HD_TRY(report_builder(&j->bandwidth, about, "bandwidths", err));
     HD_TRY(report_builder(&j->shares, about, "shares", err));
     if (j->wants_each) HD_TRY(report_builder(&j->waits, about, "waits", err));
     return report_builder(&j->lost, about, "lost", err);
@@ -562,7 +571,10 @@ static hd_status compare_all(job *j, hd_error *err)
         for (end = i + 1; end < j->count && compare_groups(j, &j->entries[i], &j->entries[end]) == 0;) end++;
         if (!look_at_group(j, j->entries + i, end - i)) return HD_NOMEM(err);
     }
-    return add_members(j) && add_shares(j) && add_steps(j) ? HD_OK : HD_NOMEM(err);
+    return add_members(j) && add_shares(j) && add_steps(j) &&
+                   job_bandwidth_rows(j->bandwidth, &j->bandwidths, &j->texts)
+               ? HD_OK
+               : HD_NOMEM(err);
 }
 
 static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, hd_error *err)
@@ -573,8 +585,8 @@ static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, 
     if (status == HD_OK) status = find_entries(&j, err);
     if (status == HD_OK) status = find_roles(&j, err);
     if (status == HD_OK) status = compare_all(&j, err);
-    hd_table_builder **builders[] = {&j.stragglers, &j.collectives, &j.mismatched, &j.last, &j.by_step,
-                                     &j.persistent, &j.shares,      &j.waits,      &j.lost};
+    hd_table_builder **builders[] = {&j.stragglers, &j.collectives, &j.mismatched, &j.last,  &j.by_step,
+                                     &j.persistent, &j.shares,      &j.bandwidth,  &j.waits, &j.lost};
     for (size_t i = 0; i < sizeof builders / sizeof *builders && status == HD_OK; i++) {
         hd_table_builder *table = *builders[i];
         *builders[i] = NULL;
@@ -583,6 +595,7 @@ static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, 
     if (status != HD_OK) hd_report_free(out);
     for (size_t i = 0; i < sizeof builders / sizeof *builders; i++) hd_table_builder_free(*builders[i]);
     job_lateness_deinit(&j.steps);
+    job_bandwidths_deinit(&j.bandwidths);
     gpu_texts_deinit(&j.texts);
     free(j.entries);
     free(j.members);
