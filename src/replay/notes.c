@@ -24,8 +24,9 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], name[80], instead[80];
-    const char *more[8] = {NULL};
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], graphs[120], name[80],
+        instead[80];
+    const char *more[9] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -59,5 +60,9 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)r->orphans);
     if (r->cut_copies) more[count++] = cut;
     if (r->orphans) more[count++] = orphans;
+    snprintf(graphs, sizeof graphs,
+             "run: %llu pieces of work of CUDA graphs were launched one by one, which takes longer",
+             (unsigned long long)r->of_graphs);
+    if (r->of_graphs) more[count++] = graphs;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

@@ -94,8 +94,8 @@ typedef struct replay {
     char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
-    uint64_t cut_copies, orphans; /* on hardware */
-    double error;                 /* percent: the largest of the check, but for the one work that is off most */
+    uint64_t cut_copies, orphans, of_graphs; /* on hardware */
+    double error; /* percent: the largest of the check, but for the one work that is off most */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)
