@@ -145,6 +145,7 @@ typedef struct hd_report_about {
     const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
     /* options: that struct. Called by hd_report_run. */
     hd_status (*run)(hd_report *out, const hd_report_input *input, const void *options, hd_error *err);
+    hd_status (*draw)(hd_sink sink, const hd_report *report, hd_error *err); /* HD_REPORT_DOT; NULL: nothing to draw */
 } hd_report_about;
 
 size_t hd_report_count(void);
@@ -168,6 +169,7 @@ typedef enum hd_report_format {
     HD_REPORT_MARKDOWN,
     HD_REPORT_HTML,    /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
     HD_REPORT_PARQUET, /* the first table of the only part */
+    HD_REPORT_DOT,     /* a drawing of the only part for Graphviz, of a report that has one: topology */
 } hd_report_format;
 
 /* One report of one input. Everything is borrowed. */
@@ -181,8 +183,8 @@ typedef struct hd_report_part {
 /* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several parts, or of none; MEMORY. */
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
-/* What hd_report_write makes of a path: .json, .csv, .md and .html, packed or not; .parquet, as a file or, with a slash
- * behind it, as a folder. 0: none of them, or another folder. */
+/* What hd_report_write makes of a path: .json, .csv, .md, .html and .dot, packed or not; .parquet, as a file or, with
+ * a slash behind it, as a folder. 0: none of them, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
 /* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
  * that has a file TABLE.csv of each table of the only part, TABLE.parquet if that is the format. "-" is standard

@@ -473,6 +473,10 @@ hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err)
     if (status == HD_OK) status = run_once(out, &h, err);
     r->cut_copies = h.cut_copies;
     r->orphans = h.orphan_count;
+    for (uint32_t n = 0; h.firsts && n < r->first_work; n++) {
+        uint32_t works = h.firsts[n + 1] - h.firsts[n];
+        if (works > 1) r->of_graphs += works;
+    }
     void *const lists[] = {h.firsts, h.launched, h.orphans, h.events, h.kernels, h.bytes, (void *)h.is_done};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) hd_large_free(lists[i]);
     return status;

@@ -3,7 +3,8 @@
  * A class of edges has samples where nothing else can have held the work back: behind a launch, where the queue was
  * idle before the call; behind work and events, where the launch was due before. Its delay is the mean of their middle
  * four fifths, which neither outliers move nor times that were rounded. Delays of launches count from the end of the
- * call or from its start, whichever has the smaller spread.
+ * call or from its start, whichever has the smaller spread. A class without samples has the delay of that of its kind,
+ * launch, queue or event, which has most.
  */
 #include <stdio.h>
 #include <string.h>
@@ -210,13 +211,32 @@ static bool reckon_launches(sampler *s)
     return true;
 }
 
+/* Of the classes of one kind, from `first` to `end`. */
+static void lend_lags(replay_lag *lags, unsigned first, unsigned end)
+{
+    uint32_t best = LAG_CLASSES;
+    for (unsigned i = first; i < end; i++) {
+        lags[i].of = i;
+        if (lags[i].samples && (best == LAG_CLASSES || lags[i].samples > lags[best].samples)) best = i;
+    }
+    for (unsigned i = first; i < end; i++) {
+        if (lags[i].samples) continue;
+        if (best < LAG_CLASSES) lags[i] = lags[best];
+        lags[i].samples = 0;
+        lags[i].of = best;
+    }
+}
+
 hd_status replay_model(replay *r, hd_error *err)
 {
     sampler s = {.r = r};
     r->launch_classes = hd_large_zeroed((size_t)(r->graph->node_count - r->first_work) + 1, 1, r->large);
     bool fine = r->launch_classes && reckon_launches(&s);
+    lend_lags(r->lags, 0, LAG_QUEUE);
     if (fine) sample_gpu(&s);
     fine = fine && reckon_lags(&s, r->lags);
+    lend_lags(r->lags, LAG_QUEUE, LAG_EVENT);
+    lend_lags(r->lags, LAG_EVENT, LAG_CLASSES);
     hd_large_free(s.list);
     return fine ? HD_OK : HD_NOMEM(err);
 }

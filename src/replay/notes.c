@@ -24,8 +24,9 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[240], cut[120], orphans[120], name[80];
-    const char *more[8] = {NULL};
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], graphs[120], name[80],
+        instead[80];
+    const char *more[9] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -44,11 +45,13 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
     if (over) more[count++] = overlaps;
     uint64_t guessed = count_guesses(&lag, r);
+    uint32_t lent = r->lags[lag].of;
     replay_lag_name(name, sizeof name, lag);
+    replay_lag_name(instead, sizeof instead, lent < LAG_CLASSES ? lent : 0);
     snprintf(guesses, sizeof guesses,
-             "%llu pieces of work begin without a delay behind what they wait for, since the trace has no sample of it "
-             "(%s): they may take longer",
-             (unsigned long long)guessed, name);
+             "%llu pieces of work wait behind something of a kind of which the trace has no sample (%s): %s%s is taken",
+             (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "no delay",
+             lent < LAG_CLASSES ? instead : "");
     if (guessed) more[count++] = guesses;
     if (*r->gpu_note) more[count++] = r->gpu_note;
     snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
@@ -57,5 +60,9 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)r->orphans);
     if (r->cut_copies) more[count++] = cut;
     if (r->orphans) more[count++] = orphans;
+    snprintf(graphs, sizeof graphs,
+             "run: %llu pieces of work of CUDA graphs were launched one by one, which takes longer",
+             (unsigned long long)r->of_graphs);
+    if (r->of_graphs) more[count++] = graphs;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

@@ -41,6 +41,7 @@ enum {
 typedef struct replay_lag {
     int64_t ns, spread_ns; /* spread: median distance of samples from their median */
     uint64_t samples;
+    uint32_t of;     /* the class whose delay it is: another's, where it has no samples; LAG_CLASSES: there is none */
     bool from_start; /* of a launch: counted from the start of the call, else from its end */
 } replay_lag;
 
@@ -93,8 +94,8 @@ typedef struct replay {
     char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
-    uint64_t cut_copies, orphans; /* on hardware */
-    double error;                 /* percent: the largest of the check, but for the one work that is off most */
+    uint64_t cut_copies, orphans, of_graphs; /* on hardware */
+    double error; /* percent: the largest of the check, but for the one work that is off most */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)

@@ -7,6 +7,7 @@ import argparse
 import collections
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -88,6 +89,12 @@ def check_topology(heddle, paths):
     assert [(h["host"], h["ranks"], h["gpus"]) for h in said["hosts"]] == [(f"node{h}", 2, 2) for h in range(RANKS // 2)], said["hosts"]
     told = collections.Counter(g["dimension"] for g in said["groups"])
     assert told == {"tp": 4, "dp": 4, "pp": 4, None: 1}, told
+    run(heddle, "report", "topology", "-q", "-o", paths[0].parent / "job.dot", *paths)
+    dot = (paths[0].parent / "job.dot").read_text()
+    edges = sorted(re.findall(r"r(\d+) -- r(\d+) .*label=\"(\w+)\"", dot))
+    want = sorted([(str(r), str(r + 1), "tp") for r in range(0, RANKS, TP)] + [(str(r), str(r + TP), "dp") for r in (0, 1, 4, 5)] +
+                  [(str(r), str(r + TP * DP), "pp") for r in range(TP * DP)])
+    assert edges == want and dot.count("subgraph") == RANKS // 2 and dot.count(" [label=") == RANKS, dot
     assert all(g["told"] for g in said["groups"] if g["dimension"]), said["groups"]
 
 

@@ -119,8 +119,8 @@ static hd_status do_item(void *context, size_t item, hd_error *err)
 static hd_status share(hd_mpi *job, size_t count, int dies, hd_error *err)
 {
     shared s = {.job = job, .dies = dies};
-    hd_status status =
-        hd_mpi_share(job, &(hd_mpi_work){.count = count, .work = do_item, .name = name_of, .context = &s}, err);
+    hd_status status = hd_mpi_share(
+        job, &(hd_mpi_work){.count = count, .threads = 1, .work = do_item, .name = name_of, .context = &s}, err);
     if (status == HD_OK)
         status = hd_mpi_reduce(job, &(hd_mpi_reduction){.take = take, .merge = merge, .context = &s.done}, err);
     if (status == HD_OK && hd_mpi_rank(job) == 0 && s.done.size) fwrite(s.done.bytes, 1, s.done.size, stdout);

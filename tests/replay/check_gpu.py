@@ -82,7 +82,7 @@ def queues(path):
 def check_orders(heddle):
     paths, wrong, same = sorted(FOLDER.glob("*.json.gz")), [], 0
     orders = {path: queues(path) for path in paths}
-    for a, b in itertools.product(paths, paths):
+    for a, b in itertools.combinations_with_replacement(paths, 2):
         run = subprocess.run([heddle, "replay", "--json", "--against", b, a], capture_output=True, text=True)
         rows = json.loads(run.stdout)["order"]
         wanted = []
@@ -96,7 +96,7 @@ def check_orders(heddle):
             wrong.append(f"{a.name} against {b.name}: status {run.returncode}")
         same += run.returncode == 0
     programs = [FOLDER / f"sleep-{name}.json.gz" for name in ("base", "half", "tenth")]  # of kernels of other durations
-    if same != len(paths) + len(programs) * (len(programs) - 1):
+    if same != len(paths) + len(programs) * (len(programs) - 1) // 2:
         wrong.append(f"{same} pairs of traces are the same")
     return wrong
 
@@ -109,9 +109,9 @@ def main():
     gpus = {name: gpu for gpu in tomllib.loads(pathlib.Path(args.gpus).read_text())["gpu"] for name in gpu["names"]}
     wrong = check_orders(args.heddle)
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(40):
+        for seed in range(30):
             wrong += check_rooflines(args.heddle, gpus, seed, pathlib.Path(folder))
-    print(f"rooflines of 40 traces and the orders of {len(list(FOLDER.glob('*.json.gz')))}² pairs: {len(wrong)} wrong")
+    print(f"rooflines of 30 traces and the orders of pairs of {len(list(FOLDER.glob('*.json.gz')))}: {len(wrong)} wrong")
     sys.exit("\n".join(wrong[:20]) or 0)
 
 

@@ -61,18 +61,27 @@ class Replay:
         call = self.rows[self.call_of[node]]
         return ("launch", role, call["name"], self.was[source][0] < call["start"])
 
+    def lag_key(self, key):
+        """The class whose delay it has; None: there is none of its kind."""
+        order = ["kernel", "gpu_memcpy", "cudaLaunchKernel", "cudaMemcpy", False, True]
+        kind = [k for k in self.lags if k[0] == key[0]]
+        return key if key in self.lags else min(kind, key=lambda k: (-self.counts[k], [order.index(x) for x in k[1:]]), default=None)
+
+    def lag(self, key):
+        return self.lags.get(self.lag_key(key), 0)
+
     def ready(self, node, source, kind, at, plain=False):
         (was_start, was_end), start = self.was[source], self.was[node][0]
         whole, now = was_end - was_start, at[1] - at[0]
         if kind == "launch":
             key = self.key(node, source, kind)
-            lag = self.lags.get(key, 0)
-            return at[0] + stretch(lag, whole, now) if key in self.from_start else max(at[0], at[1] + lag)
+            lag = self.lag(key)
+            return at[0] + stretch(lag, whole, now) if self.lag_key(key) in self.from_start else max(at[0], at[1] + lag)
         if kind == "queue" and not plain and node in self.gone:
             return at[1]
         if was_end > start and kind != "event" and not (kind == "queue" and source + 1 != node):
             return at[0] + stretch(start - was_start, whole, now)
-        return at[1] + (self.lags.get(self.key(node, source, kind), 0) if kind in ("queue", "event") else 0)
+        return at[1] + (self.lag(self.key(node, source, kind)) if kind in ("queue", "event") else 0)
 
     def samples(self, kinds, place):
         found = {}
@@ -98,11 +107,14 @@ class Replay:
             return sorted(abs(v - middle) for v in values)[len(values) // 2]
 
         starts, ends = self.samples(("launch",), 0), self.samples(("launch",), 1)
+        self.counts = {key: len(values) for key, values in ends.items()}
         for key in ends:
             if spread(starts[key]) < spread(ends[key]):
                 self.from_start.add(key)
             self.lags[key] = mean(starts[key] if key in self.from_start else ends[key])
-        self.lags.update({key: mean(values) for key, values in self.samples(("queue", "event"), 1).items()})
+        found = self.samples(("queue", "event"), 1)
+        self.counts.update({key: len(values) for key, values in found.items()})
+        self.lags.update({key: mean(values) for key, values in found.items()})
 
     # ---- changes ----
 

@@ -198,6 +198,112 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     return status;
 }
 
+/* ---- a drawing ---- */
+
+static const char *const colors[JOB_DIMENSIONS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"};
+
+static void put_cell(hd_json_out *out, const hd_table *table, size_t row, const char *column, const char *before)
+{
+    char text[HD_VALUE_TEXT_BYTES];
+    size_t at = hd_table_find_column(table, column), size;
+    if (at == SIZE_MAX || hd_table_is_null(table, row, at)) return;
+    hd_json_put_text(out, before);
+    if (hd_table_get_column(table, at)->type == HD_VALUE_STRING) {
+        const char *string = hd_table_get_string(&size, table, row, at);
+        for (size_t i = 0; i < size && i < 60; i++) {
+            char c[2] = {string[i], 0};
+            hd_json_put_text(out, (unsigned char)*c < ' ' || strchr("\"\\<>{}|", *c) ? "_" : c);
+        }
+    } else {
+        snprintf(text, sizeof text, "%lld", (long long)hd_table_get_int(table, row, at));
+        hd_json_put_text(out, text);
+    }
+}
+
+/* A box per rank, in that of its host. */
+static void put_ranks_of_hosts(hd_json_out *out, const hd_table *ranks)
+{
+    size_t host = hd_table_find_column(ranks, "host"), count = hd_table_row_count(ranks), clusters = 0, size,
+           last_size = 0;
+    const char *last = NULL;
+    for (size_t row = 0; row < count; row++) {
+        const char *name = hd_table_is_null(ranks, row, host) ? "" : hd_table_get_string(&size, ranks, row, host);
+        if (!*name) size = 0;
+        if (!last || size != last_size || memcmp(name, last, size) != 0) {
+            char head[64];
+            snprintf(head, sizeof head, "%s  subgraph cluster_%zu {\n    label=\"", last ? "  }\n" : "", clusters++);
+            hd_json_put_text(out, head);
+            put_cell(out, ranks, row, "host", "");
+            hd_json_put_text(out, "\";\n");
+        }
+        last = name;
+        last_size = size;
+        put_cell(out, ranks, row, "rank", "    r");
+        put_cell(out, ranks, row, "rank", " [label=\"rank ");
+        put_cell(out, ranks, row, "model", "\\n");
+        const char *before = "\\n";
+        for (int d = 0; d < JOB_DIMENSIONS; d++) {
+            size_t at = hd_table_find_column(ranks, job_dimension_name((job_dimension)d));
+            if (hd_table_is_null(ranks, row, at)) continue;
+            hd_json_put_text(out, before);
+            put_cell(out, ranks, row, job_dimension_name((job_dimension)d), job_dimension_name((job_dimension)d));
+            before = " ";
+        }
+        hd_json_put_text(out, "\"];\n");
+    }
+    hd_json_put_text(out, last ? "  }\n" : "");
+}
+
+/* The text ends at `end`, without a NUL. */
+static int64_t take_number(const char **at, const char *end)
+{
+    int64_t number = 0;
+    for (; *at < end && **at >= '0' && **at <= '9'; ++*at) number = number * 10 + (**at - '0');
+    return number;
+}
+
+/* A chain through the ranks of a group, "0-3 8". */
+static void put_chain(hd_json_out *out, const char *ranks, size_t size, int dimension)
+{
+    char text[160];
+    int64_t before = -1;
+    for (const char *at = ranks, *end = ranks + size; at < end; at++) {
+        int64_t first = take_number(&at, end), last = first;
+        if (at < end && *at == '-') at++, last = take_number(&at, end);
+        for (int64_t rank = first; rank <= last; rank++) {
+            snprintf(text, sizeof text, "  r%lld -- r%lld [color=\"%s\", label=\"%s\", fontcolor=\"%s\"];\n",
+                     (long long)before, (long long)rank, colors[dimension],
+                     job_dimension_name((job_dimension)dimension), colors[dimension]);
+            if (before >= 0) hd_json_put_text(out, text);
+            before = rank;
+        }
+    }
+}
+
+static hd_status draw(hd_sink sink, const hd_report *report, hd_error *err)
+{
+    const hd_table *groups = hd_report_table(report, "groups"), *ranks = hd_report_table(report, "ranks");
+    size_t dimension = hd_table_find_column(groups, "dimension"), list = hd_table_find_column(groups, "ranks");
+    hd_json_out out = {0};
+    hd_json_put_text(&out, "graph job {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n"
+                           "  edge [fontname=\"sans-serif\", fontsize=8];\n");
+    put_ranks_of_hosts(&out, ranks);
+    for (size_t row = 0; row < hd_table_row_count(groups); row++) {
+        size_t size, list_size;
+        if (hd_table_is_null(groups, row, dimension) || hd_table_is_null(groups, row, list)) continue;
+        const char *name = hd_table_get_string(&size, groups, row, dimension);
+        const char *text = hd_table_get_string(&list_size, groups, row, list);
+        for (int d = 0; d < JOB_DIMENSIONS; d++)
+            if (strlen(job_dimension_name((job_dimension)d)) == size &&
+                memcmp(name, job_dimension_name((job_dimension)d), size) == 0)
+                put_chain(&out, text, list_size, d);
+    }
+    hd_json_put_text(&out, "}\n");
+    hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);
+    free(out.data);
+    return status;
+}
+
 static const hd_report_column host_columns[] = {{"host", HD_VALUE_STRING, "null: no trace tells it"},
                                                 {"ranks", HD_VALUE_COUNT, "on it"},
                                                 {"first_rank", HD_VALUE_INT, "of them"},
@@ -243,8 +349,9 @@ const hd_report_about report_topology_about = {
         "What the traces of a job tell of where its ranks ran, and in which process groups they were: those of tensor, "
         "pipeline, data, expert and context parallelism by the words of their descriptions "
         "(TENSOR_MODEL_PARALLEL_GROUP, "
-        "mesh_tp, tp).",
+        "mesh_tp, tp). `-o job.dot` draws it for Graphviz: a box per rank in its host, a chain through each group.",
     .of_job = true,
     .tables = tables,
     .run = run,
+    .draw = draw,
 };

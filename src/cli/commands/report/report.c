@@ -398,7 +398,8 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
     if (folder && !*out) *out = HD_REPORT_CSV;
     if (path && !*out)
         return cli_usage_error(
-            run, "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet or FOLDER/",
+            run,
+            "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet, .dot or FOLDER/",
             path);
     const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
     if (!name) return CLI_OK;
