@@ -253,7 +253,7 @@ static double ideal_of(const slow_job *j, uint32_t member, double *measured)
 
 static void add_members(hd_table_builder *b, slow_job *j, double ideal)
 {
-    const double visits_max = 3e9; /* about 20 s */
+    const double visits_max = 1e9; /* some 15 s */
     bool each = (double)j->members.count * (double)j->count < visits_max && ideal > 0;
     for (uint32_t m = 0; m < j->members.count; m++) {
         double measured, expected = ideal_of(j, m, &measured), alone = 0;
