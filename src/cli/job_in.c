@@ -180,11 +180,15 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text)
     *out = (job_shard){0, 0};
     if (!text) return CLI_OK;
     size_t size = strcspn(text, "/");
-    for (size_t i = 0; strcmp(text, "auto") == 0 && i < sizeof launchers / sizeof *launchers; i++) {
-        const char *own = getenv(launchers[i][0]), *all = getenv(launchers[i][1]);
-        if (read_number(&out->index, own) && read_number(&out->count, all) && out->index < out->count) return CLI_OK;
+    bool is_auto = strcmp(text, "auto") == 0;
+    for (size_t i = 0; is_auto && i < sizeof launchers / sizeof *launchers; i++) {
+        job_shard own; /* one process only, as in each task of an array job, says nothing if another has more */
+        if (read_number(&own.index, getenv(launchers[i][0])) && read_number(&own.count, getenv(launchers[i][1])) &&
+            own.index < own.count && out->count <= 1 && own.count > out->count)
+            *out = own;
     }
-    if (strcmp(text, "auto") == 0)
+    if (out->count) return CLI_OK;
+    if (is_auto)
         return cli_usage_error(run, "--shard auto: no launcher says which process this is, and of how many; give I/N "
                                     "(for an indexed job of Kubernetes: $JOB_COMPLETION_INDEX/N)");
     snprintf(index, sizeof index, "%.*s", size < sizeof index ? (int)size : 0, text);

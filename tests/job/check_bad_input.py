@@ -75,11 +75,12 @@ def check_full(heddle, folder, traces, whole):
 def check_shards(heddle, folder, traces, whole):
     """The shards together are the whole, whoever launches them."""
     clean = {k: v for k, v in os.environ.items() if k not in sum(LAUNCHERS, ())}
+    one = {"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}  # as each task of an array job has it
     for index, count in LAUNCHERS:
         parts = folder / index
         parts.mkdir()
         for i in range(3):
-            run(heddle, "summarize", "-q", *traces, "--shard", "auto", "-o", parts / "{shard}.hds", env={**clean, index: str(i), count: "3"})
+            run(heddle, "summarize", "-q", *traces, "--shard", "auto", "-o", parts / "{shard}.hds", env={**clean, **one, index: str(i), count: "3"})
         assert sorted(os.listdir(parts)) == ["0.hds", "1.hds", "2.hds"], os.listdir(parts)
         run(heddle, "combine", "-q", parts, "-o", folder / "out.hds")
         assert (folder / "out.hds").read_bytes() == whole.read_bytes(), index
