@@ -180,11 +180,15 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text)
     *out = (job_shard){0, 0};
     if (!text) return CLI_OK;
     size_t size = strcspn(text, "/");
-    for (size_t i = 0; strcmp(text, "auto") == 0 && i < sizeof launchers / sizeof *launchers; i++) {
-        const char *own = getenv(launchers[i][0]), *all = getenv(launchers[i][1]);
-        if (read_number(&out->index, own) && read_number(&out->count, all) && out->index < out->count) return CLI_OK;
+    bool is_auto = strcmp(text, "auto") == 0;
+    for (size_t i = 0; is_auto && i < sizeof launchers / sizeof *launchers; i++) {
+        job_shard own; /* one process only, as in each task of an array job, says nothing if another has more */
+        if (read_number(&own.index, getenv(launchers[i][0])) && read_number(&own.count, getenv(launchers[i][1])) &&
+            own.index < own.count && out->count <= 1 && own.count > out->count)
+            *out = own;
     }
-    if (strcmp(text, "auto") == 0)
+    if (out->count) return CLI_OK;
+    if (is_auto)
         return cli_usage_error(run, "--shard auto: no launcher says which process this is, and of how many; give I/N "
                                     "(for an indexed job of Kubernetes: $JOB_COMPLETION_INDEX/N)");
     snprintf(index, sizeof index, "%.*s", size < sizeof index ? (int)size : 0, text);
@@ -212,24 +216,17 @@ static void print_range(FILE *out, uint64_t *count, int64_t first, int64_t last)
     if (last > first) fprintf(out, "-%" PRId64, last);
 }
 
-uint64_t job_print_missing(cli_run *run, const hd_job *job)
+static uint64_t print_missing(cli_run *run, const hd_job *job, int64_t world)
 {
-    int64_t next = 0, world = HD_NO_NUMBER, highest = -1;
-    uint64_t missing = 0, ranges = 0, doubles = 0;
+    int64_t next = 0;
+    uint64_t missing = 0, ranges = 0;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out) return 0;
-    for (size_t i = 0; i < hd_job_count(job); i++) {
-        const hd_job_member *m = hd_job_at(job, i);
-        if (m->world_size > world) world = m->world_size;
-        if (m->rank > highest) highest = m->rank;
-    }
-    if (world == HD_NO_NUMBER) world = highest < INT64_MAX ? highest + 1 : highest;
     for (size_t i = 0; i <= hd_job_count(job); i++) {
         int64_t rank = i < hd_job_count(job) ? hd_job_at(job, i)->rank : world;
         if (rank == HD_NO_NUMBER || rank < 0) continue;
-        if (i < hd_job_count(job) && i && rank == hd_job_at(job, i - 1)->rank) doubles++;
         if (rank > world) rank = world;
         if (rank > next) {
             missing += (uint64_t)(rank - next);
@@ -241,9 +238,26 @@ uint64_t job_print_missing(cli_run *run, const hd_job *job)
     fclose(out);
     if (missing && !run->global.quiet)
         fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing, world, text);
+    free(text);
+    return missing;
+}
+
+uint64_t job_print_misfits(cli_run *run, const hd_job *job)
+{
+    int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
+    uint64_t doubles = 0;
+    for (size_t i = 0; i < hd_job_count(job); i++) {
+        const hd_job_member *m = hd_job_at(job, i);
+        if (m->world_size > most) most = m->world_size;
+        if (m->world_size != HD_NO_NUMBER && (least == HD_NO_NUMBER || m->world_size < least)) least = m->world_size;
+        if (m->rank > highest) highest = m->rank;
+        if (i && m->rank != HD_NO_NUMBER && m->rank == hd_job_at(job, i - 1)->rank) doubles++;
+    }
     if (doubles && !run->global.quiet)
         fprintf(stderr, "heddle: %" PRIu64 " summar%s of a rank that another is of too: two jobs, or two recordings?\n",
                 doubles, doubles == 1 ? "y is" : "ies are");
-    free(text);
-    return missing;
+    if (least != most && !run->global.quiet)
+        fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
+    int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
+    return print_missing(run, job, world) + doubles + (least != most);
 }

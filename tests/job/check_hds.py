@@ -3,11 +3,15 @@
 combined in every order, cut, flipped, of another version, lost in part.
 
   check_hds.py --heddle HEDDLE
+
+Real traces are those of ../shared/data/ranks (or in HEDDLE_SHARED), if they are there.
 """
 import argparse
 import collections
+import gzip
 import itertools
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -45,7 +49,7 @@ def check_tables(heddle, path, member):
 
 def check_sums(path, member):
     """Kernels and operators, from the JSON."""
-    with open(path, encoding="utf-8") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
     sums = {"kernels": collections.defaultdict(list), "operators": collections.defaultdict(list)}
     for e in events:
@@ -133,10 +137,23 @@ def check_lost(heddle, folder, whole):
     assert len(said["stragglers"]) == len(job.members) - 1, said["stragglers"]
 
 
+def check_real(heddle, folder, data):
+    """Traces of PyTorch's, as far as they are there."""
+    traces = sorted(data.glob("ranks/*/rank[03].json.gz"))
+    for path in traces:
+        run(heddle, "summarize", "-q", path, "-o", folder / "real.hds")
+        member, = hds.read(folder / "real.hds").members
+        assert b"rank%d.json.gz" % member.rank == member.file == path.name.encode(), member
+        check_tables(heddle, path, member)
+        check_sums(path, member)
+    return len(traces)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
     heddle = parser.parse_args().heddle
+    data = pathlib.Path(os.environ.get("HEDDLE_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared")) / "data"
     if not hds.ZSTD or not hds.XXH:
         print("skipped: libzstd.so or libxxhash.so is not here")
         return 77
@@ -155,7 +172,8 @@ def main():
         whole = check_orders(heddle, folder, parts)
         told = check_damage(heddle, folder, whole)
         check_lost(heddle, folder, whole)
-        print(f"5 summaries agree; 46 orders and groupings give the same bytes; {told} of 60 damaged files were told, the rest was whole")
+        real = check_real(heddle, folder, data)
+        print(f"5 summaries agree, and {real} of real traces; 46 orders and groupings give the same bytes; {told} of 60 damaged files were told, the rest was whole")
     return 0
 
 

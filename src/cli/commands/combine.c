@@ -30,7 +30,7 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "the exit status is 1 if a rank is missing, double, or damaged; without, they are told"},
+     .help = "the exit status is 1 if a rank is missing, double, of another job, or damaged; without, they are told"},
     OPTION_SYNC(FIELD(sync)),
     {0},
 };
@@ -99,12 +99,12 @@ static int run(cli_run *run)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to combine");
     else
         status = parquet ? write_parquet(job, &l) : hd_job_write(job, o->output, &write, &run->err);
-    uint64_t missing = status == HD_OK ? job_print_missing(run, job) : 0;
+    uint64_t misfits = status == HD_OK ? job_print_misfits(run, job) : 0;
     if (status == HD_OK && !run->global.quiet)
         fprintf(stderr, "%s: %zu rank%s\n", o->output, hd_job_count(job), hd_job_count(job) == 1 ? "" : "s");
     hd_job_free(job);
     if (status == HD_OK && !o->strict) run->reported = false; /* told, and not fatal */
-    return status != HD_OK || (o->strict && (failed || missing || l.count)) ? CLI_FAILED : CLI_OK;
+    return status != HD_OK || (o->strict && (failed || misfits || l.count)) ? CLI_FAILED : CLI_OK;
 }
 
 const cli_command cmd_combine = {
