@@ -1,58 +1,69 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobOfTables, type StepTables } from "../../../src/view/web/src/data/job";
-import type { ReportCell, ReportTable } from "../../../src/view/web/src/data/model";
+import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
 import { colorAt, extentOf, fieldsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
-const tableOf = (name: string, columns: string[], rows: ReportCell[][], count = rows.length): ReportTable =>
-  ({ name, meaning: "", count, rows, columns: columns.map((column) => ({ name: column, type: "number", meaning: "" })) });
+type Figures = Record<string, { wide: boolean; list: number[] }>;
 
-// Steps of one rank as [name, start, duration], its collectives as [start of the step, duration, size of what goes in].
-function traceOf(rank: number, steps: [string, number, number][], collectives: [number, number, number][] = [], more: { size?: number; cut?: boolean } = {}): StepTables {
-  return {
-    trace: rank + 10, rank, host: `node${rank % 2}`, tables: [
-      tableOf("steps", ["rank", "step", "start", "duration"], steps.map(([name, start, duration]) => [null, name, start, duration])),
-      tableOf("breakdown", ["rank", "device", "step", "step_start", "span", "exposed_communication", "idle"],
-        steps.map(([name, start, duration]) => [null, 0, name, start, duration + 1, duration / 2, duration / 4] as ReportCell[]).concat([[null, 0, null, null, 9, 9, 9]])),
-      tableOf("collectives", ["rank", "device", "step", "step_start", "group", "ranks", "size", "collective", "dtype", "in", "out", "duration"],
-        collectives.map(([step, duration, size]) => [null, 0, "", step, "0", "[0, 1]", more.size ?? 2, "AllReduce", "Float", size, size, duration]), collectives.length + (more.cut ? 1 : 0)),
-    ],
-  };
+// An answer of /api/job as docs/view-protocol.md has it; `null` is a figure that is not known.
+function answerOf(head: object, figures: Figures): ArrayBuffer {
+  const cells = Object.values(figures)[0]?.list.length ?? 0;
+  const named = Object.entries(figures).map(([name, { wide }]) => ({ name, bytes: wide ? 8 : 4 }));
+  const text = new TextEncoder().encode(JSON.stringify({ ...head, cells, figures: named }));
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const put = (bytes: Uint8Array): void => { parts.push(bytes); size += bytes.length; };
+  const align = (): void => put(new Uint8Array((8 - (size % 8)) % 8));
+  put(new TextEncoder().encode("HDJ1"));
+  put(new Uint8Array(Uint32Array.of(text.length).buffer));
+  put(text);
+  align();
+  for (const { wide, list } of Object.values(figures)) {
+    put(new Uint8Array(wide ? Float64Array.from(list).buffer : Uint32Array.from(list, (each) => (Number.isNaN(each) ? 0xffffffff : each)).buffer));
+    align();
+  }
+  const out = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out.buffer;
+}
+
+interface Row { rank: number | null; device?: number; host?: string; file?: string; trace?: number; member?: number }
+
+function made(rows: Row[], steps: string[], time: number[], wide = false): Job {
+  const column = <T>(of: (row: Row, at: number) => T): T[] => rows.map(of);
+  const figures = Object.fromEntries(["time", "exposed", "idle"].map((name, k) => [name, { wide: wide && k === 0, list: time.map((each) => (Number.isNaN(each) ? NaN : Math.floor(each / (1 << k)))) }]));
+  return jobOf(answerOf({
+    number: 7, steps, notes: ["a note"], rank: column((row) => row.rank), device: column((row) => row.device ?? 0), source: column(() => 0),
+    member: column((row, at) => row.member ?? at), trace: column((row) => row.trace ?? -1), host: column((row) => row.host ?? ""), file: column((row) => row.file ?? ""),
+  }, figures));
 }
 const list = (figures: Float64Array): number[] => [...figures];
 
-test("ranks are rows by number, steps columns by number, what is missing is not known", () => {
-  const job = jobOfTables([traceOf(10, [["ProfilerStep#10", 50, 8]]), traceOf(2, [["ProfilerStep#9", 0, 4], ["ProfilerStep#10", 5, 12]])]);
-  assert.deepEqual(job.rows.map((row) => [row.name, row.trace]), [["rank 2", 12], ["rank 10", 20]]);
-  assert.deepEqual(job.steps, ["ProfilerStep#9", "ProfilerStep#10"]);
-  assert.deepEqual(list(job.figures.time), [4, 12, NaN, 8]);
-  assert.deepEqual(list(job.figures.exposed), [2, 6, NaN, 4]);
-  assert.deepEqual(list(job.figures.idle), [1, 3, NaN, 2]);
-  assert.deepEqual(list(job.start), [0, 5, NaN, 50]);
+test("an answer is read to the last figure, in both widths, and what is not known is NaN", () => {
+  for (const wide of [false, true]) {
+    for (const note of ["", "1", "12", "123", "1234567"]) { // of all sizes of the text
+      const { head, figures } = decodeFigures<{ note: string }>(answerOf({ note }, { a: { wide, list: [1, NaN, 3] }, b: { wide: !wide, list: [0, 4294967294, NaN] } }));
+      assert.equal(head.note, note);
+      assert.deepEqual([list(figures.a as Float64Array), list(figures.b as Float64Array)], [[1, NaN, 3], [0, 4294967294, NaN]]);
+    }
+  }
+  assert.throws(() => decodeFigures(new ArrayBuffer(64)), /no picture of a job/);
 });
 
-test("a name that comes again is another step", () => {
-  assert.deepEqual(jobOfTables([traceOf(0, [["step", 0, 1], ["step", 5, 2]])]).steps, ["step", "step (2)"]);
+test("rows have names by rank, device and file; what is not open has no trace", () => {
+  const job = made([{ rank: 2, host: "a", trace: 12 }, { rank: 10, member: 1 }, { rank: 10, device: 1, member: 1 }, { rank: null, file: "x.json", member: 3 }, { rank: null, trace: 4, member: 4 }],
+    ["s1"], [4, 12, NaN, 8, 1], true);
+  assert.deepEqual(job.rows.map((row) => [row.name, row.host, row.trace]), [["rank 2", "a", 12], ["rank 10, device 0", "", null], ["rank 10, device 1", "", null], ["x.json", "", null], ["trace 4", "", 4]]);
+  assert.deepEqual([job.number, job.steps, job.notes], [7, ["s1"], ["a note"]]);
+  assert.deepEqual([list(job.figures.time), list(job.figures.exposed), list(job.figures.idle)], [[4, 12, NaN, 8, 1], [2, 6, NaN, 4, 0], [1, 3, NaN, 2, 0]]);
+  assert.ok(list(job.figures.late).every(Number.isNaN));
 });
 
-test("lateness is the longest duration less one's own, the most of a step", () => {
-  const job = jobOfTables([traceOf(0, [["s1", 0, 9], ["s2", 9, 9]], [[0, 100, 8], [0, 70, 8], [9, 5, 8]]), traceOf(1, [["s1", 2, 9], ["s2", 11, 9]], [[2, 40, 8], [2, 80, 8], [11, 5, 8]])]);
-  assert.deepEqual(list(job.figures.late), [10, 0, 60, 0]);
-  assert.deepEqual(job.notes, []);
-});
-
-test("no lateness where ranks of a group skip one, send other sizes, are more than the group, or a report is cut", () => {
-  const steps: [string, number, number][] = [["s1", 0, 9]];
-  const late = (...traces: StepTables[]): unknown[] => { const job = jobOfTables(traces); return [list(job.figures.late).every(Number.isNaN), job.notes.length]; };
-  const good = traceOf(0, steps, [[0, 5, 8], [0, 6, 8]]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8]])), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 6, 16]])), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 6, 8]]), traceOf(2, steps, [[0, 5, 8], [0, 6, 8]])), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 6, 8]], { cut: true })), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 9, 8]])), [false, 0]);
-});
-
-const job = jobOfTables([traceOf(0, [["s1", 0, 10], ["s2", 9, 100]]), traceOf(1, [["s1", 0, 12], ["s2", 9, 104]]), traceOf(2, [["s1", 0, 20], ["s2", 9, 100]])]);
+const job = made([{ rank: 0, host: "node0" }, { rank: 1, host: "node1" }, { rank: 2, host: "node0" }], ["s1", "s2"], [10, 100, 12, 104, 20, 100]);
 
 test("against the median of its step a rank that is slow alone stands out", () => {
   assert.deepEqual(list(shownFigures(job, "time", true)), [-2, 0, 0, 4, 8, 0]);
