@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/io/compress.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/gpu/gpu.h"
@@ -18,14 +17,16 @@ hd_status hd_job_new(hd_job **out, hd_error *err)
     hd_job *job = *out = calloc(1, sizeof *job);
     if (!job) return HD_NOMEM(err);
     pthread_mutex_init(&job->lock, NULL);
-    for (size_t i = 0; hd_job_table_at(i); i++) {
+    job->spares = calloc(JOB_SPARES, sizeof *job->spares);
+    bool fine = job->spares != NULL;
+    for (size_t i = 0; fine && hd_job_table_at(i); i++) {
         const char *name = hd_job_table_at(i)->name;
-        if (job_table_number(job, name, strlen(name)) != HD_NONE) continue;
-        hd_job_free(job);
-        *out = NULL;
-        return HD_NOMEM(err);
+        fine = job_table_number(job, name, strlen(name)) != HD_NONE;
     }
-    return HD_OK;
+    if (fine) return HD_OK;
+    hd_job_free(job);
+    *out = NULL;
+    return HD_NOMEM(err);
 }
 
 void job_member_deinit(job_member *member)
@@ -45,10 +46,12 @@ void hd_job_free(hd_job *job)
         free(job->files[i].path);
     }
     for (uint32_t i = 0; i < job->table_count; i++) free(job->tables[i]);
+    for (int i = 0; job->spares && i < JOB_SPARES; i++) hd_decompressor_free(job->spares[i]);
     pthread_mutex_destroy(&job->lock);
     free(job->members);
     free(job->files);
     free(job->tables);
+    free(job->spares);
     free(job);
 }
 
@@ -212,14 +215,29 @@ const hd_job_member *hd_job_at(const hd_job *job, size_t member)
     return &job->members[member].about;
 }
 
-static hd_status unpack(hd_table **out, const char *name, const uint8_t *data, const job_chunk *chunk, hd_error *err)
+static hd_decompressor *take_spare(const hd_job *job)
 {
-    hd_decompressor *decompressor = NULL;
+    hd_decompressor *taken = NULL;
+    for (int i = 0; i < JOB_SPARES && !taken; i++) taken = atomic_exchange(&job->spares[i], NULL);
+    return taken;
+}
+
+/* What was in a place moves to the next; the last is too many. */
+static void put_spare(const hd_job *job, hd_decompressor *spare)
+{
+    for (int i = 0; i < JOB_SPARES && spare; i++) spare = atomic_exchange(&job->spares[i], spare);
+    hd_decompressor_free(spare);
+}
+
+static hd_status unpack(hd_table **out, const char *name, const hd_job *job, const uint8_t *data,
+                        const job_chunk *chunk, hd_error *err)
+{
+    hd_decompressor *decompressor = take_spare(job);
     uint8_t *plain = malloc(chunk->plain_size + 1);
     hd_status status =
         plain ? hd_decompress(plain, chunk->plain_size, &decompressor, data, chunk->size, err) : HD_NOMEM(err);
     if (status == HD_OK) status = hd_table_unpack(out, name, plain, chunk->plain_size, err);
-    hd_decompressor_free(decompressor);
+    put_spare(job, decompressor);
     free(plain);
     return status;
 }
@@ -238,7 +256,7 @@ hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const c
                             "table %s of rank %lld was damaged when it was combined", name, (long long)m->about.rank);
     if (!chunk->size) return HD_OK;
     HD_TRY(job_chunk_read(&data, job, m, chunk, err));
-    hd_status status = unpack(out, name, data, chunk, err);
+    hd_status status = unpack(out, name, job, data, chunk, err);
     if (data != chunk->data) free(data);
     if (status != HD_OK && m->file != HD_NONE) hd_error_set_path(err, job->files[m->file].path);
     return status;

@@ -7,8 +7,10 @@
 #define HD_REPORT_JOB_JOB_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/bytes.h"
+#include "base/io/compress.h"
 #include "heddle/job.h"
 
 /* A packed table, zstd compressed. size 0: there is none, or it is lost. */
@@ -42,7 +44,11 @@ struct hd_job {
     job_file *files;
     uint32_t file_count;
     size_t file_capacity;
+    /* JOB_SPARES, NULL: none; making one takes longer than reading a table with it. Any thread takes and puts. */
+    _Atomic(hd_decompressor *) *spares;
 };
+
+enum { JOB_SPARES = 16 };
 
 void job_member_deinit(job_member *member);
 /* Takes the member, also when it fails. */
