@@ -74,7 +74,7 @@ const choose = async (page, label, value) => page.locator("#pane .pick", {has: p
 async function openJob(page, files = names) {
   await open(page, files);
   await setState(page, "tab", "job");
-  await page.waitForSelector("#pane .flame canvas");
+  await page.waitForSelector("#pane .stacked[aria-busy=false] .flame canvas");
   await until(page, () => document.querySelector("#pane .bar").textContent.includes("8 ranks, 4 steps"), null, "all ranks are there");
   await until(page, () => document.querySelector("#pane .flame canvas").style.height !== "", null, "they are drawn");
 }
@@ -127,6 +127,20 @@ test("summaries tell the same, and a click opens the traces beside them", async 
   assert.ok(own >= 0, JSON.stringify(traces));
   const from = steps[2].start - trace.start + traces[own].offset_ns;
   await until(page, ([from, until]) => { const r = window.heddle.app.state.range.value; return r.from < from && r.until > until; }, [from, from + steps[2].time], "the step is in view");
+});
+
+test("ranks are grouped by pipeline stage, and peers do the same work", async page => {
+  await open(page, ["roles.hds"]);
+  await setState(page, "tab", "job");
+  await choose(page, "Order", "pp");
+  await page.focus("#pane .flame canvas");
+  await page.keyboard.press("Home");
+  for (let k = 0; k < 5; k++) await page.keyboard.press("ArrowDown");
+  assert.match(await textOf(page), /^rank 5 on node1 \(tp 1, pp 1\), ProfilerStep#1: /);
+  await page.keyboard.press("Enter");
+  await until(page, () => { const t = window.heddle.app.state.session.value.traces; return t.length === 2 && t.every(each => each.state === "ready"); }, null, "two traces are open");
+  assert.deepEqual((await state(page, "session")).traces.map(t => t.name).sort(), ["job_rank5.json", "job_rank7.json"]);
+  await choose(page, "Order", "rank");
 });
 
 test("4,096 ranks are drawn, and the slow one is found", async page => {

@@ -14,7 +14,7 @@ hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const c
     *out = (job_cells){0};
     hd_status status = hd_job_table(&out->table, job, member, table, &why);
     if (status == HD_ERR_MEMORY) return HD_NOMEM(err);
-    if (status != HD_OK) {
+    if (status != HD_OK && lost) {
         const hd_job_member *about = hd_job_at(job, member);
         report_cell_int(lost, about->rank);
         hd_table_add_string(lost, about->file.data ? about->file.data : "", about->file.size);

@@ -16,7 +16,8 @@ typedef struct job_cells {
     size_t rows, columns[JOB_CELLS];
 } job_cells;
 
-/* The caller frees out->table. A table that cannot be read is none, and a row of `lost`, which has the columns below.
+/* The caller frees out->table. A table that cannot be read is none, and a row of `lost`, which has the columns below
+ * (NULL: not told).
  * Errors: MEMORY. */
 hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
                        size_t count, hd_table_builder *lost, hd_error *err);

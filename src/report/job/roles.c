@@ -207,14 +207,17 @@ static void find_positions(job_roles *r)
     }
 }
 
-hd_status job_roles_init(job_roles *out, const hd_job *job, bool looks_at_all, hd_table_builder *lost, hd_error *err)
+hd_status job_roles_init(job_roles *out, const hd_job *const *jobs, size_t count, bool looks_at_all,
+                         hd_table_builder *lost, hd_error *err)
 {
     maker m = {.r = out};
     hd_status status = HD_OK;
     *out = (job_roles){0};
-    for (size_t i = 0; status == HD_OK && i < hd_job_count(job); i++) {
-        status = add_told(&m, job, i, lost, err);
-        if (status == HD_OK && looks_at_all) status = add_seen(&m, job, i, lost, err);
+    for (size_t k = 0; k < count; k++) {
+        for (size_t i = 0; status == HD_OK && i < hd_job_count(jobs[k]); i++) {
+            status = add_told(&m, jobs[k], i, lost, err);
+            if (status == HD_OK && looks_at_all) status = add_seen(&m, jobs[k], i, lost, err);
+        }
     }
     if (status == HD_OK) status = place_ranks(&m, err);
     if (status == HD_OK) find_positions(out);

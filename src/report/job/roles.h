@@ -40,9 +40,10 @@ typedef struct job_roles {
     size_t count;
 } job_roles;
 
-/* The caller calls job_roles_deinit, also after a failure. looks_at_all: groups as well that only collectives name.
- * lost: as of job_cells_of. Errors: MEMORY. */
-hd_status job_roles_init(job_roles *out, const hd_job *job, bool looks_at_all, hd_table_builder *lost, hd_error *err);
+/* Of all members of so many jobs. The caller calls job_roles_deinit, also after a failure. looks_at_all: groups as well
+ * that only collectives name. lost: as of job_cells_of. Errors: MEMORY. */
+hd_status job_roles_init(job_roles *out, const hd_job *const *jobs, size_t count, bool looks_at_all,
+                         hd_table_builder *lost, hd_error *err);
 void job_roles_deinit(job_roles *roles);
 /* NULL: it is in no group. */
 const job_role *job_role_of(const job_roles *roles, int64_t rank);

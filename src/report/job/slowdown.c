@@ -361,7 +361,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, hd_error *err)
     *out = (hd_report){0};
     for (size_t i = 0; i < TABLES && status == HD_OK; i++)
         status = report_builder(&builders[i], &report_slowdown_about, tables[i].name, err);
-    if (status == HD_OK) status = job_roles_init(&j.roles, of, false, builders[LOST], err);
+    if (status == HD_OK) status = job_roles_init(&j.roles, &of, 1, false, builders[LOST], err);
     if (status == HD_OK) status = read_ops(&j, builders[LOST], err);
     if (status == HD_OK && !(make_lists(&j) && find_ideals(&j))) status = HD_NOMEM(err);
     if (status == HD_OK) status = add_rows(&j, builders[CHECK], builders[SLOWDOWN], builders[RANKS], err);

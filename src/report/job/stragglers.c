@@ -183,7 +183,7 @@ static hd_status find_roles(job *j, hd_error *err)
     gpu_groups keys = {.key_size = 2 * sizeof(int64_t)};
     hd_table_builder *lost;
     HD_TRY(report_builder(&lost, &report_stragglers_about, "lost", err));
-    hd_status status = j->of ? job_roles_init(&roles, j->of, false, lost, err) : HD_OK;
+    hd_status status = j->of ? job_roles_init(&roles, &j->of, 1, false, lost, err) : HD_OK;
     for (size_t i = 0; status == HD_OK && i < j->member_count; i++) {
         const job_role *role = job_role_of(&roles, j->members[i].rank);
         member *m = &j->members[i];

@@ -180,7 +180,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     HD_TRY(job_of_input(&own, input, err));
     t.job = own ? own : input->job;
     hd_status status = report_builder(&t.lost, &report_topology_about, "lost", err);
-    if (status == HD_OK) status = job_roles_init(&t.roles, t.job, true, t.lost, err);
+    if (status == HD_OK) status = job_roles_init(&t.roles, &t.job, 1, true, t.lost, err);
     for (size_t m = 0; status == HD_OK && m < hd_job_count(t.job); m++) status = add_places(&t, m, err);
     if (status == HD_OK && !sort_places(&t)) status = HD_NOMEM(err);
     if (status == HD_OK) status = add_hosts(out, &t, err);

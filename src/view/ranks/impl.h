@@ -18,7 +18,7 @@ typedef struct ranks_source {
 struct view_ranks {
     view_ranks_options options;
     pthread_mutex_t lock; /* of what follows */
-    char **queue;         /* owned paths, which stay as they are once the thread runs */
+    char **queue;         /* owned paths; only the thread orders them */
     size_t queue_count, done, failures;
     hd_json_out lost; /* what could not be read, a line each */
     int64_t told_ms;  /* when the session was told last */
@@ -56,6 +56,8 @@ hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, siz
 /* The first row of a member that is of this rank and device; HD_NONE: it has none. */
 uint32_t ranks_row_of(const view_picture *picture, size_t member, int64_t rank, int64_t device);
 void ranks_picture_free(view_picture *picture);
+/* Fills in `roles`. */
+hd_status ranks_roles(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
 
 /* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from

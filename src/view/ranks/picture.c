@@ -9,12 +9,13 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/memory/arena.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "base/thread.h"
 #include "view/ranks/impl.h"
 
-enum { CELLS_MOST = 1 << 25 };
+enum { CELLS_MOST = 1 << 25, NAMES_PIECE = 2048 };
 
 /* ---- pieces that late.c needs too ---- */
 
@@ -84,9 +85,9 @@ typedef struct cell {
 } cell;
 
 typedef struct part {
-    hd_table *breakdown; /* has the names */
     cell *cells;
     size_t count;
+    hd_arena names;
     hd_error err;
 } part;
 
@@ -104,57 +105,76 @@ typedef struct maker {
     size_t seen_capacity;
 } maker;
 
-/* The duration of the step of a rank that starts then, in a table by start. */
-static int64_t duration_of(const hd_table *steps, int64_t rank, int64_t start)
+/* Steps of a summary, by start. */
+typedef struct durations {
+    const hd_table *table; /* NULL: there is none */
+    size_t rank, start, duration;
+} durations;
+
+static durations durations_of(const hd_table *t)
 {
-    size_t rank_at = ranks_column(steps, "rank", false), start_at = ranks_column(steps, "start", false);
-    size_t low = 0, count = hd_table_row_count(steps), high = count;
-    HD_PARTITION_POINT(low, high, at, ranks_cell(steps, at, start_at) < start)
-    for (; low < count && ranks_cell(steps, low, start_at) == start; low++) {
-        if (ranks_cell(steps, low, rank_at) == rank)
-            return ranks_cell(steps, low, ranks_column(steps, "duration", false));
+    if (!t) return (durations){0};
+    return (durations){t, ranks_column(t, "rank", false), ranks_column(t, "start", false),
+                       ranks_column(t, "duration", false)};
+}
+
+/* Of the step of a rank that starts then; HD_NO_NUMBER: not known. */
+static int64_t find_duration(const durations *d, int64_t rank, int64_t start)
+{
+    size_t low = 0, count = d->table ? hd_table_row_count(d->table) : 0, high = count;
+    HD_PARTITION_POINT(low, high, at, ranks_cell(d->table, at, d->start) < start)
+    for (; low < count && ranks_cell(d->table, low, d->start) == start; low++) {
+        if (ranks_cell(d->table, low, d->rank) == rank) return ranks_cell(d->table, low, d->duration);
     }
     return HD_NO_NUMBER;
 }
 
-static void read_cells(part *p, const hd_table *steps)
+static bool copy_name(part *p, cell *c, const hd_table *t, size_t row, size_t column)
+{
+    size_t size;
+    const char *name = hd_table_get_string(&size, t, row, column);
+    char *copy = hd_arena_alloc(&p->names, size);
+    if (copy) memcpy(copy, name, size);
+    c->name = (hd_string){copy, size};
+    return copy != NULL;
+}
+
+static bool read_cells(part *p, const hd_table *t, const durations *steps)
 {
     static const char *const names[] = {"rank", "device", "step", "step_start", "span", "exposed_communication",
                                         "idle"};
     enum { RANK, DEVICE, STEP, START, SPAN, EXPOSED, IDLE, COLUMNS };
-    const hd_table *t = p->breakdown;
     size_t at[COLUMNS];
+    bool fine = (p->cells = malloc((hd_table_row_count(t) + 1) * sizeof *p->cells)) != NULL;
+    p->names.piece_size = NAMES_PIECE;
     for (int i = 0; i < COLUMNS; i++) at[i] = ranks_column(t, names[i], i == STEP);
-    if (at[STEP] == SIZE_MAX || at[START] == SIZE_MAX) return;
-    for (size_t row = 0; row < hd_table_row_count(t); row++) {
+    if (at[STEP] == SIZE_MAX || at[START] == SIZE_MAX) return fine;
+    for (size_t row = 0; fine && row < hd_table_row_count(t); row++) {
         if (hd_table_is_null(t, row, at[STEP])) continue;
         cell *c = &p->cells[p->count++];
         *c = (cell){.rank = ranks_cell(t, row, at[RANK]), .device = ranks_cell(t, row, at[DEVICE])};
-        c->name.data = hd_table_get_string(&c->name.size, t, row, at[STEP]);
+        fine = copy_name(p, c, t, row, at[STEP]);
         c->figures[VIEW_START] = ranks_cell(t, row, at[START]);
         c->figures[VIEW_EXPOSED] = ranks_cell(t, row, at[EXPOSED]);
         c->figures[VIEW_IDLE] = ranks_cell(t, row, at[IDLE]);
-        int64_t duration = steps ? duration_of(steps, c->rank, c->figures[VIEW_START]) : HD_NO_NUMBER;
+        int64_t duration = find_duration(steps, c->rank, c->figures[VIEW_START]);
         c->figures[VIEW_TIME] = duration == HD_NO_NUMBER ? ranks_cell(t, row, at[SPAN]) : duration;
     }
+    return fine;
 }
 
 static void read_part(void *user, size_t i)
 {
     maker *m = user;
     part *p = &m->parts[i];
-    hd_table *steps = NULL;
-    hd_status status = hd_job_table(&steps, m->members[i].job, m->members[i].member, "steps", &p->err);
-    if (status == HD_OK)
-        status = hd_job_table(&p->breakdown, m->members[i].job, m->members[i].member, "breakdown", &p->err);
-    if (status == HD_OK && p->breakdown) {
-        p->cells = malloc((hd_table_row_count(p->breakdown) + 1) * sizeof *p->cells);
-        if (p->cells)
-            read_cells(p, steps);
-        else
-            (void)HD_NOMEM(&p->err);
-    }
+    const ranks_member *of = &m->members[i];
+    hd_table *steps = NULL, *breakdown = NULL;
+    hd_status status = hd_job_table(&steps, of->job, of->member, "steps", &p->err);
+    if (status == HD_OK) status = hd_job_table(&breakdown, of->job, of->member, "breakdown", &p->err);
+    const durations known = durations_of(steps);
+    if (breakdown && !read_cells(p, breakdown, &known)) (void)HD_NOMEM(&p->err);
     hd_table_free(steps);
+    hd_table_free(breakdown);
 }
 
 /* ---- steps by name ---- */
@@ -365,6 +385,7 @@ void ranks_picture_free(view_picture *p)
     for (size_t i = 0; i < p->step_count; i++) free((char *)(uintptr_t)p->steps[i].data);
     for (int f = 0; f < VIEW_FIGURES; f++) free(p->figures[f]);
     free(p->late);
+    for (int d = 0; d < JOB_DIMENSIONS; d++) free(p->roles[d]);
     free(p->rows);
     free(p->steps);
     free(p->lost);
@@ -386,7 +407,7 @@ hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, siz
         status = put_together(&m, err);
     }
     for (size_t i = 0; m.parts && i < m.count; i++) {
-        hd_table_free(m.parts[i].breakdown);
+        hd_arena_deinit(&m.parts[i].names);
         free(m.parts[i].cells);
     }
     hd_slots_deinit(&m.names);

@@ -142,10 +142,10 @@ static void read_trace(view_ranks *r, const char *path)
     if (!fine) fail(r, path, &err);
 }
 
-static bool add_folder(view_ranks *r, const char *path)
+/* The first `size` bytes of a path. */
+static bool add_folder(view_ranks *r, const char *path, size_t size)
 {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("");
+    char *folder = strndup(path, size);
     bool fine = folder != NULL;
     for (size_t i = 0; fine && i < r->folder_count; i++) {
         if (strcmp(r->folders[i], folder) != 0) continue;
@@ -162,24 +162,30 @@ static bool add_folder(view_ranks *r, const char *path)
     return fine;
 }
 
-/* All .hds files as one job, in which what several of them hold is once. */
+/* All .hds files as one job, in which what several of them hold is once. They come first in the queue then. */
 static void read_files(view_ranks *r)
 {
     hd_error err = {0};
     hd_job *job = NULL;
+    size_t count = 0;
     hd_status status = hd_job_new(&job, &err);
     for (size_t i = 0; status == HD_OK && i < r->queue_count && !atomic_load(&r->stop); i++) {
         hd_error own = {0};
-        if (!hd_job_is_file(r->queue[i])) continue;
-        if (hd_job_add_file(job, r->queue[i], &own) != HD_OK) fail(r, r->queue[i], &own);
+        char *path = r->queue[i];
+        if (!hd_job_is_file(path)) continue;
+        r->queue[i] = r->queue[count];
+        r->queue[count++] = path;
+        if (hd_job_add_file(job, path, &own) != HD_OK) fail(r, path, &own);
     }
     if (status == HD_OK) status = hd_job_finish(job, &err);
     pthread_mutex_lock(&r->lock);
-    if (status == HD_OK && hd_job_count(job) > 0)
-        add_source(r, job, NULL, -1);
-    else
+    if (status != HD_OK || hd_job_count(job) == 0)
         hd_job_free(job);
+    else if (!add_source(r, job, NULL, -1))
+        status = HD_NOMEM(&err);
+    r->done = count;
     pthread_mutex_unlock(&r->lock);
+    if (status != HD_OK) fail(r, r->queue[0], &err);
 }
 
 static void prepare_picture(view_ranks *r)
@@ -194,8 +200,8 @@ static void *work(void *user)
     read_files(r);
     prepare_picture(r);
     tell(r, true);
-    for (size_t i = 0; i < r->queue_count && !atomic_load(&r->stop); i++) {
-        if (!hd_job_is_file(r->queue[i])) read_trace(r, r->queue[i]);
+    for (size_t i = r->done; i < r->queue_count && !atomic_load(&r->stop); i++) {
+        read_trace(r, r->queue[i]);
         pthread_mutex_lock(&r->lock);
         r->done = i + 1;
         pthread_mutex_unlock(&r->lock);
@@ -211,10 +217,12 @@ hd_status view_ranks_add(view_ranks *r, const char *const *paths, size_t count, 
 {
     if (count == 0) return HD_OK;
     r->queue = calloc(count, sizeof *r->queue);
-    if (!r->queue || (r->options.traces && !add_folder(r, r->options.traces))) return HD_NOMEM(err);
+    if (!r->queue || (r->options.traces && !add_folder(r, r->options.traces, strlen(r->options.traces))))
+        return HD_NOMEM(err);
     for (size_t i = 0; i < count; i++) {
         if (!(r->queue[r->queue_count++] = strdup(paths[i]))) return HD_NOMEM(err);
-        if (!r->options.traces && !add_folder(r, paths[i])) return HD_NOMEM(err);
+        if (!r->options.traces && !add_folder(r, paths[i], (size_t)(hd_base_name(paths[i]) - paths[i])))
+            return HD_NOMEM(err);
     }
     r->has_thread = hd_thread_start(&r->thread, work, r) == 0;
     return r->has_thread ? HD_OK
@@ -393,7 +401,11 @@ void view_ranks_give(view_ranks *r)
 hd_status view_ranks_late(view_ranks *r, hd_error *err)
 {
     pthread_mutex_lock(&r->lateness);
-    hd_status status = r->picture->late ? HD_OK : ranks_late(r->picture, r->shown, r->shown_count, err);
+    hd_status status = HD_OK;
+    if (!r->picture->late) {
+        status = ranks_roles(r->picture, r->shown, r->shown_count, err);
+        if (status == HD_OK) status = ranks_late(r->picture, r->shown, r->shown_count, err);
+    }
     pthread_mutex_unlock(&r->lateness);
     return status;
 }

@@ -4,7 +4,7 @@
  * none, those of the session's open traces. Any thread may ask.
  *
  * In: paths, a session. Out: a picture. Begin with ranks.c, which keeps the summaries; picture.c reads steps and
- * breakdown of each, late.c the collectives.
+ * breakdown of each, late.c the collectives, roles.c the process groups.
  */
 #ifndef HD_VIEW_RANKS_RANKS_H
 #define HD_VIEW_RANKS_RANKS_H
@@ -12,6 +12,7 @@
 #include "base/json/write.h"
 #include "heddle/job.h"
 #include "heddle/view.h"
+#include "report/job/roles.h"
 
 typedef struct view_session view_session; /* view/session/session.h */
 typedef struct view_ranks view_ranks;
@@ -61,10 +62,11 @@ typedef struct view_picture {
     view_picture_row *rows; /* by rank, the unknown last */
     hd_string *steps;       /* names, by the number in them if all have one */
     int64_t *figures[VIEW_FIGURES];
-    int64_t *late;   /* NULL: view_ranks_late was not called */
-    char *lost;      /* damaged summaries, a line each; NULL: none */
-    char *late_lost; /* those whose collectives are */
-    bool differs;    /* ranks of a group have not the same collectives: these tell no lateness */
+    int64_t *late;                  /* NULL: view_ranks_late was not called */
+    int64_t *roles[JOB_DIMENSIONS]; /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
+    char *lost;                     /* damaged summaries, a line each; NULL: none */
+    char *late_lost;                /* those whose collectives are */
+    bool differs;                   /* ranks of a group have not the same collectives: these tell no lateness */
     /* rows of a summary (by source, then member): row_of[first[i]] … row_of[first[i + 1] - 1] */
     uint32_t *first, *row_of;
     size_t member_count;
@@ -73,7 +75,7 @@ typedef struct view_picture {
 /* The picture as of now, which nobody changes before it is given back. Errors: MEMORY; those of hd_job_add_trace. */
 hd_status view_ranks_take(const view_picture **out, view_ranks *ranks, view_session *session, hd_error *err);
 void view_ranks_give(view_ranks *ranks);
-/* Fill in `late`, `late_lost` and `differs` of the picture that was taken. Errors: MEMORY. */
+/* Fill in `late`, `late_lost`, `differs` and `roles` of the picture that was taken. Errors: MEMORY. */
 hd_status view_ranks_late(view_ranks *ranks, hd_error *err);
 /* What could not be read or summarised, a line each. */
 void view_ranks_lost(hd_json_out *out, view_ranks *ranks);

@@ -116,6 +116,27 @@ static void put_texts(hd_json_out *json, const view_picture *p, bool hosts)
     hd_json_put_text(json, "]");
 }
 
+static void put_roles(hd_json_out *json, const view_picture *p)
+{
+    bool is_first = true;
+    view_json_key(json, "roles");
+    hd_json_put_text(json, "[");
+    for (int d = 0; d < JOB_DIMENSIONS; d++) {
+        const char *name = job_dimension_name((job_dimension)d);
+        if (!p->roles[d]) continue;
+        hd_json_put_text(json, is_first ? "{" : ",{");
+        is_first = false;
+        view_json_text(json, "name", (hd_string){name, strlen(name)});
+        view_json_key(json, "at");
+        for (size_t i = 0; i < p->row_count; i++) {
+            hd_json_put_text(json, i ? "," : "[");
+            put_or_null(json, p->roles[d][i]);
+        }
+        hd_json_put_text(json, "]}");
+    }
+    hd_json_put_text(json, "]");
+}
+
 /* Lines as texts, behind those that are there. */
 static void put_lines(hd_json_out *json, const char *lines)
 {
@@ -198,6 +219,7 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
         if (p->differs) put_lines(&json, "Ranks of a group differ in their collectives: no lateness of those is told.");
         put_lines(&json, p->late_lost);
         hd_json_put_text(&json, "]");
+        put_roles(&json, p);
         const figures late = {"late", p->late};
         put_answer(reply, &json, &late, 1, p);
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
-import { colorAt, extentOf, fieldsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
+import { colorAt, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
 type Figures = Record<string, { wide: boolean; list: number[] }>;
 
@@ -92,8 +92,25 @@ test("zooming stays within the rows, and the window follows the focus", () => {
 });
 
 test("peers are the one in the middle and the least", () => {
-  assert.deepEqual(peersOf(new Float64Array([5, 1, 2, 3, NaN]), 1, 0, 0), [3 - 1, 1]);
-  assert.deepEqual(peersOf(new Float64Array([5]), 1, 0, 0), []);
+  const rows = (count: number): Row[] => Array.from({ length: count }, (_, rank) => ({ rank }));
+  assert.deepEqual(peersOf(made(rows(5), ["s"], [5, 1, 2, 3, NaN]), "time", 0, 0), [3 - 1, 1]);
+  assert.deepEqual(peersOf(made(rows(1), ["s"], [5]), "time", 0, 0), []);
+});
+
+test("peers do the same work, whatever data they have, if there are any", () => {
+  const all = made(Array.from({ length: 6 }, (_, rank) => ({ rank })), ["s"], [9, 1, 5, 2, 7, 3]);
+  const job: Job = { ...all, roles: [{ name: "pp", at: [0, 0, 0, 0, 0, 1] }, { name: "tp", at: [0, 1, 0, 1, 0, null] }, { name: "dp", at: [0, 0, 1, 1, 2, 0] }] };
+  assert.deepEqual(peersOf(job, "time", 0, 0), [4, 2]);
+  assert.deepEqual(peersOf(job, "time", 3, 0), [1]);
+  assert.deepEqual(peersOf(job, "time", 5, 0), [2, 1]); // nobody else is in stage 1
+});
+
+test("ranks are grouped by role, those that have none last", () => {
+  const job: Job = { ...made(Array.from({ length: 4 }, (_, rank) => ({ rank, host: `n${rank % 2}` })), ["s"], [9, 1, 5, 2]), roles: [{ name: "pp", at: [10, null, 2, 10] }] };
+  assert.deepEqual(orderOf(job, "pp", job.figures.time), [2, 0, 3, 1]);
+  assert.deepEqual([0, 1, 2, 3].map(groupsOf(job, "pp") as (row: number) => string), ["pp 10", "pp none", "pp 2", "pp 10"]);
+  assert.deepEqual([0, 1].map(groupsOf(job, "host") as (row: number) => string), ["n0", "n1"]);
+  assert.deepEqual([groupsOf(job, "rank"), groupsOf(job, "most")], [null, null]);
 });
 
 test("colours grow in contrast to the background, step by step", () => {

@@ -11,13 +11,28 @@ export interface JobRow {
   trace: TraceId | null; // null: not open
 }
 
+// Where rows stand in the groups of one dimension of the job: tensor-parallel, pipeline, data, expert, context.
+export type Dimension = "tp" | "pp" | "dp" | "ep" | "cp";
+export interface Roles {
+  name: Dimension;
+  at: (number | null)[]; // by row; null: in no such group
+}
+
 // Figures are ns, of row r and step s at r * steps.length + s; NaN: not known.
 export interface Job {
   number: number; // of the picture, as the server has it
   rows: JobRow[];
   steps: string[];
   figures: Record<Measure, Float64Array>;
+  roles: Roles[]; // of the dimensions that there are
   notes: string[]; // what is not told, for people
+}
+
+// What is asked for behind the first picture.
+export interface LateAnswer {
+  late: Float64Array;
+  roles: Roles[];
+  notes: string[];
 }
 
 // The texts of an answer (docs/view-protocol.md).
@@ -37,6 +52,12 @@ interface JobHead {
 const UNKNOWN = 0xffffffff;
 const aligned = (at: number): number => (at + 7) & ~7;
 
+function widened(narrow: Uint32Array): Float64Array {
+  const wide = new Float64Array(narrow); // Float64Array.from with a function takes ten times as long
+  for (let at = 0; at < narrow.length; at++) if (narrow[at] === UNKNOWN) wide[at] = NaN;
+  return wide;
+}
+
 export function decodeFigures<T>(bytes: ArrayBuffer): { head: T; figures: Record<string, Float64Array> } {
   const view = new DataView(bytes);
   if (view.getUint32(0) !== 0x48444a31) throw new Error("The server's answer is no picture of a job."); // "HDJ1"
@@ -45,8 +66,7 @@ export function decodeFigures<T>(bytes: ArrayBuffer): { head: T; figures: Record
   const figures: Record<string, Float64Array> = {};
   let at = aligned(8 + size);
   for (const { name, bytes: wide } of head.figures) {
-    figures[name] = wide === 8 ? new Float64Array(bytes, at, head.cells)
-      : Float64Array.from(new Uint32Array(bytes, at, head.cells), (figure) => (figure === UNKNOWN ? NaN : figure));
+    figures[name] = wide === 8 ? new Float64Array(bytes, at, head.cells) : widened(new Uint32Array(bytes, at, head.cells));
     at = aligned(at + wide * head.cells);
   }
   return { head, figures };
@@ -64,5 +84,5 @@ export function jobOf(bytes: ArrayBuffer): Job {
   const { head, figures: { time, exposed, idle } } = decodeFigures<JobHead>(bytes);
   if (!time || !exposed || !idle) throw new Error("The server's answer lacks figures.");
   const late = new Float64Array(time.length).fill(NaN); // not asked for yet
-  return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), steps: head.steps, figures: { time, exposed, idle, late }, notes: head.notes };
+  return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), steps: head.steps, figures: { time, exposed, idle, late }, roles: [], notes: head.notes };
 }

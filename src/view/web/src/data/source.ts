@@ -1,5 +1,5 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
-import type { Job } from "./job";
+import type { Job, LateAnswer } from "./job";
 import type {
   DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
@@ -44,7 +44,7 @@ export interface Source {
   queryTrack(trace: TraceId, of: number, signal?: AbortSignal): Promise<TrackId | null>;
   job(signal?: AbortSignal): Promise<Job>;
   // The lateness of a job's cells, and what to tell of it.
-  jobLate(of: number, signal?: AbortSignal): Promise<{ late: Float64Array; notes: string[] }>;
+  jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer>;
   // The trace of a row, opened if it was not; `start`: of the step, on the trace's own clock.
   jobOpen(of: number, row: number, step: number): Promise<{ trace: TraceId; start: string | null; duration: number | null }>;
   fidelity(trace: TraceId): Promise<Fidelity>;

@@ -1,7 +1,7 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
-import { decodeFigures, jobOf, type Job } from "./job";
+import { decodeFigures, jobOf, type Job, type LateAnswer, type Roles } from "./job";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -114,9 +114,9 @@ export class HttpSource implements Source {
     return jobOf(await this.bytes(await this.ask("job", {}, signal)));
   }
 
-  async jobLate(of: number, signal?: AbortSignal): Promise<{ late: Float64Array; notes: string[] }> {
-    const { head, figures } = decodeFigures<{ notes: string[] }>(await this.bytes(await this.ask("job/late", { of }, signal)));
-    return { late: figures.late ?? new Float64Array(), notes: head.notes };
+  async jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer> {
+    const { head, figures } = decodeFigures<{ roles: Roles[]; notes: string[] }>(await this.bytes(await this.ask("job/late", { of }, signal)));
+    return { late: figures.late ?? new Float64Array(), roles: head.roles, notes: head.notes };
   }
 
   jobOpen(of: number, row: number, step: number): Promise<{ trace: number; start: string | null; duration: number | null }> {

@@ -3,21 +3,25 @@ import { batch, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
-import { MEASURES, type Job, type Measure } from "../data/job";
+import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
 import type { Session, TraceId } from "../data/model";
 import { messageOf, useRequest } from "../data/request";
 import { formatDuration, formatShort, plural } from "../format";
 import type { Range } from "../state";
 import { scrollTo, showRange } from "../tools/navigate";
 import { keyOf } from "../tracks/actions";
-import { colorAt, extentOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
+import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
 
 const TITLES: Record<Measure, string> = { time: "time", exposed: "exposed communication", idle: "idle", late: "lateness" };
+const DIMENSIONS: Record<Dimension, string> = {
+  pp: "pipeline stage", tp: "tensor-parallel position", dp: "data-parallel position", ep: "expert-parallel position", cp: "context-parallel position",
+};
 const AGAINST = [["no", "the figure"], ["step", "what is above the step's median"]] as const;
 
 const WAIT_MS = 250; // while traces become ready one after the other
+const LATE_MS = 100; // the first picture is drawn before all collectives are compared
 
 const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
@@ -25,7 +29,7 @@ const chosenOrder = signal<Order>("rank");
 
 // What there is to ask for anew: files whose summaries are read, or traces that are ready.
 function keyOfJob(session: Session | null): string | null {
-  if (session?.job) return `${session.session}/${session.job.revision}`;
+  if (session?.job) return session.job.revision > 0 ? `${session.session}/${session.job.revision}` : null;
   const ready = session?.traces.filter((each) => each.state === "ready") ?? [];
   return ready.length > 0 ? [session?.session, ...ready.map((each) => each.id)].join() : null;
 }
@@ -36,13 +40,13 @@ export function JobPanel({ app }: { app: App }): JSX.Element {
   const key = keyOfJob(session);
   const asked = useRequest<Job>(key, (abort) => app.source.job(abort), reading && !session?.job ? WAIT_MS : 0);
   const known = asked.value;
-  const late = useRequest(known && asked.key === key && known.rows.length > 0 ? `${key}/${known.number}` : null, (abort) => app.source.jobLate(known?.number ?? 0, abort));
-  const job = useMemo(() => (known && late.value?.late.length === known.figures.late.length ? { ...known, figures: { ...known.figures, late: late.value.late } } : known), [known, late.value]);
+  const late = useRequest(known && asked.key === key && known.rows.length > 0 ? `${key}/${known.number}` : null, (abort) => app.source.jobLate(known?.number ?? 0, abort), LATE_MS);
+  const job = useMemo(() => (known && late.value?.late.length === known.figures.late.length ? { ...known, roles: late.value.roles, figures: { ...known.figures, late: late.value.late } } : known), [known, late.value]);
   const notes = [...(job?.notes ?? []), ...(late.value?.notes ?? []), ...(late.error ? [`Lateness: ${late.error}`] : [])];
   return (
     <div class="stacked" aria-busy={asked.loading || late.loading}>
       {notes.map((note) => <p class="hint" key={note}>{note}</p>)}
-      {key === null ? <p class="hint">No trace is ready yet.</p>
+      {key === null ? <p class="hint">{session?.job ? "The summaries are being read …" : "No trace is ready yet."}</p>
         : asked.error || !job ? <Waiting asked={asked} what="the steps of each rank" />
         : job.steps.length > 0 ? <HeatMap app={app} job={job} reading={reading} waits={late.loading} />
         : reading > 0 ? <p class="hint">{plural(reading, "file")} still to be read.</p>
@@ -63,12 +67,16 @@ function Legend({ extent: [low, high], app }: { extent: [number, number]; app: A
 }
 
 function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: number; waits: boolean }): JSX.Element {
-  const [measure, against, order] = [chosenMeasure.value, chosenAgainst.value === "step", chosenOrder.value];
+  const [measure, against] = [chosenMeasure.value, chosenAgainst.value === "step"];
+  const hosts = new Set(job.rows.map((row) => row.host)).size > 1;
+  const orders: (readonly [Order, string])[] = [
+    ["rank", "rank"], ...(hosts ? [["host", "host"] as const] : []), ...job.roles.map(({ name }) => [name, DIMENSIONS[name]] as const), ["most", "most first"],
+  ];
+  const order = orders.some(([value]) => value === chosenOrder.value) ? chosenOrder.value : "rank";
   const figures = useMemo(() => shownFigures(job, measure, against), [job, measure, against]);
   const rows = useMemo(() => orderOf(job, order, figures), [job, order, figures]);
   const extent = useMemo(() => extentOf(figures), [figures]);
-  const hosts = new Set(job.rows.map((row) => row.host)).size > 1;
-  const orders = ([["rank", "rank"], ["host", "host"], ["most", "most first"]] as const).filter(([value]) => value !== "host" || hosts);
+  const groupOf = useMemo(() => groupsOf(job, order), [job, order]);
   return (
     <>
       <div class="bar">
@@ -80,8 +88,8 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
           {plural(job.rows.length, "rank")}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
         </span>
       </div>
-      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groups={order === "host"} theme={app.state.theme.value}
-        describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, job.figures[measure], cell)} />
+      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={app.state.theme.value}
+        describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, measure, cell)} />
         : waits && measure === "late" ? <p class="hint">The collectives of all ranks are being compared …</p>
         : <p class="hint">No trace tells the {TITLES[measure]} of its steps.</p>}
     </>
@@ -94,7 +102,8 @@ function describe(job: Job, { row, step }: Cell): string {
     return `${TITLES[measure]} ${Number.isNaN(value) ? "not known" : formatDuration(value)}`;
   };
   const host = job.rows[row]?.host;
-  return `${job.rows[row]?.name}${host ? ` on ${host}` : ""}, ${job.steps[step]}: ${MEASURES.map(figure).join(", ")}`;
+  const roles = job.roles.flatMap(({ name, at }) => (typeof at[row] === "number" ? [`${name} ${at[row]}`] : [])).join(", ");
+  return `${job.rows[row]?.name}${host ? ` on ${host}` : ""}${roles && ` (${roles})`}, ${job.steps[step]}: ${MEASURES.map(figure).join(", ")}`;
 }
 
 // Resolves when all of them are read and laid out, or cannot be; `false`: those that cannot.
@@ -110,9 +119,9 @@ function whenReady(app: App, traces: readonly TraceId[]): Promise<void> {
 
 // The step in the trace of its rank and in those of two peers, one below the other; all other traces are hidden. Traces
 // are opened when they are first asked for.
-async function openCell(app: App, job: Job, figures: Float64Array, { row, step }: Cell): Promise<void> {
+async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cell): Promise<void> {
   const { state } = app;
-  const wanted = [row, ...peersOf(figures, job.steps.length, row, step)];
+  const wanted = [row, ...peersOf(job, measure, row, step)];
   state.message.value = { text: `Opening ${job.rows[row]?.name} …`, error: false };
   const answers = await Promise.all(wanted.map((each) => app.source.jobOpen(job.number, each, step).then(
     (opened) => ({ ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`)));
