@@ -327,14 +327,14 @@ static bool find_open(open_traces *out, view_ranks *r, view_session *session)
     uint32_t count = r->queue_count ? 0 : view_session_count(session);
     *out = (open_traces){r, session, malloc((count + 1) * sizeof *out->list), 0, false};
     if (!out->list) return false;
-    pthread_mutex_lock(&r->lock);
     for (uint32_t trace = 0; trace < count; trace++) {
         view_scene *scene;
         bool known = view_session_scene(&scene, session, trace) != VIEW_READY;
+        pthread_mutex_lock(&r->lock); /* never around the session's, which is held while it is written */
         for (size_t i = 0; i < r->source_count && !known; i++) known = r->sources[i].trace == (int64_t)trace;
+        pthread_mutex_unlock(&r->lock);
         if (!known) out->list[out->count++] = trace;
     }
-    pthread_mutex_unlock(&r->lock);
     return true;
 }
 
