@@ -326,7 +326,7 @@ def check_damage(program, folder, rounds_of):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--cases", type=int, default=rounds.rounds(20))
+    parser.add_argument("--cases", type=int, default=rounds.rounds(10))
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

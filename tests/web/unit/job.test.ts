@@ -3,67 +3,51 @@ import { test } from "node:test";
 import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
 import { colorAt, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
-type Figures = Record<string, { wide: boolean; list: number[] }>;
-
-// An answer of /api/job as docs/view-protocol.md has it; `null` is a figure that is not known.
-function answerOf(head: object, figures: Figures): ArrayBuffer {
-  const cells = Object.values(figures)[0]?.list.length ?? 0;
-  const named = Object.entries(figures).map(([name, { wide }]) => ({ name, bytes: wide ? 8 : 4 }));
-  const text = new TextEncoder().encode(JSON.stringify({ ...head, cells, figures: named }));
-  const parts: Uint8Array[] = [];
-  let size = 0;
-  const put = (bytes: Uint8Array): void => { parts.push(bytes); size += bytes.length; };
-  const align = (): void => put(new Uint8Array((8 - (size % 8)) % 8));
-  put(new TextEncoder().encode("HDJ1"));
-  put(new Uint8Array(Uint32Array.of(text.length).buffer));
-  put(text);
-  align();
-  for (const { wide, list } of Object.values(figures)) {
-    put(new Uint8Array(wide ? Float64Array.from(list).buffer : Uint32Array.from(list, (each) => (Number.isNaN(each) ? 0xffffffff : each)).buffer));
-    align();
-  }
-  const out = new Uint8Array(size);
-  let at = 0;
-  for (const part of parts) {
-    out.set(part, at);
-    at += part.length;
-  }
-  return out.buffer;
+// An answer as docs/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
+function answer(head: Record<string, unknown>, figures: Record<string, number[]>): ArrayBuffer {
+  const wide = (list: number[]): number => (list.every((figure) => Number.isNaN(figure) || (figure >= 0 && figure < 0xffffffff)) ? 4 : 8);
+  const aligned = (at: number): number => (at + 7) & ~7;
+  const cells = Object.values(figures)[0]?.length ?? 0;
+  const text = new TextEncoder().encode(JSON.stringify({ ...head, cells, figures: Object.entries(figures).map(([name, list]) => ({ name, bytes: wide(list) })) }));
+  let size = aligned(8 + text.length);
+  const places = Object.values(figures).map((list) => { const at = size; size = aligned(size + wide(list) * list.length); return at; });
+  const bytes = new ArrayBuffer(size), view = new DataView(bytes);
+  new Uint8Array(bytes).set(new TextEncoder().encode("HDJ1"));
+  view.setUint32(4, text.length, true);
+  new Uint8Array(bytes).set(text, 8);
+  Object.values(figures).forEach((list, which) => list.forEach((figure, at) => {
+    const place = (places[which] ?? 0) + at * wide(list);
+    if (wide(list) === 8) view.setFloat64(place, figure, true);
+    else view.setUint32(place, Number.isNaN(figure) ? 0xffffffff : figure, true);
+  }));
+  return bytes;
 }
-
-interface Row { rank: number | null; device?: number; host?: string; file?: string; trace?: number; member?: number }
-
-function made(rows: Row[], steps: string[], time: number[], wide = false): Job {
-  const column = <T>(of: (row: Row, at: number) => T): T[] => rows.map(of);
-  const figures = Object.fromEntries(["time", "exposed", "idle"].map((name, k) => [name, { wide: wide && k === 0, list: time.map((each) => (Number.isNaN(each) ? NaN : Math.floor(each / (1 << k)))) }]));
-  return jobOf(answerOf({
-    number: 7, steps, notes: ["a note"], rank: column((row) => row.rank), device: column((row) => row.device ?? 0), source: column(() => 0),
-    member: column((row, at) => row.member ?? at), trace: column((row) => row.trace ?? -1), host: column((row) => row.host ?? ""), file: column((row) => row.file ?? ""),
-  }, figures));
-}
+const ranksOf = (rank: (number | null)[], more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  number: 7, rank, device: rank.map(() => 0), source: rank.map((_, at) => at), member: rank.map(() => 0), trace: rank.map(() => -1),
+  host: rank.map((_, at) => `node${at % 2}`), file: rank.map((_, at) => `file${at}.json`), steps: ["s1", "s2"], notes: [], ...more });
+const oneStep = (time: number[]): Job => jobOf(answer(ranksOf(time.map((_, rank) => rank), { steps: ["s1"] }), { time, exposed: time, idle: time }));
 const list = (figures: Float64Array): number[] => [...figures];
 
-test("an answer is read to the last figure, in both widths, and what is not known is NaN", () => {
-  for (const wide of [false, true]) {
-    for (const note of ["", "1", "12", "123", "1234567"]) { // of all sizes of the text
-      const { head, figures } = decodeFigures<{ note: string }>(answerOf({ note }, { a: { wide, list: [1, NaN, 3] }, b: { wide: !wide, list: [0, 4294967294, NaN] } }));
-      assert.equal(head.note, note);
-      assert.deepEqual([list(figures.a as Float64Array), list(figures.b as Float64Array)], [[1, NaN, 3], [0, 4294967294, NaN]]);
-    }
-  }
-  assert.throws(() => decodeFigures(new ArrayBuffer(64)), /no picture of a job/);
-});
-
-test("rows have names by rank, device and file; what is not open has no trace", () => {
-  const job = made([{ rank: 2, host: "a", trace: 12 }, { rank: 10, member: 1 }, { rank: 10, device: 1, member: 1 }, { rank: null, file: "x.json", member: 3 }, { rank: null, trace: 4, member: 4 }],
-    ["s1"], [4, 12, NaN, 8, 1], true);
-  assert.deepEqual(job.rows.map((row) => [row.name, row.host, row.trace]), [["rank 2", "a", 12], ["rank 10, device 0", "", null], ["rank 10, device 1", "", null], ["x.json", "", null], ["trace 4", "", 4]]);
-  assert.deepEqual([job.number, job.steps, job.notes], [7, ["s1"], ["a note"]]);
-  assert.deepEqual([list(job.figures.time), list(job.figures.exposed), list(job.figures.idle)], [[4, 12, NaN, 8, 1], [2, 6, NaN, 4, 0], [1, 3, NaN, 2, 0]]);
+test("an answer becomes rows, steps and figures; what is not known is NaN", () => {
+  const job = jobOf(answer(ranksOf([2, 10]), { time: [4, 12, NaN, 8], exposed: [2, 6, NaN, 5e9], idle: [1, 3, NaN, 2] }));
+  assert.deepEqual(job.rows, [{ name: "rank 2", rank: 2, host: "node0", trace: null }, { name: "rank 10", rank: 10, host: "node1", trace: null }]);
+  assert.deepEqual([job.number, job.steps], [7, ["s1", "s2"]]);
+  assert.deepEqual([list(job.figures.time), list(job.figures.exposed), list(job.figures.idle)], [[4, 12, NaN, 8], [2, 6, NaN, 5e9], [1, 3, NaN, 2]]);
   assert.ok(list(job.figures.late).every(Number.isNaN));
 });
 
-const job = made([{ rank: 0, host: "node0" }, { rank: 1, host: "node1" }, { rank: 2, host: "node0" }], ["s1", "s2"], [10, 100, 12, 104, 20, 100]);
+test("rows are named by rank, file or trace, and by device where a rank has several", () => {
+  const figures = { time: [1, 1, 1, 1], exposed: [1, 1, 1, 1], idle: [1, 1, 1, 1] };
+  const head = ranksOf([0, 0, null, null], { source: [0, 0, 1, 2], device: [0, 1, 0, 0], trace: [3, 3, -1, 5], file: ["", "", "run.json", ""], steps: ["s1"] });
+  assert.deepEqual(jobOf(answer(head, figures)).rows.map((row) => [row.name, row.trace]), [["rank 0, device 0", 3], ["rank 0, device 1", 3], ["run.json", null], ["trace 5", 5]]);
+});
+
+test("what is no picture is refused", () => {
+  assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /no picture/);
+  assert.throws(() => jobOf(answer(ranksOf([0]), { time: [1, 2] })), /lacks figures/);
+});
+
+const job = jobOf(answer(ranksOf([0, 1, 2]), { time: [10, 100, 12, 104, 20, 100], exposed: [1, 1, 1, 1, 1, 1], idle: [1, 1, 1, 1, 1, 1] }));
 
 test("against the median of its step a rank that is slow alone stands out", () => {
   assert.deepEqual(list(shownFigures(job, "time", true)), [-2, 0, 0, 4, 8, 0]);
@@ -92,24 +76,22 @@ test("zooming stays within the rows, and the window follows the focus", () => {
 });
 
 test("peers are the one in the middle and the least", () => {
-  const rows = (count: number): Row[] => Array.from({ length: count }, (_, rank) => ({ rank }));
-  assert.deepEqual(peersOf(made(rows(5), ["s"], [5, 1, 2, 3, NaN]), "time", 0, 0), [3 - 1, 1]);
-  assert.deepEqual(peersOf(made(rows(1), ["s"], [5]), "time", 0, 0), []);
+  assert.deepEqual(peersOf(oneStep([5, 1, 2, 3, NaN]), "time", 0, 0), [3 - 1, 1]);
+  assert.deepEqual(peersOf(oneStep([5]), "time", 0, 0), []);
 });
 
 test("peers do the same work, whatever data they have, if there are any", () => {
-  const all = made(Array.from({ length: 6 }, (_, rank) => ({ rank })), ["s"], [9, 1, 5, 2, 7, 3]);
-  const job: Job = { ...all, roles: [{ name: "pp", at: [0, 0, 0, 0, 0, 1] }, { name: "tp", at: [0, 1, 0, 1, 0, null] }, { name: "dp", at: [0, 0, 1, 1, 2, 0] }] };
+  const job: Job = { ...oneStep([9, 1, 5, 2, 7, 3]), roles: [{ name: "pp", at: [0, 0, 0, 0, 0, 1] }, { name: "tp", at: [0, 1, 0, 1, 0, null] }, { name: "dp", at: [0, 0, 1, 1, 2, 0] }] };
   assert.deepEqual(peersOf(job, "time", 0, 0), [4, 2]);
   assert.deepEqual(peersOf(job, "time", 3, 0), [1]);
   assert.deepEqual(peersOf(job, "time", 5, 0), [2, 1]); // nobody else is in stage 1
 });
 
 test("ranks are grouped by role, those that have none last", () => {
-  const job: Job = { ...made(Array.from({ length: 4 }, (_, rank) => ({ rank, host: `n${rank % 2}` })), ["s"], [9, 1, 5, 2]), roles: [{ name: "pp", at: [10, null, 2, 10] }] };
+  const job: Job = { ...oneStep([9, 1, 5, 2]), roles: [{ name: "pp", at: [10, null, 2, 10] }] };
   assert.deepEqual(orderOf(job, "pp", job.figures.time), [2, 0, 3, 1]);
   assert.deepEqual([0, 1, 2, 3].map(groupsOf(job, "pp") as (row: number) => string), ["pp 10", "pp none", "pp 2", "pp 10"]);
-  assert.deepEqual([0, 1].map(groupsOf(job, "host") as (row: number) => string), ["n0", "n1"]);
+  assert.deepEqual([0, 1].map(groupsOf(job, "host") as (row: number) => string), ["node0", "node1"]);
   assert.deepEqual([groupsOf(job, "rank"), groupsOf(job, "most")], [null, null]);
 });
 
