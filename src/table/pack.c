@@ -119,10 +119,12 @@ static bool take_column_head(unpacker *u, hd_table_column *out)
     const uint8_t *name = hd_byte_reader_take(&u->reader, size);
     unsigned type = hd_byte_reader_u8(&u->reader), decimals = hd_byte_reader_u8(&u->reader);
     if (u->reader.failed || type > HD_VALUE_BOOL || decimals > 15 || !size || memchr(name, 0, size)) return false;
-    char *copy = strndup((const char *)name, size);
-    u->out_of_memory |= !copy;
+    char *copy = u->table->text + u->table->text_size; /* with its NUL, it is shorter than what was read of it */
+    memcpy(copy, name, size);
+    copy[size] = 0;
+    u->table->text_size += size + 1;
     *out = (hd_table_column){.name = copy, .type = (hd_value_type)type, .decimals = decimals};
-    return copy != NULL;
+    return true;
 }
 
 static bool take_nulls(unpacker *u, size_t column)
@@ -203,6 +205,7 @@ static bool take_size(unpacker *u)
     t->column_room = columns;
     t->cell_count = t->cell_room = cells;
     t->text_room = left;
+    t->has_names = true;
     u->rows = rows;
     return !u->out_of_memory;
 }
@@ -212,7 +215,7 @@ static bool take_table(unpacker *u, size_t columns)
     hd_table *t = u->table;
     for (size_t i = 0; i < columns; i++) {
         if (!take_column_head(u, &t->columns[i])) return false;
-        t->column_count = columns; /* of the cells; what has no name yet is freed as NULL */
+        t->column_count = columns; /* of the cells */
         if (!take_nulls(u, i)) return false;
         if (!(t->columns[i].type == HD_VALUE_STRING ? take_texts(u, i) : take_values(u, i))) return false;
     }
