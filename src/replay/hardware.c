@@ -78,7 +78,7 @@ static uint32_t call_of(const replay *r, uint32_t work)
 static bool list_launches(hardware *h)
 {
     const replay *r = h->r;
-    uint32_t works = r->graph->node_count - r->first_work, at = 0;
+    uint32_t works = r->graph->node_count - r->first_work;
     h->firsts = hd_large_zeroed((size_t)r->first_work + 2, sizeof *h->firsts, r->large);
     h->launched = hd_large_new((size_t)works + 1, sizeof *h->launched, r->large);
     h->orphans = hd_large_new((size_t)works + 1, sizeof *h->orphans, r->large);
@@ -93,7 +93,7 @@ static bool list_launches(hardware *h)
     for (uint32_t n = 0; n < r->first_work; n++) h->firsts[n + 2] += h->firsts[n + 1];
     for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
         uint32_t call = runs(r, n) ? call_of(r, n) : HD_NONE;
-        if (call != HD_NONE) h->launched[at = h->firsts[call + 1]++] = n;
+        if (call != HD_NONE) h->launched[h->firsts[call + 1]++] = n;
     }
     uint32_t *spare = hd_large_new(h->orphan_count + 1, sizeof *spare, r->large);
     const int64_t *starts = r->graph->starts;

@@ -374,7 +374,7 @@ static int compare_roles(const member *x, const member *y)
     return job_compare_numbers(x->role, y->role);
 }
 
-/* Of peers: where they are less than three, or their spread is 0, nobody stands out. */
+/* Of peers: where their spread is 0, nobody stands out. */
 static bool score_peers(double *z, const member *const *peers, size_t count, const member *first)
 {
     double *values = malloc((count + 1) * sizeof *values), middle, spread;
