@@ -20,6 +20,7 @@ struct convert_options {
     const char *memory_profile, *binary, *clocks;
     double snap_threshold_us;
     cli_texts passes;
+    int mpi; /* hd_mpi_kind; -1: not asked for */
     bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
     uint64_t memory_limit, threads;
     int64_t level;
@@ -95,6 +96,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->snap_threshold_ps = cli_snap_threshold_ps(o->snap_threshold_us);
     out->ranks = o->ranks;
     out->processes = o->processes;
+    out->apart = o->mpi >= 0;
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
@@ -341,7 +343,7 @@ static int run(cli_run *run)
     return result;
 }
 
-static const struct convert_options defaults = {.snap_threshold_us = 5.0};
+static const struct convert_options defaults = {.snap_threshold_us = 5.0, .mpi = -1};
 #define FIELD(member) .field = offsetof(struct convert_options, member)
 static const cli_option options[] = {
     {.name = "to",
@@ -402,6 +404,7 @@ static const cli_option options[] = {
      .help =
          "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
          "not known is an error"},
+    OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
      .value = "FILE",
