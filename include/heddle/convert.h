@@ -21,6 +21,14 @@ typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd
  */
 typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
 
+/* What the clock of a rank is off: at its time t, offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns. */
+typedef struct hd_convert_clock {
+    int64_t rank;
+    int64_t at_ns; /* Unix time, or of a rank whose trace does not tell what its times count from, such a time */
+    int64_t offset_ns, bar_ns;
+    double drift_ppm;
+} hd_convert_clock;
+
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
     size_t size;               /* of this struct; see "Options" in status.h */
@@ -42,6 +50,7 @@ typedef struct hd_convert_options {
     size_t pass_count;
     const char *const *shifts; /* of ranks: "RANK=TIME", "3=-1.5ms", of each one, to add to its times; see clocks.h */
     size_t shift_count;
+    const hd_convert_clock *clocks;  /* the same in whole, shift_count of them; NULL: no drift, no bars */
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
     const hd_read_options *read;     /* threads, memory, progress; the rest is set by the call. NULL: defaults */
     const hd_write_options *write;   /* all but ledger and strict. NULL: defaults */
@@ -111,7 +120,7 @@ const char *hd_convert_job_folder(const hd_convert_job *job);
 /* Convert one input, in any process. Errors: as of hd_convert. */
 hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
 /* Join all, in the process that made the folder, once they are converted: then the archive is there. `out` may be NULL,
- * else the caller frees *out, which after a failure holds what was known by then. Errors: as of hd_convert. */
+ * else the caller frees *out; NULL after a failure. Errors: DAMAGED: not all are converted; as of hd_convert. */
 hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd_error *err);
 
 /* Only look at the options. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -52,10 +53,8 @@ hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, si
     HD_OWN_OPTIONS(hd_convert_options, options, err);
     hd_convert_job *job = calloc(1, sizeof *job);
     if (!job) return HD_NOMEM(err);
-    *job = (hd_convert_job){.inputs = inputs,
-                            .count = count,
-                            .options = *options,
-                            .shifts = {options->shifts, options->shift_count}};
+    *job = (hd_convert_job){
+        .inputs = inputs, .count = count, .options = *options, .shifts = {options->shifts, options->shift_count}};
     job->options.ranks = true;
     job->options.apart = false;
     job->options.shifts = NULL;
@@ -63,8 +62,8 @@ hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, si
     hd_status status = hd_options_copy(&job->write, sizeof job->write, sizeof job->write, options->write, err);
     if (status == HD_OK) status = hd_convert_options_valid(options, err);
     if (status == HD_OK) {
-        job->format = job->write.format ? hd_format_named(job->write.format, strlen(job->write.format))
-                                        : hd_format_writing(to);
+        job->format =
+            job->write.format ? hd_format_named(job->write.format, strlen(job->write.format)) : hd_format_writing(to);
         status = check_options(options, job->format, count, to, err);
     }
     if (status == HD_OK && !parts) {
@@ -133,7 +132,6 @@ typedef struct whole {
     hd_convert_report *report;
     hd_merge_input *inputs; /* traces without events */
     hd_format_part *parts;
-    hd_clock_offset *offsets;
     hd_trace *trace; /* their merge */
     char **paths;
     hd_error *err;
@@ -158,6 +156,22 @@ static hd_status read_part(whole *w, size_t index)
     return w->job->format->read_part(&w->inputs[index].trace, w->paths[index], w->err);
 }
 
+/* Base times, and what was measured. */
+static void set_clock(whole *w, size_t index, int64_t base_ns)
+{
+    const hd_convert_job *job = w->job;
+    hd_format_part *part = &w->parts[index];
+    int64_t own_ns = hd_trace_facts_of(w->inputs[index].trace)->base_ns;
+    part->offset_ns = w->inputs[index].shift_ns + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
+    for (size_t i = 0; job->options.clocks && i < job->shifts.count; i++) {
+        const hd_convert_clock *clock = &job->options.clocks[i];
+        if (clock->rank != w->inputs[index].rank) continue;
+        part->at_ns = clock->at_ns - (own_ns == HD_NO_TIME ? 0 : own_ns);
+        part->drift = clock->drift_ppm / 1e6;
+        part->bar_ns = clock->bar_ns;
+    }
+}
+
 static hd_status merge_parts(whole *w)
 {
     bool by_place;
@@ -169,10 +183,7 @@ static hd_status merge_parts(whole *w)
     int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
     uint32_t tracks = 0;
     for (size_t i = 0; i < count; i++) {
-        int64_t own_ns = hd_trace_facts_of(w->inputs[i].trace)->base_ns;
-        w->offsets[i].offset_ns = w->inputs[i].shift_ns + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
-        w->parts[i].offsets = &w->offsets[i];
-        w->parts[i].offset_count = 1;
+        set_clock(w, i, base_ns);
         w->parts[i].first_track = tracks;
         tracks += hd_trace_track_count(w->inputs[i].trace);
     }
@@ -183,9 +194,28 @@ static hd_status merge_parts(whole *w)
     return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "a fault of this program: ranks share tracks");
 }
 
+/* A report is the last that a rank leaves. */
+static hd_status check_all_there(whole *w)
+{
+    size_t missing = 0, first = 0;
+    for (size_t i = w->job->count; i-- > 0;) {
+        char *path;
+        HD_TRY(part_path(&path, w->job, i, ".report", w->err));
+        if (access(path, F_OK) != 0) {
+            missing++;
+            first = i;
+        }
+        free(path);
+    }
+    if (!missing) return HD_OK;
+    return hd_error_set(w->err, HD_ERR_DAMAGED, w->job->inputs[first], HD_OFFSET_NONE,
+                        "%zu of %zu ranks were not converted, this one is the first of them", missing, w->job->count);
+}
+
 static hd_status finish(whole *w, hd_convert_job *job)
 {
-    if (!w->report || !w->inputs || !w->parts || !w->offsets || !w->paths) return HD_NOMEM(w->err);
+    if (!w->report || !w->inputs || !w->parts || !w->paths) return HD_NOMEM(w->err);
+    HD_TRY(check_all_there(w));
     for (size_t i = 0; i < job->count; i++) HD_TRY(read_part(w, i));
     convert_report_sum(w->report);
     w->report->format = job->format->info.name;
@@ -202,7 +232,6 @@ hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd
                .report = convert_report_new(2 * job->count, 0),
                .inputs = calloc(job->count, sizeof *w.inputs),
                .parts = calloc(job->count, sizeof *w.parts),
-               .offsets = calloc(job->count, sizeof *w.offsets),
                .paths = calloc(job->count, sizeof *w.paths),
                .err = err};
     hd_status status = finish(&w, job);
@@ -213,11 +242,8 @@ hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd
     hd_trace_free(w.trace);
     free(w.inputs);
     free(w.parts);
-    free(w.offsets);
     free(w.paths);
-    if (out)
-        *out = w.report;
-    else
-        hd_convert_report_free(w.report);
+    if (out) *out = status == HD_OK ? w.report : NULL;
+    if (!out || status != HD_OK) hd_convert_report_free(w.report);
     return status;
 }

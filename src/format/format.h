@@ -25,18 +25,13 @@ typedef struct hd_companion {
     hd_status (*find_trace)(char **out, const char *folder, hd_error *err);
 } hd_companion;
 
-/* What somebody's clock is off: at a time of his, what is to be added to it, and how sure that is. */
-typedef struct hd_clock_offset {
-    int64_t at_ns, offset_ns;
-    double bar_ns; /* 0: not known */
-} hd_clock_offset;
-
 /* An archive that will be one with others. */
 typedef struct hd_format_part {
-    const char *path;               /* by which it is found */
-    uint32_t first_track;           /* of the whole: those of the part follow in their order */
-    const hd_clock_offset *offsets; /* in order of time, one at least */
-    size_t offset_count;
+    const char *path;     /* by which it is found */
+    uint32_t first_track; /* of the whole: those of the part follow in their order */
+    /* At a time t of its clock offset_ns + drift * (t - at_ns) is to be added, +- bar_ns (99 %; 0: not known). */
+    int64_t at_ns, offset_ns, bar_ns;
+    double drift;
 } hd_format_part;
 
 typedef struct hd_format {

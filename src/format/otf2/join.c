@@ -43,10 +43,10 @@ typedef struct joiner {
     const char *folder;
     const hd_format_part *part; /* at hand */
     size_t part_index;
-    otf2_reader *r;                  /* its definitions */
-    hd_strings known;                /* what parts may share, as bytes behind its kind */
-    OTF2_LIST(uint32_t) known_refs;  /* its number, by the id of these bytes */
-    uint32_t next[DEF_REFERRED];     /* numbers */
+    otf2_reader *r;                     /* its definitions */
+    hd_strings known;                   /* what parts may share, as bytes behind its kind */
+    OTF2_LIST(uint32_t) known_refs;     /* its number, by the id of these bytes */
+    uint32_t next[DEF_REFERRED];        /* numbers */
     uint64_t first_rank[UINT8_MAX + 1]; /* by paradigm: of the part's locations among those that communicate */
     OTF2_LIST(join_group) groups;
     OTF2_LIST(join_late) late;
@@ -63,6 +63,12 @@ static hd_status refuse(joiner *j, const char *what)
 }
 
 /* ---- numbers ---- */
+
+/* What readers add at a time of the part. */
+static int64_t offset_at(const hd_format_part *part, int64_t ns)
+{
+    return part->offset_ns + (int64_t)llround(part->drift * ((double)ns - (double)part->at_ns));
+}
 
 /* The number of what is the same in several parts if it has the same bytes. */
 static hd_status number_shared(uint32_t *out, bool *created, joiner *j, def_kind kind, const void *bytes, size_t size)
@@ -129,7 +135,8 @@ static OTF2_ErrorCode write_record(joiner *j, def_kind kind, uint32_t ref, const
 {
     OTF2_GlobalDefWriter *defs = j->w.defs;
     switch (kind) {
-    case DEF_PARADIGM: return OTF2_GlobalDefWriter_WriteParadigm(defs, (OTF2_Paradigm)ref, N(0), (OTF2_ParadigmClass)v[1]);
+    case DEF_PARADIGM:
+        return OTF2_GlobalDefWriter_WriteParadigm(defs, (OTF2_Paradigm)ref, N(0), (OTF2_ParadigmClass)v[1]);
     case DEF_ATTRIBUTE: return OTF2_GlobalDefWriter_WriteAttribute(defs, ref, N(0), N(1), (OTF2_Type)v[2]);
     case DEF_SYSTEM_TREE_NODE: return OTF2_GlobalDefWriter_WriteSystemTreeNode(defs, ref, N(0), N(1), N(2));
     case DEF_NODE_DOMAIN:
@@ -144,8 +151,8 @@ static OTF2_ErrorCode write_record(joiner *j, def_kind kind, uint32_t ref, const
     case DEF_LOCATION_PROPERTY:
         return OTF2_GlobalDefWriter_WriteLocationProperty(defs, v[0], N(1), (OTF2_Type)v[2], value_of(v[3]));
     case DEF_REGION:
-        return OTF2_GlobalDefWriter_WriteRegion(defs, ref, N(0), N(1), N(2), (OTF2_RegionRole)v[3],
-                                                (OTF2_Paradigm)v[4], N(5), N(6), N(7), N(8));
+        return OTF2_GlobalDefWriter_WriteRegion(defs, ref, N(0), N(1), N(2), (OTF2_RegionRole)v[3], (OTF2_Paradigm)v[4],
+                                                N(5), N(6), N(7), N(8));
     case DEF_METRIC_MEMBER:
         return OTF2_GlobalDefWriter_WriteMetricMember(defs, ref, N(0), N(1), (OTF2_MetricType)v[2],
                                                       (OTF2_MetricMode)v[3], (OTF2_Type)v[4], (OTF2_Base)v[5],
@@ -316,7 +323,8 @@ static hd_status join_definition(joiner *j, def_kind kind, otf2_def *def)
         return HD_OK;
     }
     HD_TRY(join_referred(j, kind, def));
-    if (kind == DEF_LOCATION) HD_TRY(ow_put_clock(&j->w, def->joined, j->part->offsets[0].offset_ns));
+    if (kind == DEF_LOCATION)
+        HD_TRY(ow_put_clock(&j->w, def->joined, offset_at(j->part, (int64_t)(j->r->offset - j->r->shift))));
     if (kind != DEF_LOCATION && kind != DEF_LOCATION_GROUP) return HD_OK;
     return ow_put_pid(&j->w, kind == DEF_LOCATION_GROUP, def->joined, pid_of(j, kind, def->ref));
 }
@@ -324,10 +332,22 @@ static hd_status join_definition(joiner *j, def_kind kind, otf2_def *def)
 static hd_status join_definitions(joiner *j)
 {
     /* Each refers to those before. */
-    static const def_kind kinds[] = {
-        DEF_STRING, DEF_PARADIGM, DEF_ATTRIBUTE, DEF_SYSTEM_TREE_NODE, DEF_NODE_DOMAIN, DEF_LOCATION_GROUP,
-        DEF_GROUP_PROPERTY, DEF_LOCATION, DEF_LOCATION_PROPERTY, DEF_REGION, DEF_METRIC_MEMBER, DEF_METRIC,
-        DEF_GROUP, DEF_COMM, DEF_RMA_WIN, DEF_NODE_PROPERTY};
+    static const def_kind kinds[] = {DEF_STRING,
+                                     DEF_PARADIGM,
+                                     DEF_ATTRIBUTE,
+                                     DEF_SYSTEM_TREE_NODE,
+                                     DEF_NODE_DOMAIN,
+                                     DEF_LOCATION_GROUP,
+                                     DEF_GROUP_PROPERTY,
+                                     DEF_LOCATION,
+                                     DEF_LOCATION_PROPERTY,
+                                     DEF_REGION,
+                                     DEF_METRIC_MEMBER,
+                                     DEF_METRIC,
+                                     DEF_GROUP,
+                                     DEF_COMM,
+                                     DEF_RMA_WIN,
+                                     DEF_NODE_PROPERTY};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const def_table *table = &j->r->defs[kinds[k]];
         for (size_t i = 0; i < table->count; i++) HD_TRY(join_definition(j, kinds[k], table->list[i]));
@@ -375,15 +395,18 @@ static hd_status write_table(joiner *j, OTF2_DefWriter *out, def_kind kind)
     return HD_OK;
 }
 
-/* What is to be added to its times so that they are those of the archive. */
+/* At its first and last time: readers take the line through both, and with one do nothing. */
 static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
 {
-    for (size_t i = 0; i < j->part->offset_count; i++) {
-        const hd_clock_offset *o = &j->part->offsets[i];
-        int64_t offset = (int64_t)((uint64_t)o->offset_ns - j->r->shift + j->w.shift);
-        if (j->part->offset_count == 1 && offset == 0 && o->bar_ns == 0) break;
-        uint64_t at = (uint64_t)o->at_ns + j->r->shift;
-        OW_TRY(&j->w, OTF2_DefWriter_WriteClockOffset(out, at, offset, o->bar_ns));
+    const double bars = 2.575829; /* standard deviations that 99 % lie within */
+    const hd_format_part *part = j->part;
+    const otf2_reader *r = j->r;
+    const uint64_t times[] = {r->offset, r->offset + (r->length ? r->length : 1)};
+    for (int i = 0; i < 2; i++) {
+        int64_t offset = offset_at(part, (int64_t)(times[i] - r->shift));
+        offset = (int64_t)((uint64_t)offset - r->shift + j->w.shift);
+        if (part->drift == 0 && offset == 0 && part->bar_ns == 0) break;
+        OW_TRY(&j->w, OTF2_DefWriter_WriteClockOffset(out, times[i], offset, (double)part->bar_ns / bars));
     }
     return HD_OK;
 }
@@ -409,31 +432,21 @@ static hd_status write_local_definitions(joiner *j)
 
 /* ---- clocks ---- */
 
-/* What readers add at a time of the part: on the line through two neighbours, the last two beyond them. */
-static int64_t offset_at(const hd_format_part *part, int64_t ns)
-{
-    const hd_clock_offset *o = part->offsets;
-    size_t i = 0;
-    while (i + 2 < part->offset_count && ns >= o[i + 1].at_ns) i++;
-    if (part->offset_count < 2) return o[0].offset_ns;
-    double slope = (double)(o[i + 1].offset_ns - o[i].offset_ns) / (double)(o[i + 1].at_ns - o[i].at_ns);
-    return o[i].offset_ns + (int64_t)llround(slope * (double)(ns - o[i].at_ns));
-}
-
 /* The span of all times; those that are bent are rounded by whoever reads them. */
 static hd_status widen_span(joiner *j)
 {
     const otf2_reader *r = j->r;
     uint64_t events = 0;
-    int64_t low = (int64_t)(r->offset - r->shift), high, bent = j->part->offset_count > 1;
+    int64_t low = (int64_t)(r->offset - r->shift), high, bent = j->part->drift != 0;
     for (size_t i = 0; i < r->defs[DEF_LOCATION].count; i++)
         events += r->defs[DEF_LOCATION].list[i]->values[LOCATION_EVENTS];
     if (!events) return HD_OK;
     if (__builtin_add_overflow(low, (int64_t)r->length, &high) ||
         __builtin_add_overflow(high, offset_at(j->part, high) + bent, &high) ||
         __builtin_add_overflow(low, offset_at(j->part, low) - bent, &low))
-        return hd_error_set(j->w.err, HD_ERR_LIMIT, j->part->path, HD_OFFSET_NONE, "its times with the offset of its "
-                                                                                   "clock are beyond 2^63");
+        return hd_error_set(j->w.err, HD_ERR_LIMIT, j->part->path, HD_OFFSET_NONE,
+                            "its times with the offset of its "
+                            "clock are beyond 2^63");
     if (low < j->w.low_ns) j->w.low_ns = low;
     if (high > j->w.high_ns) j->w.high_ns = high;
     return HD_OK;
@@ -495,7 +508,8 @@ hd_status otf2_join(const char *folder, const hd_format_part *parts, size_t coun
 {
     hd_error own = {0};
     joiner j = {.folder = folder};
-    j.w = (ow_writer){.trace = whole, .err = err ? err : &own, .path = folder, .low_ns = INT64_MAX, .high_ns = INT64_MIN};
+    j.w =
+        (ow_writer){.trace = whole, .err = err ? err : &own, .path = folder, .low_ns = INT64_MAX, .high_ns = INT64_MIN};
     j.next[DEF_SYSTEM_TREE_NODE] = OW_NODE_FIRST_DEVICE;
     HD_TRY(hd_strings_init(&j.known, j.w.err));
     otf2_be_quiet(true);

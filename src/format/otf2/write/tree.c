@@ -199,7 +199,8 @@ static hd_status write_flow_names(ow_writer *w)
     for (size_t i = 0; i < w->comm_count; i++) {
         const ow_comm *comm = &w->comms[i];
         if (!comm->is_flow) continue;
-        HD_TRY(ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.name", i), ow_string(w, comm->flow_name)));
+        HD_TRY(
+            ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.name", i), ow_string(w, comm->flow_name)));
         if (comm->flow_category == HD_STRING_NONE) continue;
         HD_TRY(ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.category", i),
                             ow_string(w, comm->flow_category)));
