@@ -149,6 +149,84 @@ def compare_ranks(heddle, files, folder):
     return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else None
 
 
+def with_events(loaded):
+    return {key[3] for key in loaded[0]}
+
+
+def shared_pids(ranks):
+    """By rank and pid, what stands for a pid that several ranks have."""
+    owners = collections.Counter(pid for loaded in ranks.values() for pid in with_events(loaded))
+    factor = max(1000, 10 ** max(len(pid) for pid in owners if pid.isdigit()))
+    new = {}
+    for rank, loaded in ranks.items():
+        for pid in with_events(loaded):
+            other = str(rank * factor + int(pid)) if pid.isdigit() else f"{pid} (rank {rank})" if pid else f"rank {rank}"
+            new[rank, pid] = other if owners[pid] > 1 else pid
+    return new
+
+
+def as_joined(loaded, rank, pids):
+    """What a rank's own events and names are in an archive of ranks that were converted apart."""
+    events, names = collections.Counter(), {}
+    for (phase, name, category, pid, tid, start, end, ids, args), count in loaded[0].items():
+        ids = tuple((key, ("number", value[1] + rank * 10**10) if key == "id" else value) for key, value in ids)
+        events[phase, name, category, pids[rank, pid], tid, start, end, ids, args] += count
+    for (where, kind), value in loaded[1].items():
+        names[(pids[rank, where[0]], *where[1:]), kind] = value
+    return events, names
+
+
+def compare_apart(heddle, files, folder):
+    """None, or what is wrong: ranks that were converted apart and joined, against what each is alone."""
+    alone, archive, back, merged = (folder / name for name in ("alone.json", "apart.otf2", "apart.json", "merged.json"))
+    report = subprocess.run([heddle, "convert", "--json", "--mpi", "none", *files, archive], check=True, capture_output=True,
+                            text=True)
+    report = json.loads(report.stdout)
+    lost = {row["code"]: row["count"] for row in report["ledger"] if row["level"] == "loss"}
+    subprocess.run([heddle, "convert", "-q", archive, back], check=True)
+    ranks = {}
+    for rank, path in enumerate(files):
+        subprocess.run([heddle, "convert", "-q", "--ranks", path, alone], check=True)
+        ranks[rank] = load(alone)
+    pids = shared_pids(ranks)
+    wanted, names = collections.Counter(), {}
+    for rank, loaded in ranks.items():
+        events, own = as_joined(loaded, rank, pids)
+        wanted += events
+        names |= own
+    got = load(back)
+    missing, extra = wanted - got[0], got[0] - wanted
+    if extra or any(event[0] not in "stf" and event[5] is not None for event in missing):
+        return f"events differ: {list(missing)[:2]}, {list(extra)[:2]}"
+    if sum(missing.values()) != lost.get("otf2.flow-unmatched", 0) + lost.get("otf2.event-without-time", 0):
+        return f"{sum(missing.values())} events are missing: {lost}"
+    if report["events_out"] + sum(missing.values()) != report["events_in"] + report["added"]:
+        return f"the report does not add up: {report['events_in']} + {report['added']} - {missing.total()} != {report['events_out']}"
+    if names != got[1]:
+        return f"names differ: {set(names.items()) ^ set(got[1].items())}"
+    if load(merged)[2] != got[2]:
+        return "top-level keys are not those of merged ranks"
+    check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
+    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else check_groups(archive, len(files))
+
+
+def check_groups(archive, ranks):
+    """One communicator for the process group of all ranks, whose members are a stream of each; definitions once each."""
+    if not shutil.which("otf2-print"):
+        return None
+    printed = subprocess.run(["otf2-print", "-G", archive / "traces.otf2"], check=True, capture_output=True, text=True).stdout
+    group = re.findall(r'^GROUP +(\d+)  Name: "NCCL.*COMM_GROUP, Paradigm: MPI, .* (\d+) Members: (.*)$', printed, re.M)
+    if len(group) != 1 or int(group[0][1]) != ranks or len(re.findall(r'^COMM .*Group: "NCCL', printed, re.M)) != 1:
+        return f"communicators of the process group: {group}"
+    if sorted(re.findall(r"CUDA\[(\d+):", group[0][2])) != [str(rank) for rank in range(ranks)]:
+        return f"members of the process group: {group}"
+    for kind in "REGION", "ATTRIBUTE":
+        found = collections.Counter(re.sub(r'" <\d+>', '"', line) for line in re.findall(rf"^{kind} +\d+  (.*)$", printed, re.M))
+        if found.most_common(1)[0][1] > 1:
+            return f"{kind} twice: {found.most_common(1)}"
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
@@ -172,6 +250,7 @@ def main():
     ranks = [] if options.files else sorted((data / "ranks" / "dlrm").glob("rank*.json*"))
     with tempfile.TemporaryDirectory() as folder:
         problem = compare_ranks(options.heddle, ranks, pathlib.Path(folder)) if ranks else None
+        problem = problem or (compare_apart(options.heddle, ranks, pathlib.Path(folder)) if ranks else None)
     if problem:
         bad += 1
         print(f"{len(ranks)} ranks: {problem[:3000]}")

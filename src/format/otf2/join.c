@@ -315,6 +315,7 @@ static hd_status join_property(joiner *j, def_kind kind, const otf2_def *def)
 
 static hd_status join_definition(joiner *j, def_kind kind, otf2_def *def)
 {
+    if (def->missing) return kind == DEF_PARADIGM ? HD_OK : refuse(j, "it refers to what it does not define");
     if (kind >= DEF_REFERRED) return join_property(j, kind, def);
     if (kind == DEF_STRING) return join_string(j, def);
     if (kind == DEF_GROUP) return join_members(j, def);
