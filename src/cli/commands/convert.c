@@ -374,8 +374,7 @@ static hd_status convert_apart(hd_convert_report **out, cli_run *run, const hd_c
     if (status == HD_OK && hd_mpi_rank(mpi) == 0) status = hd_convert_job_finish(out, a.job, &run->err);
     hd_convert_job_free(a.job);
     free(a.order);
-    if (status != HD_OK && hd_mpi_size(mpi) > 1) cli_report(run);
-    run->reported = status != HD_OK && hd_mpi_size(mpi) > 1;
+    if (status != HD_OK) cli_report(run);
     if (status != HD_OK) hd_mpi_abort(mpi);
     hd_mpi_close(mpi);
     return status;
