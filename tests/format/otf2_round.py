@@ -165,11 +165,20 @@ def shared_pids(ranks):
     return new
 
 
+def joined_id(value, rank):
+    """An id as no other rank has it."""
+    if isinstance(value, tuple):
+        return "number", value[1] + rank * 10**10
+    if re.fullmatch("0[xX][0-9a-fA-F]+", value) and rank:
+        return hex(int(value, 16) + rank * 10**10)
+    return value if rank == 0 else str(int(value) + rank * 10**10)
+
+
 def as_joined(loaded, rank, pids):
     """What a rank's own events and names are in an archive of ranks that were converted apart."""
     events, names = collections.Counter(), {}
     for (phase, name, category, pid, tid, start, end, ids, args), count in loaded[0].items():
-        ids = tuple((key, ("number", value[1] + rank * 10**10) if key == "id" else value) for key, value in ids)
+        ids = tuple((key, joined_id(value, rank) if key == "id" else value) for key, value in ids)
         events[phase, name, category, pids[rank, pid], tid, start, end, ids, args] += count
     for (where, kind), value in loaded[1].items():
         names[(pids[rank, where[0]], *where[1:]), kind] = value

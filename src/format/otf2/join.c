@@ -46,11 +46,14 @@ typedef struct joiner {
     otf2_reader *r;                     /* its definitions */
     hd_strings known;                   /* what parts may share, as bytes behind its kind */
     OTF2_LIST(uint32_t) known_refs;     /* its number, by the id of these bytes */
-    uint32_t next[DEF_REFERRED];        /* numbers */
+    uint32_t next[DEF_KINDS + 1];        /* numbers */
     uint64_t first_rank[UINT8_MAX + 1]; /* by paradigm: of the part's locations among those that communicate */
     OTF2_LIST(join_group) groups;
     OTF2_LIST(join_late) late;
-    OTF2_MarkerWriter *markers;
+    OTF2_MarkerWriter *markers;     /* opened by the first */
+    OTF2_LIST(uint32_t) marker_refs; /* of kinds of markers, by the part's */
+    size_t marker_count;
+    hd_status status; /* of a callback */
 } joiner;
 
 #define PUSH(list, ...)                                                                                                \
@@ -230,6 +233,7 @@ static bool is_shared(const joiner *j, def_kind kind, const otf2_def *def)
     case DEF_METRIC_MEMBER: return true;
     case DEF_METRIC: return def->values[METRIC_CLASS] == OTF2_UNDEFINED_METRIC;
     case DEF_COMM: return is_process_group(j->r, def);
+    case DEF_SYSTEM_TREE_NODE: return def->ref == OW_NODE_HOST; /* by its name */
     default: return false;
     }
 }
@@ -304,8 +308,14 @@ static hd_status join_property(joiner *j, def_kind kind, const otf2_def *def)
     hd_string name = hd_builder_string(j->r->builder, otf2_ref_name(j->r, DEF_STRING, def->values[PROPERTY_NAME]));
     bool of_node = kind == DEF_NODE_PROPERTY || kind == DEF_NODE_DOMAIN;
     HD_TRY(map_values(values, j, kind, def));
-    if (of_node && values[0] <= OW_NODE_HOST)
+    if (of_node && values[0] == OW_NODE_MACHINE)
         return kind == DEF_NODE_PROPERTY ? join_flow_name(j, name, values[PROPERTY_VALUE]) : HD_OK;
+    if (kind == DEF_NODE_DOMAIN) { /* of a host that several parts are on: once */
+        uint32_t unused;
+        bool created;
+        HD_TRY(number_shared(&unused, &created, j, kind, values, 2 * sizeof *values));
+        if (!created) return HD_OK;
+    }
     if (!of_node && (is_text(name, "pid") || is_text(name, "pid number"))) return HD_OK; /* written with its owner */
     def_kind owner = kind == DEF_GROUP_PROPERTY ? DEF_LOCATION_GROUP : DEF_LOCATION;
     if (kind == DEF_GROUP_PROPERTY && is_text(name, "track") && pid_of(j, owner, def->values[0]).type) return HD_OK;
@@ -319,10 +329,7 @@ static hd_status join_definition(joiner *j, def_kind kind, otf2_def *def)
     if (kind >= DEF_REFERRED) return join_property(j, kind, def);
     if (kind == DEF_STRING) return join_string(j, def);
     if (kind == DEF_GROUP) return join_members(j, def);
-    if (kind == DEF_SYSTEM_TREE_NODE && def->ref <= OW_NODE_HOST) {
-        def->joined = (uint32_t)def->ref;
-        return HD_OK;
-    }
+    if (kind == DEF_SYSTEM_TREE_NODE && def->ref == OW_NODE_MACHINE) return HD_OK; /* that of the whole */
     HD_TRY(join_referred(j, kind, def));
     if (kind == DEF_LOCATION)
         HD_TRY(ow_put_clock(&j->w, def->joined, offset_at(j->part, (int64_t)(j->r->offset - j->r->shift))));
@@ -453,6 +460,75 @@ static hd_status widen_span(joiner *j)
     return HD_OK;
 }
 
+/* ---- markers ---- */
+
+static OTF2_CallbackCode stop(joiner *j, hd_status status)
+{
+    if (j->status == HD_OK) j->status = status;
+    return status == HD_OK ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
+}
+
+/* Kinds are numbered in a row. */
+static hd_status join_marker_kind(joiner *j, OTF2_MarkerRef self, const char *group, const char *category,
+                                  OTF2_MarkerSeverity severity)
+{
+    uint32_t ref = 0;
+    bool created = false;
+    if (!j->markers && !(j->markers = OTF2_Archive_GetMarkerWriter(j->w.archive)))
+        return ow_error(&j->w, OTF2_ERROR_MEM_FAULT);
+    HD_TRY(number_shared(&ref, &created, j, DEF_KINDS, category, strlen(category)));
+    if (created) OW_TRY(&j->w, OTF2_MarkerWriter_WriteDefMarker(j->markers, ref, group, category, severity));
+    if (self != j->marker_refs.count) return refuse(j, "its markers are not numbered in a row");
+    return PUSH(j->marker_refs, ref) ? HD_OK : HD_NOMEM(j->w.err);
+}
+
+static OTF2_CallbackCode on_marker_kind(void *user, OTF2_MarkerRef self, const char *group, const char *category,
+                                        OTF2_MarkerSeverity severity)
+{
+    joiner *j = user;
+    return stop(j, join_marker_kind(j, self, group, category, severity));
+}
+
+/* Offsets of clocks are of locations, so they are added here. */
+static hd_status join_marker(joiner *j, uint64_t time, uint64_t duration, OTF2_MarkerRef kind, OTF2_MarkerScope scope,
+                             const char *text)
+{
+    if (kind >= j->marker_refs.count || scope != OTF2_MARKER_SCOPE_GLOBAL) return refuse(j, "its markers are not ours");
+    if (j->marker_count++ >= OW_MARKERS_MAX) return HD_OK;
+    int64_t ns = (int64_t)(time - j->r->shift);
+    time = (uint64_t)ns + (uint64_t)offset_at(j->part, ns) + j->w.shift;
+    OW_TRY(&j->w, OTF2_MarkerWriter_WriteMarker(j->markers, time, duration, j->marker_refs.at[kind], scope, 0, text));
+    return HD_OK;
+}
+
+static OTF2_CallbackCode on_marker(void *user, OTF2_TimeStamp time, OTF2_TimeStamp duration, OTF2_MarkerRef kind,
+                                   OTF2_MarkerScope scope, uint64_t scope_ref, const char *text)
+{
+    joiner *j = user;
+    (void)scope_ref;
+    return stop(j, join_marker(j, time, duration, kind, scope, text));
+}
+
+static hd_status join_markers(joiner *j)
+{
+    OTF2_Reader *lib = j->r->lib;
+    uint64_t most = otf2_file_bytes(j->r, ".marker"), count;
+    if (!most) return HD_OK;
+    OTF2_MarkerReader *reader = OTF2_Reader_GetMarkerReader(lib);
+    OTF2_MarkerReaderCallbacks *callbacks = reader ? OTF2_MarkerReaderCallbacks_New() : NULL;
+    if (!callbacks) return ow_error(&j->w, OTF2_ERROR_MEM_FAULT);
+    j->marker_refs.count = 0;
+    OTF2_MarkerReaderCallbacks_SetDefMarkerCallback(callbacks, on_marker_kind);
+    OTF2_MarkerReaderCallbacks_SetMarkerCallback(callbacks, on_marker);
+    OTF2_Reader_RegisterMarkerCallbacks(lib, reader, callbacks, j);
+    OTF2_MarkerReaderCallbacks_Delete(callbacks);
+    OTF2_ErrorCode code = OTF2_Reader_ReadMarkers(lib, reader, most, &count);
+    OTF2_Reader_CloseMarkerReader(lib, reader);
+    HD_TRY(j->status);
+    OW_TRY(&j->w, code);
+    return HD_OK;
+}
+
 /* ---- all parts ---- */
 
 typedef hd_status join_step(joiner *j);
@@ -460,6 +536,7 @@ typedef hd_status join_step(joiner *j);
 static hd_status join_part(joiner *j)
 {
     HD_TRY(join_definitions(j));
+    HD_TRY(join_markers(j));
     return write_local_definitions(j);
 }
 
@@ -491,6 +568,7 @@ static hd_status join_all(joiner *j, const hd_format_part *parts, size_t count)
     HD_TRY(ow_write_machine(&j->w));
     HD_TRY(for_each_part(j, parts, count, join_part));
     HD_TRY(write_late(j));
+    if (j->markers) OW_TRY(&j->w, OTF2_Archive_CloseMarkerWriter(j->w.archive, j->markers));
     OW_TRY(&j->w, OTF2_Archive_CloseDefFiles(j->w.archive));
     return ow_close_archive(&j->w, j->folder);
 }
@@ -500,6 +578,7 @@ static void deinit(joiner *j)
     for (size_t i = 0; i < j->groups.count; i++) free(j->groups.at[i].members.at);
     free(j->groups.at);
     free(j->late.at);
+    free(j->marker_refs.at);
     free(j->known_refs.at);
     hd_strings_deinit(&j->known);
     ow_deinit(&j->w);
@@ -511,7 +590,7 @@ hd_status otf2_join(const char *folder, const hd_format_part *parts, size_t coun
     joiner j = {.folder = folder};
     j.w =
         (ow_writer){.trace = whole, .err = err ? err : &own, .path = folder, .low_ns = INT64_MAX, .high_ns = INT64_MIN};
-    j.next[DEF_SYSTEM_TREE_NODE] = OW_NODE_FIRST_DEVICE;
+    j.next[DEF_SYSTEM_TREE_NODE] = OW_NODE_HOST;
     HD_TRY(hd_strings_init(&j.known, j.w.err));
     otf2_be_quiet(true);
     j.w.string_refs = calloc((size_t)hd_trace_string_count(whole) + 1, sizeof *j.w.string_refs);

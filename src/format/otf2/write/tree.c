@@ -238,18 +238,25 @@ static hd_status write_metadata(ow_writer *w)
                         ow_format(w, "%llu", (unsigned long long)w->shift));
 }
 
+/* As PyTorch's profiler tells it. */
+static uint32_t host_name(ow_writer *w)
+{
+    hd_string json = hd_trace_metadata_find(w->trace, "hostname");
+    bool plain = json.size > 2 && json.data[0] == '"' && !memchr(json.data, '\\', json.size);
+    return plain ? ow_bytes(w, json.data + 1, json.size - 2) : ow_text(w, "host");
+}
+
 hd_status ow_write_machine(ow_writer *w)
 {
     HD_TRY(write_node(w, OW_NODE_MACHINE, ow_text(w, "machine"), "machine", OTF2_UNDEFINED_SYSTEM_TREE_NODE,
                       OTF2_SYSTEM_TREE_DOMAIN_MACHINE));
-    HD_TRY(write_metadata(w));
-    return write_node(w, OW_NODE_HOST, ow_text(w, "host"), "node", OW_NODE_MACHINE,
-                      OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY);
+    return write_metadata(w);
 }
 
 hd_status ow_write_tree(ow_writer *w)
 {
     HD_TRY(ow_write_machine(w));
+    HD_TRY(write_node(w, OW_NODE_HOST, host_name(w), "node", OW_NODE_MACHINE, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
     for (uint32_t i = 0; i < w->group_count; i++) {
         if (w->groups[i].device == HD_NO_NUMBER) HD_TRY(write_group(w, &w->groups[i], OW_NODE_HOST));
     }

@@ -291,7 +291,8 @@ hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
 hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
 hd_status ow_write_metrics(ow_writer *w);
 
-/* markers.c */
+/* markers.c. The library keeps them in memory; a viewer shows a few at best. */
+enum { OW_MARKERS_MAX = 100000 };
 hd_status ow_write_markers(ow_writer *w);
 
 /* launches.c: the location of the call that launched a copy, by the group of its process; HD_NONE. */
@@ -304,7 +305,7 @@ hd_status ow_write_events(ow_writer *w, uint32_t location);
 /* tree.c, devices.c */
 hd_status ow_write_tree(ow_writer *w);
 enum { OW_NODE_MACHINE, OW_NODE_HOST, OW_NODE_FIRST_DEVICE };
-/* Both, with top-level keys and facts of the trace. */
+/* The first, with top-level keys and facts of the trace. */
 hd_status ow_write_machine(ow_writer *w);
 /* The property of a group or location that says its process. */
 hd_status ow_put_pid(ow_writer *w, bool is_group, uint64_t ref, hd_ident pid);
