@@ -216,13 +216,18 @@ def compare_apart(heddle, files, folder):
     if load(merged)[2] != got[2]:
         return "top-level keys are not those of merged ranks"
     check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
-    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else check_groups(archive, len(files))
+    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else check_groups(archive, folder / "ranks.otf2", len(files))
 
 
-def check_groups(archive, ranks):
-    """One communicator for the process group of all ranks, whose members are a stream of each; definitions once each."""
+def check_groups(archive, together, ranks):
+    """One communicator for the process group of all ranks, whose members are a stream of each; definitions once each; markers as of
+    ranks that were merged."""
     if not shutil.which("otf2-print"):
         return None
+    markers = [sorted(subprocess.run(["otf2-marker", folder / "traces.otf2"], check=True, capture_output=True, text=True).stdout.splitlines())
+               for folder in (archive, together)]
+    if markers[0] != markers[1] or len(markers[0]) < ranks:
+        return f"markers: {markers}"
     printed = subprocess.run(["otf2-print", "-G", archive / "traces.otf2"], check=True, capture_output=True, text=True).stdout
     group = re.findall(r'^GROUP +(\d+)  Name: "NCCL.*COMM_GROUP, Paradigm: MPI, .* (\d+) Members: (.*)$', printed, re.M)
     if len(group) != 1 or int(group[0][1]) != ranks or len(re.findall(r'^COMM .*Group: "NCCL', printed, re.M)) != 1:

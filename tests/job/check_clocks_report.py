@@ -282,7 +282,7 @@ def check_joined(program, folder):
     assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
     rows = {row["rank"]: row for row in clocks(program, summaries)["clocks"]}
     assert -65 < rows[2]["drift_ppm"] < -55, rows[2]
-    done = run(program, "convert", "-q", "--mpi", "none", "--clocks", summaries, *paths, archive)
+    done = run(program, "convert", "-q", "--clocks", summaries, *paths, archive)
     assert done.returncode == 0, done
     assert run(program, "convert", "-q", archive, back).returncode == 0
     times, location, expected, below = {}, 0, [], {}

@@ -99,7 +99,7 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->snap_threshold_ps = cli_snap_threshold_ps(o->snap_threshold_us);
     out->ranks = o->ranks;
     out->processes = o->processes;
-    out->apart = o->mpi >= 0;
+    out->apart = o->mpi >= 0 || (o->clocks && strcmp(format, "otf2") == 0);
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
@@ -507,7 +507,7 @@ static const cli_option options[] = {
      FIELD(clocks),
      .help =
          "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
-         "not known is an error"},
+         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset)"},
     OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
