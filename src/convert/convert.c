@@ -351,6 +351,10 @@ static hd_status convert(converter *c, const char *out)
     c->report->format = format_of(out, &c->write);
     HD_TRY(hd_trace_write_check(out, &c->write, c->err));
     HD_TRY(read_inputs(c));
+    if (c->share && hd_trace_metadata_find(c->inputs->trace, "stackFrames").size)
+        return hd_error_set(c->err, HD_ERR_UNSUPPORTED, c->inputs->path, HD_OFFSET_NONE,
+                            "has stack frames, which become one tree only where ranks are merged: convert it without "
+                            "--mpi");
     HD_TRY(run_chain(c));
     HD_TRY(gather_ledger(c));
     return write_trace(c, out);

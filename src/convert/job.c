@@ -117,7 +117,8 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
     write.sync = false; /* it moves before it is there to stay */
     options.write = &write;
     HD_TRY(part_path(&path, job, index, "", err));
-    hd_status status = convert_inputs(&report, &job->inputs[index], 1, index + 1, path, &options, err);
+    size_t share = job->count > 1 ? index + 1 : 0;
+    hd_status status = convert_inputs(&report, &job->inputs[index], 1, share, path, &options, err);
     if (status == HD_OK) status = save_report(job, report, index, err);
     if (status != HD_OK) hd_error_add_cause(err, "%s", job->inputs[index]);
     hd_convert_report_free(report);
