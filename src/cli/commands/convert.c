@@ -567,6 +567,10 @@ const cli_command cmd_convert = {
         "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
+        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007). Then there is no --pass, "
+        "--from "
+        "or --until.\n\n"
         "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
         "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
         "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "
@@ -594,6 +598,8 @@ const cli_command cmd_convert = {
         (const cli_example[]){
             {"heddle convert trace.json.gz trace.heddle", "parse once, open in milliseconds from then on"},
             {"heddle convert rank*.json.gz all.json.gz", "the ranks of a job in one trace"},
+            {"mpirun -n 8 heddle convert --mpi auto --clocks job.hds rank*.json.gz job.otf2",
+             "for Vampir, by 8 processes, with the offsets of the clocks"},
             {"heddle convert --from 40% --until 60% --clip trace.json middle.json", "a fifth of the time"},
             {"heddle convert --category kernel,gpu_memcpy --names '!/nccl/' in.json gpu.json",
              "what the GPU did, but for NCCL"},

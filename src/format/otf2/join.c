@@ -46,11 +46,11 @@ typedef struct joiner {
     otf2_reader *r;                     /* its definitions */
     hd_strings known;                   /* what parts may share, as bytes behind its kind */
     OTF2_LIST(uint32_t) known_refs;     /* its number, by the id of these bytes */
-    uint32_t next[DEF_KINDS + 1];        /* numbers */
+    uint32_t next[DEF_KINDS + 1];       /* numbers */
     uint64_t first_rank[UINT8_MAX + 1]; /* by paradigm: of the part's locations among those that communicate */
     OTF2_LIST(join_group) groups;
     OTF2_LIST(join_late) late;
-    OTF2_MarkerWriter *markers;     /* opened by the first */
+    OTF2_MarkerWriter *markers;      /* opened by the first */
     OTF2_LIST(uint32_t) marker_refs; /* of kinds of markers, by the part's */
     size_t marker_count;
     hd_status status; /* of a callback */
