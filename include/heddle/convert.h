@@ -21,7 +21,8 @@ typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd
  */
 typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
 
-/* What the clock of a rank is off: at its time t, offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns. */
+/* What the clock of a rank is off: to its time t offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns.
+ */
 typedef struct hd_convert_clock {
     int64_t rank;
     int64_t at_ns; /* Unix time, or of a rank whose trace does not tell what its times count from, such a time */
@@ -104,9 +105,9 @@ hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t 
 
 /* What hd_convert does if options->apart: make a job, convert each rank, finish.
  *
- * Times stay those of each rank's clock. What is to be added to them so that they are on one clock stands in ClockOffset
- * records beside: base times, and options->shifts. Ids of flows and async slices are rank * 10^10 + id, what is longer
- * is "rank 3: id". */
+ * Times stay those of each rank's clock. What is to be added to them so that they are on one clock stands beside, in
+ * ClockOffset records: base times, options->shifts, and drift and bars of options->clocks. Ids of flows and async
+ * slices are rank * 10^10 + id, what is longer is "rank 3: id". */
 typedef struct hd_convert_job hd_convert_job;
 
 /* parts NULL: makes the folder of the parts, beside `to`. Other processes name the folder of that one, and see the same

@@ -309,7 +309,7 @@ def check_joined(program, folder):
     check_records(archive, rows, dict(expected), below)
     assert "otf2" not in run(program, "check", "-q", archive).stdout
     done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "joined.json")
-    assert done.returncode == 1 and "only OTF2" in done.stderr, done
+    assert done.returncode == 2 and "--mpi is for otf2" in done.stderr, done
     assert run(program, "summarize", "-q", *paths[:3], "-o", summaries).returncode == 0
     done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "refused.otf2")
     assert done.returncode == 1 and "no shift is known of rank 3" in done.stderr and not list(folder.glob("*refused.otf2*")), done

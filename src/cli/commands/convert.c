@@ -42,6 +42,7 @@ static int check_for_format(cli_run *run, const char *format, const char *path)
         {o->pretty, "--pretty", "chrome"},
         {o->raw, "--raw", "perfetto"},
         {o->clean, "--clean", "otf2, parquet"},
+        {o->mpi >= 0, "--mpi", "otf2"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].set && !strstr(rules[i].format, format))
@@ -99,6 +100,8 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->snap_threshold_ps = cli_snap_threshold_ps(o->snap_threshold_us);
     out->ranks = o->ranks;
     out->processes = o->processes;
+    if (o->mpi >= 0 && (o->from || o->until || o->passes.count || o->processes))
+        return cli_usage_error(run, "--from, --until, --pass and --processes need all ranks together: not with --mpi");
     out->apart = o->mpi >= 0 || (o->clocks && strcmp(format, "otf2") == 0);
     out->tracks = o->tracks;
     out->names = o->names;
