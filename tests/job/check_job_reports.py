@@ -114,10 +114,17 @@ def check_roles(heddle, paths):
             assert (row["tp"], row["pp"]) == (row["rank"] % TP, row["rank"] // (TP * DP)), row
             assert row["z"] is None and mad == 0 or close(row["z"], (mean - middle) / mad, 1e-3), (row, middle, mad)
     for by, key in (("host", lambda r: r["host"]), ("pp", lambda r: str(r["pp"])), ("tp", lambda r: str(r["tp"]))):
-        sums = collections.Counter()
+        sums, means = collections.Counter(), collections.defaultdict(list)
         for row in rows:
             sums[key(row)] += row["late"]
-        assert {r["of"]: r["late"] for r in said["shares"] if r["by"] == by} == dict(sums), (by, sums)
+            means[key(row)].append(row["late"] / row["collectives"])
+        shares = {r["of"]: r for r in said["shares"] if r["by"] == by}
+        assert {of: r["late"] for of, r in shares.items()} == dict(sums), (by, sums)
+        medians = {of: statistics.median(list_of) for of, list_of in means.items()}
+        middle, mad = spread(medians.values())
+        for of, r in shares.items():
+            assert abs(r["median_late"] - medians[of]) <= 1, (by, r, medians)
+            assert r["z"] is None and mad < 1 or close(r["z"], (medians[of] - middle) / mad, 1e-2), (by, r, middle, mad)
 
 
 def check_bandwidths(heddle, paths):

@@ -384,13 +384,18 @@ hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t c
     return status;
 }
 
-void job_meetings_deinit(job_meetings *m)
+void job_meetings_leave_texts(job_meetings *m)
 {
     void *lists[] = {m->members, m->list, m->order, m->seats, m->defects, m->meeting_of, m->first_row, m->parts};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     gpu_groups_deinit(&m->groups);
+    *m = (job_meetings){.texts = m->texts};
+}
+
+void job_meetings_deinit(job_meetings *m)
+{
+    job_meetings_leave_texts(m);
     gpu_texts_deinit(&m->texts);
-    *m = (job_meetings){0};
 }
 
 /* ---- how late each was ---- */
