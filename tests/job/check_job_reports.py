@@ -94,6 +94,14 @@ def check_topology(heddle, paths):
     assert [(h["host"], h["ranks"], h["gpus"]) for h in said["hosts"]] == [(f"node{h}", 2, 2) for h in range(RANKS // 2)], said["hosts"]
     told = collections.Counter(g["dimension"] for g in said["groups"])
     assert told == {"tp": 4, "dp": 4, "pp": 4, None: 1}, told
+    members = collections.defaultdict(list)
+    for row in said["members"]:
+        assert row["position"] == len(members[row["group"], row["dimension"]])
+        members[row["group"], row["dimension"]].append(row["rank"])
+    for g in said["groups"]:
+        ranks = [r for run_of in g["ranks"].split() for first, *last in [run_of.split("-")] for r in range(int(first), int((last or [first])[0]) + 1)]
+        assert members.pop((g["group"], g["dimension"])) == ranks, g
+    assert not members
     run(heddle, "report", "topology", "-q", "-o", paths[0].parent / "job.dot", *paths)
     dot = (paths[0].parent / "job.dot").read_text()
     edges = sorted(re.findall(r"r(\d+) -- r(\d+) .*label=\"(\w+)\"", dot))
