@@ -35,7 +35,10 @@ struct view_ranks {
     view_picture *picture; /* NULL: none yet */
     ranks_source *shown;   /* that it was made of, as they were then */
     size_t shown_count;
-    pthread_mutex_t lateness; /* of `late` in the picture */
+    pthread_mutex_t lateness;  /* of `late` in the picture */
+    pthread_mutex_t open_lock; /* of what is known of open traces: open.c */
+    struct ranks_open *open;   /* by trace */
+    size_t open_count;
 };
 
 /* One summary. */
@@ -59,6 +62,12 @@ void ranks_picture_free(view_picture *picture);
 /* Fills in `roles`. */
 hd_status ranks_roles(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
+void ranks_late_free(struct ranks_lateness *collectives);
+/* Of a picture with `late`: how many collectives there are, and what one of a trace is. false: no memory. */
+size_t ranks_meeting_count(const view_picture *picture);
+bool ranks_meeting_of(view_meeting *out, const view_picture *picture, const hd_collective *collective,
+                      hd_json_out *spare);
+void ranks_open_free(view_ranks *ranks);
 
 /* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from
  * anywhere. */

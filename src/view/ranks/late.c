@@ -28,8 +28,9 @@ typedef struct group {
 
 /* The arrivals at one collective. */
 typedef struct meeting {
-    int64_t longest;
+    int64_t longest, shortest;
     uint32_t group, count, what, last_row;
+    uint32_t latest; /* row that has the shortest */
     bool differs;
 } meeting;
 
@@ -39,7 +40,7 @@ typedef struct part {
     hd_error err;
 } part;
 
-typedef struct lateness {
+typedef struct ranks_lateness {
     view_picture *picture;
     ranks_member *members;
     part *parts;
@@ -101,26 +102,33 @@ static hd_string text(const columns *c, size_t row, size_t column)
 }
 
 /* What tells a group from others, as bytes. */
-static bool put_group(hd_json_out *out, const columns *c, size_t row)
+static bool put_group(hd_json_out *out, hd_string name, int64_t stream, bool point_to_point)
 {
-    hd_string name = text(c, row, c->group);
     out->size = 0;
-    hd_json_put_text(out, is_true(c, row, c->point_to_point) ? "p" : "c");
+    hd_json_put_text(out, point_to_point ? "p" : "c");
     if (name.data)
         hd_json_put_string(out, name.data, name.size);
     else
-        hd_json_put_int(out, number(c, row, STREAM));
+        hd_json_put_int(out, stream);
     return !out->failed;
 }
 
-/* The number of a group; HD_NONE: no memory. */
-static uint32_t find_group(lateness *l, const hd_json_out *name)
+/* HD_NONE: none is known. */
+static uint32_t known_group(const lateness *l, const hd_json_out *name)
 {
     uint64_t hash = hd_hash(name->data, name->size);
     uint32_t at;
     HD_SLOTS_FIND(at, &l->names, hash,
                   l->groups[at].name.size == name->size && !memcmp(l->groups[at].name.data, name->data, name->size))
-    if (at != HD_SLOTS_NONE) return at;
+    return at == HD_SLOTS_NONE ? HD_NONE : at;
+}
+
+/* The number of a group, which is added if it is new; HD_NONE: no memory. */
+static uint32_t find_group(lateness *l, const hd_json_out *name)
+{
+    uint64_t hash = hd_hash(name->data, name->size);
+    uint32_t at = known_group(l, name);
+    if (at != HD_NONE) return at;
     void *list = l->groups;
     bool fine = hd_grow(&list, &l->group_capacity, l->group_count, sizeof *l->groups);
     l->groups = list;
@@ -134,7 +142,8 @@ static uint32_t find_group(lateness *l, const hd_json_out *name)
 
 static uint32_t group_of(lateness *l, const columns *c, size_t row, hd_json_out *name)
 {
-    if (!put_group(name, c, row)) return HD_NONE;
+    if (!put_group(name, text(c, row, c->group), number(c, row, STREAM), is_true(c, row, c->point_to_point)))
+        return HD_NONE;
     pthread_mutex_lock(&l->lock);
     uint32_t at = find_group(l, name);
     if (at != HD_NONE) {
@@ -222,13 +231,18 @@ static bool meet(lateness *l, const arrival *a)
         bool fine = hd_grow(&list, &l->meeting_capacity, known, sizeof *l->meetings);
         l->meetings = list;
         if (!fine) return false;
-        l->meetings[known] = (meeting){.longest = INT64_MIN, .group = a->group, .what = a->what, .last_row = HD_NONE};
+        l->meetings[known] = (meeting){
+            .longest = INT64_MIN, .shortest = INT64_MAX, .group = a->group, .what = a->what, .last_row = HD_NONE};
     }
     meeting *m = &l->meetings[entry->value];
     m->differs |= m->last_row == a->row || m->what != a->what; /* twice of one, or another */
     m->last_row = a->row;
     m->count++;
     if (a->duration > m->longest) m->longest = a->duration;
+    if (a->duration < m->shortest || (a->duration == m->shortest && a->row < m->latest)) {
+        m->shortest = a->duration;
+        m->latest = a->row;
+    }
     g->rows += g->last_row != a->row;
     g->last_row = a->row;
     return true;
@@ -250,14 +264,18 @@ static void judge(lateness *l)
     }
 }
 
+static bool is_told(const lateness *l, const meeting *m)
+{
+    return !m->differs && !l->groups[m->group].differs && m->count > 1;
+}
+
 static void fill(const lateness *l, int64_t *late, const arrival *a)
 {
     uint32_t at = 0;
     hd_map_get(&at, &l->found, a->group, (uint64_t)a->sequence);
     const meeting *m = &l->meetings[at];
-    const group *g = &l->groups[a->group];
     int64_t by;
-    if (a->step == HD_NONE || m->differs || g->differs || m->count < 2) return;
+    if (a->step == HD_NONE || !is_told(l, m)) return;
     int64_t *cell = &late[(size_t)a->row * l->picture->step_count + a->step];
     if (!__builtin_sub_overflow(m->longest, a->duration, &by) && by > *cell) *cell = by;
 }
@@ -290,21 +308,56 @@ static bool compare_all(lateness *l)
     return false;
 }
 
+void ranks_late_free(lateness *l)
+{
+    if (!l) return;
+    for (size_t i = 0; i < l->group_count; i++) free((char *)(uintptr_t)l->groups[i].name.data);
+    hd_slots_deinit(&l->names);
+    hd_map_deinit(&l->found);
+    free(l->meetings);
+    free(l->groups);
+    free(l);
+}
+
+/* What was found of collectives stays with the picture. */
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err)
 {
-    lateness l = {.picture = picture, .lock = PTHREAD_MUTEX_INITIALIZER};
-    l.members = ranks_members(&l.count, sources, count);
-    l.parts = calloc(l.count + 1, sizeof *l.parts);
-    bool fine = l.members && l.parts;
-    if (fine) ranks_for_each(l.count, read_part, &l);
-    fine = fine && compare_all(&l);
-    for (size_t i = 0; l.parts && i < l.count; i++) free(l.parts[i].list);
-    for (size_t i = 0; i < l.group_count; i++) free((char *)(uintptr_t)l.groups[i].name.data);
-    hd_slots_deinit(&l.names);
-    hd_map_deinit(&l.found);
-    free(l.meetings);
-    free(l.groups);
-    free(l.parts);
-    free(l.members);
+    lateness *l = calloc(1, sizeof *l);
+    if (!l) return HD_NOMEM(err);
+    *l = (lateness){.picture = picture, .lock = PTHREAD_MUTEX_INITIALIZER};
+    l->members = ranks_members(&l->count, sources, count);
+    l->parts = calloc(l->count + 1, sizeof *l->parts);
+    bool fine = l->members && l->parts;
+    if (fine) ranks_for_each(l->count, read_part, l);
+    fine = fine && compare_all(l);
+    for (size_t i = 0; l->parts && i < l->count; i++) free(l->parts[i].list);
+    free(l->parts);
+    free(l->members);
+    if (fine)
+        picture->collectives = l;
+    else
+        ranks_late_free(l);
     return fine ? HD_OK : HD_NOMEM(err);
+}
+
+size_t ranks_meeting_count(const view_picture *picture)
+{
+    return picture->collectives->found.count;
+}
+
+bool ranks_meeting_of(view_meeting *out, const view_picture *picture, const hd_collective *c, hd_json_out *spare)
+{
+    const lateness *l = picture->collectives;
+    uint32_t at = 0;
+    *out = (view_meeting){.number = HD_NONE};
+    if (!put_group(spare, c->group, c->stream, c->is_point_to_point)) return false;
+    uint32_t of = known_group(l, spare);
+    if (of == HD_NONE || !hd_map_get(&at, &l->found, of, (uint64_t)c->sequence)) return true;
+    const meeting *m = &l->meetings[at];
+    *out = (view_meeting){.number = is_told(l, m) ? at : HD_NONE,
+                          .ranks = m->count,
+                          .last_row = m->latest,
+                          .longest = m->longest,
+                          .shortest = m->shortest};
+    return true;
 }

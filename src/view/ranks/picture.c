@@ -385,6 +385,7 @@ void ranks_picture_free(view_picture *p)
     for (size_t i = 0; i < p->step_count; i++) free((char *)(uintptr_t)p->steps[i].data);
     for (int f = 0; f < VIEW_FIGURES; f++) free(p->figures[f]);
     free(p->late);
+    ranks_late_free(p->collectives);
     for (int d = 0; d < JOB_DIMENSIONS; d++) free(p->roles[d]);
     free(p->rows);
     free(p->steps);
