@@ -48,9 +48,9 @@ def expected(members):
             continue
         durations = {(s["rank"], s["start"]): s["duration"] for s in rows_of(m, "steps")}
         for b in rows_of(m, "breakdown"):
+            row = cells.setdefault((b["rank"], m.file.decode(), b["device"]), {})
             if b["step"] is None:
                 continue
-            row = cells.setdefault((b["rank"], m.file.decode(), b["device"]), {})
             name = next(n for n in itertools.chain([b["step"]], (f"{b['step']} ({k})" for k in itertools.count(2))) if n not in row)
             row[name] = {"time": durations.get((b["rank"], b["step_start"]), b["span"]), "exposed": b["exposed_communication"], "idle": b["idle"],
                          "start": b["step_start"]}

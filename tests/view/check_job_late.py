@@ -156,6 +156,48 @@ def check_of_summaries(heddle, folder, found, truth):
         check_clocks(server, traces, found, truth)
 
 
+def check_other_files(heddle, folder):
+    """Files of the names that the summaries tell, and of another run: nothing is told of them by those."""
+    (folder / "other").mkdir()
+    subprocess.run([heddle, "synth", "-q", "--ranks", str(RANKS), "--host-ranks", str(HOST_RANKS), "--steps", "6", "--layers", "2", "--no-python", "--seed", "9",
+                    "-o", folder / "other" / "t.json"], check=True)
+    with Server(heddle, "--traces", folder / "other", folder / "job.hds") as server:
+        head, _ = server.picture()
+        for rank in (0, 2):
+            server.ask(f"job/open?of={head['number']}&row={rank}&step=0", "POST")
+        server.ready(2)
+        assert [(c["basis"], c["offset_ns"]) for c in server.ask("clocks")["clocks"]] == [("unknown", None)] * 2
+        for c in server.ask("collectives?trace=0&with=0-1")["collectives"]:
+            assert all(c["shortest"] <= part[4] <= c["longest"] for part in c["parts"]), c
+
+
+def check_without_steps(heddle, folder, files, found):
+    for number, path in enumerate(files):
+        data = json.loads(path.read_text())
+        kept = [e for e in data["traceEvents"] if "ProfilerStep" not in e.get("name", "") and not e.get("cat", "").startswith("gpu_mem")]
+        for at, event in enumerate(e for e in kept if e.get("cat") == "kernel"):
+            event["name"] += f" {at}" # nothing repeats
+        (folder / f"plain_rank{number}.json").write_text(json.dumps({**data, "traceEvents": kept}))
+    paths = [folder / f"plain_rank{rank}.json" for rank in range(RANKS)]
+    with Server(heddle, *paths) as server:
+        traces = traces_by_rank(server.ready(RANKS))
+        head, _ = server.picture()
+        assert not head["steps"] and head["rank"] == list(range(RANKS)), head
+        check_collectives(server, traces, list(range(RANKS)), found, list(range(RANKS)))
+
+
+def check_merged(heddle, folder, files, found):
+    """All ranks in one trace: every collective has all its parts there, and the trace has no clock of its own."""
+    subprocess.run([heddle, "convert", "-q", "--ranks", *files, folder / "all.json"], check=True)
+    with Server(heddle, folder / "all.json") as server:
+        server.ready(1)
+        said = server.ask("collectives?trace=0&with=0")
+        assert said["count"] == len(said["collectives"]) == len(found[0]), said["count"]
+        for c in said["collectives"]:
+            assert sorted(part[6] for part in c["parts"]) == list(range(RANKS)) and c["shortest"] == min(part[4] for part in c["parts"]), c
+        assert [c["basis"] for c in server.ask("clocks")["clocks"]] == ["unknown"]
+
+
 def check_lacking(heddle, files):
     """A rank lacks one: nothing is matched, as the numbers are counted."""
     data = json.loads(files[1].read_text())
@@ -191,6 +233,9 @@ def main():
         assert all(of.keys() == found[0].keys() for of in found)
         check_open(heddle, files, found, truth)
         check_of_summaries(heddle, folder, found, truth)
+        check_other_files(heddle, folder)
+        check_without_steps(heddle, folder, files, found)
+        check_merged(heddle, folder, files, found)
         check_lacking(heddle, files)
     print("ranks beside each other agree with their files")
     return 0

@@ -12,6 +12,46 @@
 #include "view/ranks/impl.h"
 #include "view/session/session.h"
 
+/* ---- the collectives of each ---- */
+
+typedef struct ranks_open {
+    hd_collectives *list;
+    view_meeting *meetings;
+    uint64_t of; /* the number of the picture, 0: of none yet */
+} ranks_open;
+
+void ranks_open_free(view_ranks *r)
+{
+    for (size_t i = 0; i < r->open_count; i++) {
+        hd_collectives_free(r->open[i].list);
+        free(r->open[i].meetings);
+    }
+    free(r->open);
+}
+
+static bool grow(view_ranks *r, size_t count)
+{
+    if (count <= r->open_count) return true;
+    ranks_open *open = realloc(r->open, count * sizeof *open);
+    if (!open) return false;
+    memset(open + r->open_count, 0, (count - r->open_count) * sizeof *open);
+    r->open = open;
+    r->open_count = count;
+    return true;
+}
+
+/* What is kept of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
+static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, const view_scene *scene, hd_error *err)
+{
+    const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
+    if (!grow(r, (size_t)trace + 1)) return HD_NOMEM(err);
+    *out = &r->open[trace];
+    if ((*out)->list) return HD_OK;
+    if (input.launches) return job_collectives_new(&(*out)->list, &input, err);
+    return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                        "the launches of the trace are still being found: ask again in a moment");
+}
+
 /* ---- clocks ---- */
 
 /* A row of the trace in the picture; NULL: it has none. */
@@ -32,14 +72,45 @@ static const view_picture_row *row_of_trace(const view_ranks *r, const view_pict
     return NULL;
 }
 
-/* Adds the collectives of a trace, whose host becomes out->host. */
-static hd_status add_trace(clock_job *j, view_clock *out, const view_ranks *r, const view_picture *p,
-                           view_session *session, hd_error *err)
+/* Whether the events from `first` on, which a summary tells, are some of the trace's own, in their order. */
+static bool are_of(const clock_job *j, size_t first, const hd_collectives *list, int64_t base)
+{
+    size_t at = 0;
+    for (size_t i = first; i < j->count; i++, at++) {
+        const hd_clock_event *e = &j->events[i];
+        int64_t start, end;
+        if (__builtin_sub_overflow(e->start_ns, base, &start) || __builtin_sub_overflow(e->end_ns, base, &end))
+            return false;
+        while (at < hd_collectives_count(list) &&
+               (hd_collectives_at(list, at)->start_ns != start || hd_collectives_at(list, at)->end_ns != end))
+            at++;
+        if (at == hd_collectives_count(list)) return false;
+    }
+    return true;
+}
+
+/* Adds the collectives of a trace, whose host becomes out->host. A summary that is of another file tells nothing. */
+static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const view_picture *p, view_session *session,
+                           hd_error *err)
 {
     const view_picture_row *row = row_of_trace(r, p, session, out->trace);
     size_t before = j->count;
+    view_scene *scene;
+    ranks_open *open;
+    view_session_scene(&scene, session, out->trace);
+    const int64_t base = hd_trace_facts_of(view_scene_trace(scene))->base_ns;
     if (!row || row->about->rank == HD_NO_NUMBER) return HD_OK; /* several ranks in one trace have a clock each */
+    if (row->about->base_ns != base) return HD_OK;
+    pthread_mutex_lock(&r->open_lock);
+    hd_status status = take_open(&open, r, out->trace, scene, err);
+    const hd_collectives *own = status == HD_OK ? open->list : NULL;
+    pthread_mutex_unlock(&r->open_lock);
+    if (status != HD_OK) return status;
     HD_TRY(clock_job_add(j, r->shown[row->source].job, row->member, out->trace, NULL, err));
+    if (!are_of(j, before, own, base == HD_NO_TIME ? 0 : base)) {
+        j->count = before;
+        return HD_OK;
+    }
     const hd_string host = row->about->host;
     if (j->count > before) out->host = j->events[before].host;
     for (uint32_t h = 0; h < j->host_keys.count && out->host == HD_NONE; h++) {
@@ -136,48 +207,22 @@ hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *r, 
     return status;
 }
 
-/* ---- collectives ---- */
+/* ---- what they are in the job ---- */
 
-typedef struct ranks_open {
-    hd_collectives *list;
-    view_meeting *meetings;
-    uint64_t of; /* the number of the picture, 0: of none yet */
-} ranks_open;
-
-void ranks_open_free(view_ranks *r)
+static hd_status compare(ranks_open *o, const view_picture *p, hd_error *err)
 {
-    for (size_t i = 0; i < r->open_count; i++) {
-        hd_collectives_free(r->open[i].list);
-        free(r->open[i].meetings);
-    }
-    free(r->open);
-}
-
-static bool grow(view_ranks *r, size_t count)
-{
-    if (count <= r->open_count) return true;
-    ranks_open *open = realloc(r->open, count * sizeof *open);
-    if (!open) return false;
-    memset(open + r->open_count, 0, (count - r->open_count) * sizeof *open);
-    r->open = open;
-    r->open_count = count;
-    return true;
-}
-
-static hd_status compare(ranks_open *o, const view_picture *p, const view_scene *scene, hd_error *err)
-{
-    const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
     hd_json_out spare = {0};
-    if (o->list && o->of == p->number) return HD_OK;
-    if (!input.launches)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
-                            "the launches of the trace are still being found: ask again in a moment");
-    if (!o->list) HD_TRY(job_collectives_new(&o->list, &input, err));
+    if (o->of == p->number) return HD_OK;
     size_t count = hd_collectives_count(o->list);
     if (!o->meetings) o->meetings = malloc((count + 1) * sizeof *o->meetings);
     bool fine = o->meetings != NULL;
-    for (size_t i = 0; fine && i < count; i++)
-        fine = ranks_meeting_of(&o->meetings[i], p, hd_collectives_at(o->list, i), &spare);
+    for (size_t i = 0; fine && i < count; i++) {
+        const hd_collective *c = hd_collectives_at(o->list, i);
+        view_meeting *m = &o->meetings[i];
+        fine = ranks_meeting_of(m, p, c, &spare);
+        int64_t duration = c->end_ns - c->start_ns;
+        if (duration < m->shortest || duration > m->longest) m->number = HD_NONE; /* the summary is of another file */
+    }
     free(spare.data);
     o->of = fine ? p->number : 0;
     return fine ? HD_OK : HD_NOMEM(err);
@@ -194,9 +239,10 @@ hd_status view_ranks_collectives(view_collectives *out, size_t *out_meetings, vi
         view_session_scene(&scene, session, traces[i]);
         out[i] = (view_collectives){0};
         if (!scene) continue;
-        status = grow(r, (size_t)traces[i] + 1) ? HD_OK : HD_NOMEM(err);
-        if (status == HD_OK) status = compare(&r->open[traces[i]], p, scene, err);
-        if (status == HD_OK) out[i] = (view_collectives){r->open[traces[i]].list, r->open[traces[i]].meetings};
+        ranks_open *o;
+        status = take_open(&o, r, traces[i], scene, err);
+        if (status == HD_OK) status = compare(o, p, err);
+        if (status == HD_OK) out[i] = (view_collectives){o->list, o->meetings};
     }
     if (status != HD_OK) pthread_mutex_unlock(&r->open_lock);
     return status;

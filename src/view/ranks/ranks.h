@@ -110,7 +110,8 @@ typedef struct view_clock {
     uint64_t collectives;     /* that it rests on */
 } view_clock;
 
-/* Of all traces that are ready, by their own collectives; the caller frees *out. Errors: MEMORY. */
+/* Of all traces that are ready, by their own collectives; the caller frees *out. Errors: MEMORY; LIMIT: not laid out
+ * yet. */
 hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *ranks, const view_picture *picture,
                             view_session *session, hd_error *err);
 

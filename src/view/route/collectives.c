@@ -66,6 +66,7 @@ hd_status view_route_clocks(view_reply *reply, const view_request *request, hd_e
     HD_TRY(view_ranks_take(&p, ranks, request->session, err));
     hd_status status = view_ranks_clocks(&list, &count, ranks, p, request->session, err);
     view_ranks_give(ranks);
+    if (status == HD_ERR_LIMIT) reply->status = 503;
     if (status != HD_OK) return status;
     hd_json_put_text(json, "{");
     view_json_key(json, "clocks");
@@ -150,10 +151,10 @@ static int compare_parts(const void *x, const void *y)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Whether the parts [first, end) are told here: all of one trace are no line, and others tell what they have first. */
+/* Whether the parts [first, end) are told here: one is no line, and others tell what they have first. */
 static bool is_told(const question *q, size_t first, size_t end)
 {
-    return q->row >= 0 || (q->parts[first].trace == q->own && q->parts[end - 1].trace != q->own);
+    return q->row >= 0 || (q->parts[first].trace == q->own && end - first > 1);
 }
 
 static size_t end_of(const question *q, size_t first)

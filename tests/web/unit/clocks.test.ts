@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { clockText, clockTitle, keyOfClocks, placed } from "../../../src/view/web/src/data/clocks";
-import type { ClockInfo, Meeting, MeetingPart, Session, TraceInfo } from "../../../src/view/web/src/data/model";
+import type { ClockInfo, Meeting, MeetingPart, Session, TraceInfo, TrackInfo } from "../../../src/view/web/src/data/model";
 import { clockOrderText, orderByClocks } from "../../../src/view/web/src/panels/collective";
 import { drawnMeeting, meetingText } from "../../../src/view/web/src/tracks/meetings";
 
@@ -13,12 +13,14 @@ const clock = (of: number, offset: number | null, bar: number | null, more: Part
 const part = (of: number, start: number, duration: number): MeetingPart => ({ trace: of, track: 5, depth: 1, start, duration, row: 9, rank: of, device: of });
 
 test("clocks are asked for where ranks of a job are all laid out", () => {
-  assert.notEqual(keyOfClocks(session(trace(0), trace(1))), "");
-  assert.notEqual(keyOfClocks(session(trace(0), trace(1))), keyOfClocks(session(trace(0), trace(1), trace(2))));
+  assert.notEqual(keyOfClocks(session(trace(0), trace(1)), []), "");
+  assert.notEqual(keyOfClocks(session(trace(0), trace(1)), []), keyOfClocks(session(trace(0), trace(1), trace(2)), []));
   for (const traces of [[], [trace(0)], [trace(0), trace(1, { rank: 0 })], [trace(0), trace(1, { rank: null })], [trace(0), trace(1, { state: "reading" })], [trace(0), trace(1, { busy: "x" })]]) {
-    assert.equal(keyOfClocks(session(...traces)), "", JSON.stringify(traces));
+    assert.equal(keyOfClocks(session(...traces), []), "", JSON.stringify(traces));
   }
-  assert.notEqual(keyOfClocks(session(trace(0), trace(1), trace(2, { state: "failed", busy: "x" }))), "", "one that failed is none");
+  const tracks = [0, 1].map((rank) => ({ rank }) as TrackInfo);
+  assert.notEqual(keyOfClocks(session(trace(0, { rank: null })), tracks), "", "several ranks in one trace");
+  assert.notEqual(keyOfClocks(session(trace(0), trace(1), trace(2, { state: "failed", busy: "x" })), []), "", "one that failed is none");
 });
 
 test("traces stand where clocks say, others where their files do, and both are told", () => {
@@ -49,7 +51,8 @@ test("who came last is told where the bars allow it", () => {
   assert.equal(clockOrderText(parts.slice(0, 2), clocks, () => 0), "rank 1 last, 90 ns ± 5 ns after the first");
   assert.equal(clockOrderText(parts.slice(0, 2), clocks, (of) => (of === 1 ? -88 : 0)), "unknown: all came within the bars, ± 5 ns");
   assert.equal(clockOrderText(parts, clocks, () => 0), "unknown, as the clock of rank 2 is");
-  assert.equal(clockOrderText(parts.slice(2), clocks, () => 0), "unknown, as the clocks are");
+  assert.equal(clockOrderText([part(2, 0, 9), part(3, 0, 9)], clocks, () => 0), "unknown, as the clocks are");
+  assert.equal(clockOrderText([part(2, 0, 9), { ...part(2, 40, 9), rank: 7 }], clocks, () => 0), "rank 7 last, 40 ns ± 0 ns after the first", "one trace, one clock");
 });
 
 test("a collective is drawn where its ranks are, and its last only by clocks that are known", () => {

@@ -4,14 +4,14 @@ import { computed, effect } from "@preact/signals";
 import type { App } from "../app";
 import { formatShort } from "../format";
 import { messageOf } from "./request";
-import type { ClockInfo, Session, TraceInfo } from "./model";
+import type { ClockInfo, Session, TraceInfo, TrackInfo } from "./model";
 
 const WAIT_MS = 300; // for further traces
 
-// A job that can be compared: traces of several ranks that are laid out. "": none.
-export function keyOfClocks(session: Session | null): string {
+// A job that can be compared: several ranks, of one trace or more, that are laid out. "": none.
+export function keyOfClocks(session: Session | null, tracks: readonly TrackInfo[]): string {
   const traces = session?.traces.filter((trace) => trace.state !== "failed") ?? [];
-  const ranks = new Set(traces.flatMap(({ rank }) => (rank === null ? [] : [rank])));
+  const ranks = new Set([...traces, ...tracks].flatMap(({ rank }) => (rank === null || rank === undefined ? [] : [rank])));
   if (ranks.size < 2 || traces.some((trace) => trace.state !== "ready" || trace.busy !== "")) return "";
   return [session?.session, session?.job?.revision ?? 0, ...traces.map(({ id }) => id)].join();
 }
@@ -51,7 +51,7 @@ export function clockTitle(trace: TraceInfo): string {
 
 export function attachClocks(app: App): void {
   const { state } = app;
-  const wanted = computed(() => keyOfClocks(state.session.value));
+  const wanted = computed(() => keyOfClocks(state.session.value, state.tracks.value));
   let timer: ReturnType<typeof setTimeout> | undefined;
   effect(() => {
     const key = wanted.value;

@@ -37,9 +37,11 @@ export function orderByClocks(arrivals: readonly Arrival[]): Order | null {
 const nameOf = (rank: number | null, trace: TraceId | null = null): string => (rank !== null ? `rank ${rank}` : trace === null ? "a rank" : `trace ${trace}`);
 
 export function clockOrderText(parts: readonly MeetingPart[], clocks: ReadonlyMap<TraceId, ClockInfo>, offset: (trace: TraceId) => number): string {
+  const alone = parts.every(({ trace }) => trace === parts[0]?.trace); // a trace has one clock
   const arrivals = parts.map(({ trace, start }): Arrival => {
     const clock = clocks.get(trace);
-    return { at: start + offset(trace), bar: clock?.offset_ns === null ? null : clock?.bar_ns ?? null, host: clock?.host ?? null };
+    const bar = clock?.offset_ns === null ? null : clock?.bar_ns ?? null;
+    return alone ? { at: start, bar: 0, host: 0 } : { at: start + offset(trace), bar, host: clock?.host ?? null };
   });
   const order = orderByClocks(arrivals);
   const unknown = parts.filter((_, at) => arrivals[at]?.bar === null).map(({ rank, trace }) => nameOf(rank, trace));
@@ -53,7 +55,7 @@ export function clockOrderText(parts: readonly MeetingPart[], clocks: ReadonlyMa
 export function Collective({ app, trace, row }: { app: App; trace: TraceId; row: number }): JSX.Element | null {
   const traces = tracesCompared(app);
   const with_ = traces.includes(trace) ? traces : [trace, ...traces];
-  const asked = useRequest(traces.length > 1 ? `${trace}/${row}/${with_.join()}/${app.state.session.value?.job?.revision ?? 0}` : null,
+  const asked = useRequest(traces.length > 0 ? `${trace}/${row}/${with_.join()}/${app.state.session.value?.job?.revision ?? 0}` : null,
     (abort) => app.source.collectives(trace, { row }, with_, abort));
   if (asked.error) return <Waiting asked={asked} what="the collective" />;
   const meeting = asked.value?.collectives[0];

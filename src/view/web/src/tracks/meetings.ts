@@ -37,10 +37,10 @@ export function meetingText({ error, count, drawn }: MeetingStatus): string {
   return drawn === 0 ? `${text}: zoom in to see them` : drawn < count ? `${formatCount(drawn)} of ${text}` : text;
 }
 
-// Traces whose tracks are shown.
+// Traces whose tracks are shown, once clocks were compared: until then the server may be busy with their summaries.
 export function tracesCompared(app: App): TraceId[] {
   const session = app.state.session.value;
-  if (keyOfClocks(session) === "") return [];
+  if (app.state.clocks.value.length === 0 || keyOfClocks(session, app.state.tracks.value) === "") return [];
   const shown = tracksShown(app);
   const seen = shown && new Set([...shown].map((key) => Number(key.split(".")[0])));
   return (session?.traces ?? []).filter(({ id, state }) => state === "ready" && (!seen || seen.has(id))).map(({ id }) => id).slice(0, TRACES);
@@ -51,7 +51,8 @@ export function drawnMeeting(meeting: Meeting, offset: (trace: TraceId) => numbe
     const from = start + offset(trace);
     return { key: trackKey(trace, track), depth, from, until: from + duration };
   });
-  const known = meeting.parts.every(({ trace }) => (clocks.get(trace)?.offset_ns ?? null) !== null);
+  const alone = meeting.parts.every(({ trace }) => trace === meeting.parts[0]?.trace); // a trace has one clock
+  const known = alone || meeting.parts.every(({ trace }) => (clocks.get(trace)?.offset_ns ?? null) !== null);
   const last = meeting.parts.find(({ rank, device }) => rank === meeting.last_rank && device === meeting.last_device);
   return { parts, strong, last: known && last ? last.start + offset(last.trace) : null };
 }
@@ -69,7 +70,7 @@ function questionsOf(app: App): ReadonlySignal<string> {
     const { state } = app;
     const { mode } = state.flows.value;
     const traces = mode === "off" ? [] : tracesCompared(app);
-    if (traces.length < 2) return "";
+    if (traces.length === 0) return "";
     const range = state.range.value;
     const view = mode === "category" ? [] : traces.map((trace) => {
       const offset = offsetOf(app, trace);
