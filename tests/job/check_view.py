@@ -23,6 +23,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "view"))
 
 import hds  # noqa: E402
+import lateness  # noqa: E402
 from check_job_reports import DP, RANKS, TP, make, run  # noqa: E402
 from job_server import Server, decode  # noqa: E402
 
@@ -62,27 +63,25 @@ def expected(members):
 
 
 def add_lateness(cells, members):
-    """Of counted collectives of one group: all ranks must have as many, of one operation and size."""
-    groups = collections.defaultdict(lambda: collections.defaultdict(dict))
-    for m in members:
-        for c in rows_of(m, "collectives") if m.tables.get("collectives") else []:
-            key = (c["rank"], m.file.decode(), c["device"])
-            assert c["counted"] and not c["point_to_point"]
-            if key in cells:
-                groups[c["group"]][c["sequence"]][key] = (c["step_start"], c["end"] - c["start"], (c["operation"], c["bytes"]), c["size"])
-    differs = False
-    for meetings in groups.values():
-        ranks = {key for meeting in meetings.values() for key in meeting}
-        size = next(iter(next(iter(meetings.values())).values()))[3]
-        good = len(ranks) <= size and all(m.keys() == ranks and len({what for _, _, what, _ in m.values()}) == 1 for m in meetings.values())
-        differs |= not good and len(ranks) > 1
-        for meeting in meetings.values() if good and len(ranks) > 1 else []:
-            longest = max(d for _, d, _, _ in meeting.values())
-            for key, (start, duration, _, _) in meeting.items():
-                step = next((s for s in cells[key].values() if s["start"] == start), None)
-                if step:
-                    step["late"] = max(step.get("late", 0), longest - duration)
-    return differs
+    """The most of any collective of a step. Whether something of several ranks is not told."""
+    of = lateness.expected((place, rows_of(m, "collectives") if m.tables.get("collectives") else []) for place, m in enumerate(members))
+    for place, _, row, meeting in of.arrivals:
+        own = cells.get((row["rank"], members[place].file.decode(), row["device"]), {})
+        step = next((s for s in own.values() if s["start"] == row["step_start"]), None)
+        if step:
+            step["late"] = max(step.get("late", 0), max(meeting.durations()) - lateness.duration(row))
+    return any(sequence is None for _, sequence, _ in of.defects)
+
+
+def check_report(heddle, path, cells):
+    """Report stragglers tells the same of each rank and step."""
+    have = collections.defaultdict(dict)
+    for row in json.loads(run(heddle, "report", "stragglers", "--json", path))["steps"]:
+        have[row["rank"], row["device"]][row["step_start"]] = row["latest"]
+    for (rank, _, device), steps in cells.items():
+        for step in steps.values():
+            if "late" in step:
+                assert step["late"] == have[rank, device][step["start"]], (rank, device, step)
 
 
 def compare(server, members):
@@ -179,9 +178,10 @@ def check_random(heddle, folder, job, seed):
         change_member(chance, member, job)
     hds.write(folder / "random.hds", changed)
     with Server(heddle, folder / "random.hds") as server:
-        head, _ = compare(server, changed.members)
+        head, cells = compare(server, changed.members)
         lost = [m for m in changed.members if None in (m.tables.get("steps", b""), m.tables.get("breakdown", b""))]
         assert len(head["notes"]) == min(len(lost), 6) and all("is left out" in n for n in head["notes"][:5]), head["notes"]
+    check_report(heddle, folder / "random.hds", cells)
 
 
 def check_traces(heddle, folder, job):

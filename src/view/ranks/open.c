@@ -211,21 +211,19 @@ hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *r, 
 
 static hd_status compare(ranks_open *o, const view_picture *p, hd_error *err)
 {
-    hd_json_out spare = {0};
     if (o->of == p->number) return HD_OK;
     size_t count = hd_collectives_count(o->list);
     if (!o->meetings) o->meetings = malloc((count + 1) * sizeof *o->meetings);
-    bool fine = o->meetings != NULL;
-    for (size_t i = 0; fine && i < count; i++) {
+    if (!o->meetings) return HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) {
         const hd_collective *c = hd_collectives_at(o->list, i);
         view_meeting *m = &o->meetings[i];
-        fine = ranks_meeting_of(m, p, c, &spare);
+        *m = ranks_meeting_of(p, c);
         int64_t duration = c->end_ns - c->start_ns;
         if (duration < m->shortest || duration > m->longest) m->number = HD_NONE; /* the summary is of another file */
     }
-    free(spare.data);
-    o->of = fine ? p->number : 0;
-    return fine ? HD_OK : HD_NOMEM(err);
+    o->of = p->number;
+    return HD_OK;
 }
 
 hd_status view_ranks_collectives(view_collectives *out, size_t *out_meetings, view_ranks *r, const view_picture *p,

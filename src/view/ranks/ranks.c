@@ -404,11 +404,7 @@ void view_ranks_give(view_ranks *r)
 hd_status view_ranks_late(view_ranks *r, hd_error *err)
 {
     pthread_mutex_lock(&r->lateness);
-    hd_status status = HD_OK;
-    if (!r->picture->late) {
-        status = ranks_roles(r->picture, r->shown, r->shown_count, err);
-        if (status == HD_OK) status = ranks_late(r->picture, r->shown, r->shown_count, err);
-    }
+    hd_status status = r->picture->late ? HD_OK : ranks_late(r->picture, r->shown, r->shown_count, err);
     pthread_mutex_unlock(&r->lateness);
     return status;
 }

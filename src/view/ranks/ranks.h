@@ -62,12 +62,12 @@ typedef struct view_picture {
     view_picture_row *rows; /* by rank, the unknown last */
     hd_string *steps;       /* names, by the number in them if all have one */
     int64_t *figures[VIEW_FIGURES];
-    int64_t *late;                      /* NULL: view_ranks_late was not called */
-    int64_t *roles[JOB_DIMENSIONS];     /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
-    char *lost;                         /* damaged summaries, a line each; NULL: none */
-    char *late_lost;                    /* those whose collectives are */
-    struct ranks_lateness *collectives; /* with `late` */
-    bool differs;                       /* ranks of a group have not the same collectives: these tell no lateness */
+    int64_t *late;                    /* NULL: view_ranks_late was not called */
+    int64_t *roles[JOB_DIMENSIONS];   /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
+    char *lost;                       /* damaged summaries, a line each; NULL: none */
+    char *late_lost;                  /* those whose collectives are */
+    struct job_meetings *collectives; /* with `late` */
+    bool differs;                     /* ranks of a group have not the same collectives: these tell no lateness */
     /* rows of a summary (by source, then member): row_of[first[i]] … row_of[first[i + 1] - 1] */
     uint32_t *first, *row_of;
     size_t member_count;
@@ -84,9 +84,10 @@ void view_ranks_lost(hd_json_out *out, view_ranks *ranks);
 
 /* A collective of the job, of all ranks that have it: of that number in each. */
 typedef struct view_meeting {
-    uint32_t number;   /* HD_NONE: nobody else is known to have it, or ranks differ */
-    uint32_t ranks;    /* that have it, 0: not in the summaries */
-    uint32_t last_row; /* of the picture: the shortest there, so that it came last; of several the first */
+    uint32_t number;                /* HD_NONE: nobody else is known to have it, or ranks differ */
+    uint32_t ranks;                 /* that have it, 0: not in the summaries */
+    int64_t last_rank, last_device; /* the shortest there, so that it came last; of several the lowest. rank: or the
+                                       place of its summary */
     int64_t longest, shortest;
 } view_meeting;
 

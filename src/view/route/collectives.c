@@ -198,7 +198,7 @@ static void put_meeting(hd_json_out *json, const question *q, size_t first, size
     const view_collectives *of = &q->of[q->parts[first].trace];
     const hd_collective *c = hd_collectives_at(of->list, q->parts[first].at);
     const view_meeting *m = &of->meetings[q->parts[first].at];
-    const view_picture_row *last = m->number == HD_NONE ? NULL : &q->picture->rows[m->last_row];
+    bool known = m->number != HD_NONE;
     hd_json_put_text(json, "{");
     put_text(json, "group", c->group);
     put_number(json, "stream", c->stream, c->stream != HD_NO_NUMBER);
@@ -208,10 +208,10 @@ static void put_meeting(hd_json_out *json, const question *q, size_t first, size
     hd_json_put_text(json, c->sequence_is_counted ? "true" : "false");
     put_number(json, "size", c->size, c->size != HD_NO_NUMBER);
     put_number(json, "ranks", m->ranks, true);
-    put_number(json, "last_rank", last ? last->rank : 0, last && last->rank != HD_NO_NUMBER);
-    put_number(json, "last_device", last ? last->device : 0, last && last->device != HD_NO_NUMBER);
-    put_number(json, "longest", m->longest, last);
-    put_number(json, "shortest", m->shortest, last);
+    put_number(json, "last_rank", m->last_rank, known);
+    put_number(json, "last_device", m->last_device, known && m->last_device != HD_NO_NUMBER);
+    put_number(json, "longest", m->longest, known);
+    put_number(json, "shortest", m->shortest, known);
     view_json_key(json, "parts");
     hd_json_put_text(json, "[");
     for (size_t i = first; i < end; i++) {
