@@ -4,8 +4,8 @@
 
 #include "heddle/table.h"
 
-/* A cell; the column says which member counts. Text stands in hd_table.text. */
-typedef struct table_cell {
+/* A cell of 12 bytes, since there may be many; the column says which member counts. Text stands in hd_table.text. */
+typedef struct __attribute__((packed, aligned(4))) table_cell {
     union {
         int64_t integer;
         uint64_t count;
@@ -13,9 +13,14 @@ typedef struct table_cell {
         bool boolean;
         uint64_t text_offset;
     } as;
-    uint32_t text_size;
-    bool null;
+    uint32_t text_size; /* of what is no text 0 */
 } table_cell;
+
+#define TABLE_NULL UINT32_MAX /* as text_size: the cell is null */
+static inline bool table_is_null(const table_cell *cell)
+{
+    return cell->text_size == TABLE_NULL;
+}
 
 struct hd_table {
     char *name;

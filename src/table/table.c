@@ -106,7 +106,7 @@ hd_status hd_table_add_string(hd_table_builder *builder, const char *text, size_
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (size > UINT32_MAX) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
+    if (size >= TABLE_NULL) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
     void *room = table->text;
     bool fits = reserve(&room, &table->text_room, table->text_size, size, 1);
     table->text = room;
@@ -156,7 +156,7 @@ hd_status hd_table_add_bool(hd_table_builder *builder, bool value)
 hd_status hd_table_add_null(hd_table_builder *builder)
 {
     table_cell *cell = next_cell(builder, ~0u);
-    if (cell) cell->null = true;
+    if (cell) cell->text_size = TABLE_NULL;
     return builder->err.status;
 }
 
@@ -226,7 +226,7 @@ const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column
 
 bool hd_table_is_null(const hd_table *table, size_t row, size_t column)
 {
-    return table_cell_at(table, row, column)->null;
+    return table_is_null(table_cell_at(table, row, column));
 }
 
 const char *hd_table_get_string(size_t *out_size, const hd_table *table, size_t row, size_t column)

@@ -94,6 +94,14 @@ def check_topology(heddle, paths):
     assert [(h["host"], h["ranks"], h["gpus"]) for h in said["hosts"]] == [(f"node{h}", 2, 2) for h in range(RANKS // 2)], said["hosts"]
     told = collections.Counter(g["dimension"] for g in said["groups"])
     assert told == {"tp": 4, "dp": 4, "pp": 4, None: 1}, told
+    members = collections.defaultdict(list)
+    for row in said["members"]:
+        assert row["position"] == len(members[row["group"], row["dimension"]])
+        members[row["group"], row["dimension"]].append(row["rank"])
+    for g in said["groups"]:
+        ranks = [r for run_of in g["ranks"].split() for first, *last in [run_of.split("-")] for r in range(int(first), int((last or [first])[0]) + 1)]
+        assert members.pop((g["group"], g["dimension"])) == ranks, g
+    assert not members
     run(heddle, "report", "topology", "-q", "-o", paths[0].parent / "job.dot", *paths)
     dot = (paths[0].parent / "job.dot").read_text()
     edges = sorted(re.findall(r"r(\d+) -- r(\d+) .*label=\"(\w+)\"", dot))
@@ -114,10 +122,17 @@ def check_roles(heddle, paths):
             assert (row["tp"], row["pp"]) == (row["rank"] % TP, row["rank"] // (TP * DP)), row
             assert row["z"] is None and mad == 0 or close(row["z"], (mean - middle) / mad, 1e-3), (row, middle, mad)
     for by, key in (("host", lambda r: r["host"]), ("pp", lambda r: str(r["pp"])), ("tp", lambda r: str(r["tp"]))):
-        sums = collections.Counter()
+        sums, means = collections.Counter(), collections.defaultdict(list)
         for row in rows:
             sums[key(row)] += row["late"]
-        assert {r["of"]: r["late"] for r in said["shares"] if r["by"] == by} == dict(sums), (by, sums)
+            means[key(row)].append(row["late"] / row["collectives"])
+        shares = {r["of"]: r for r in said["shares"] if r["by"] == by}
+        assert {of: r["late"] for of, r in shares.items()} == dict(sums), (by, sums)
+        medians = {of: statistics.median(list_of) for of, list_of in means.items()}
+        middle, mad = spread(medians.values())
+        for of, r in shares.items():
+            assert abs(r["median_late"] - medians[of]) <= 1, (by, r, medians)
+            assert r["z"] is None and mad < 1 or close(r["z"], (medians[of] - middle) / mad, 1e-2), (by, r, middle, mad)
 
 
 def check_bandwidths(heddle, paths):

@@ -192,24 +192,26 @@ def table(chunk):
     return names, [list(row) for row in zip(*lists)] if lists else []
 
 
+def column(name, kind, values):
+    nulls = sum((v is None) << i for i, v in enumerate(values))
+    out = bytearray(varint(len(name)) + name.encode() + bytes([kind, 0]))
+    out += b"\1" + nulls.to_bytes((len(values) + 7) // 8, "little") if nulls else b"\0"
+    texts, above = {}, 0
+    for value in values:
+        if value is None:
+            continue
+        if kind == STRING:
+            new = value not in texts
+            out += varint(texts.setdefault(value, len(texts))) + (varint(len(value)) + value if new else b"")
+        elif kind == DECIMAL:
+            out += struct.pack("<d", value)
+        elif kind == BOOL:
+            out.append(value)
+        else:
+            out += zigzag((value - above + (1 << 63)) % (1 << 64) - (1 << 63))
+            above = value
+    return bytes(out)
+
+
 def pack(columns):
-    out = bytearray(varint(len(columns)) + varint(len(columns[0][2])))
-    for name, kind, values in columns:
-        out += varint(len(name)) + name.encode() + bytes([kind, 0])
-        nulls = sum((v is None) << i for i, v in enumerate(values))
-        out += b"\1" + nulls.to_bytes((len(values) + 7) // 8, "little") if nulls else b"\0"
-        texts, above = {}, 0
-        for value in values:
-            if value is None:
-                continue
-            if kind == STRING:
-                new = value not in texts
-                out += varint(texts.setdefault(value, len(texts))) + (varint(len(value)) + value if new else b"")
-            elif kind == DECIMAL:
-                out += struct.pack("<d", value)
-            elif kind == BOOL:
-                out.append(value)
-            else:
-                out += zigzag((value - above + (1 << 63)) % (1 << 64) - (1 << 63))
-                above = value
-    return compress(bytes(out))
+    return compress(varint(len(columns)) + varint(len(columns[0][2])) + b"".join(column(*c) for c in columns))

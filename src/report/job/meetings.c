@@ -395,14 +395,19 @@ void job_meetings_leave_list(job_meetings *m)
     m->parts = NULL;
 }
 
-void job_meetings_deinit(job_meetings *m)
+void job_meetings_leave_texts(job_meetings *m)
 {
     job_meetings_leave_list(m);
     void *lists[] = {m->members, m->list, m->order};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     gpu_groups_deinit(&m->groups);
+    *m = (job_meetings){.texts = m->texts};
+}
+
+void job_meetings_deinit(job_meetings *m)
+{
+    job_meetings_leave_texts(m);
     gpu_texts_deinit(&m->texts);
-    *m = (job_meetings){0};
 }
 
 /* ---- how late each was ---- */

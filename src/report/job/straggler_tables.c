@@ -88,7 +88,9 @@ static const hd_report_column share_columns[] = {
     {"last", HD_VALUE_COUNT, "to which one of them came last"},
     {"late", HD_VALUE_DURATION, "sum over them"},
     {"mean_late", HD_VALUE_DURATION, "of a collective"},
-    {"z", HD_VALUE_DECIMAL, "of mean_late among all hosts, stages or positions"},
+    {"median_late", HD_VALUE_DURATION, "the median over its members of late / collectives of each"},
+    {"z", HD_VALUE_DECIMAL,
+     "of median_late among all hosts, stages or positions: most of its members are late, not one of them"},
     {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 static const hd_report_column mismatched_columns[] = {

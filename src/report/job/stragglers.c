@@ -299,7 +299,7 @@ typedef struct share {
     gpu_i128 late;
 } share;
 
-static void add_share(job *j, const char *by, const share *s, double z)
+static void add_share(job *j, const char *by, const share *s, int64_t median, double z)
 {
     hd_table_add_text(j->shares, by);
     if (s->host != HD_NONE) {
@@ -314,17 +314,34 @@ static void add_share(job *j, const char *by, const share *s, double z)
     hd_table_add_count(j->shares, s->last);
     hd_table_add_int(j->shares, gpu_whole(s->late));
     hd_table_add_int(j->shares, s->compared ? gpu_nearest(s->late, (gpu_i128)s->compared) : 0);
+    hd_table_add_int(j->shares, median);
     gpu_cell_decimal(j->shares, z, !isnan(z));
 }
 
 enum { BY_HOST, BY_STAGE, BY_POSITION, SHARES };
 static const char *const share_names[SHARES] = {"host", "pp", "tp"};
 
+/* z is of medians over members: a host with one slow GPU is no slow host. */
+static bool score_shares(job *j, int by, const share *list, uint32_t count, gpu_value *values, size_t value_count)
+{
+    gpu_stats *stats = calloc(count + 1, sizeof *stats);
+    double *medians = malloc((count + 1) * sizeof *medians), middle, spread;
+    bool fine = stats && medians && gpu_stats_of(stats, count, values, value_count, UINT64_MAX);
+    for (uint32_t i = 0; fine && i < count; i++) medians[i] = (double)stats[i].median;
+    fine = fine && job_spread(&middle, &spread, medians, count);
+    for (uint32_t i = 0; fine && count > 1 && i < count; i++)
+        add_share(j, share_names[by], &list[i], stats[i].median, spread > 0 ? (medians[i] - middle) / spread : NAN);
+    free(stats);
+    free(medians);
+    return fine;
+}
+
 static bool add_shares_by(job *j, int by)
 {
     gpu_groups keys = {.key_size = sizeof(int64_t)};
     share *list = calloc(j->member_count + 1, sizeof *list);
-    double *values = malloc((j->member_count + 1) * sizeof *values), middle = 0, spread = 0;
+    gpu_value *values = malloc((j->member_count + 1) * sizeof *values);
+    size_t count = 0;
     bool fine = list && values;
     for (size_t i = 0; fine && i < j->member_count; i++) {
         const member *m = &j->members[i];
@@ -338,12 +355,9 @@ static bool add_shares_by(job *j, int by)
         list[at].compared += m->compared;
         list[at].last += m->last;
         list[at].late += m->late;
+        if (m->compared) values[count++] = (gpu_value){gpu_nearest(m->late, (gpu_i128)m->compared), at};
     }
-    for (uint32_t i = 0; fine && i < keys.count; i++)
-        values[i] = list[i].compared ? (double)list[i].late / (double)list[i].compared : 0;
-    fine = fine && job_spread(&middle, &spread, values, keys.count);
-    for (uint32_t i = 0; fine && keys.count > 1 && i < keys.count; i++)
-        add_share(j, share_names[by], &list[i], spread > 0 ? (values[i] - middle) / spread : NAN);
+    fine = fine && score_shares(j, by, list, keys.count, values, count);
     gpu_groups_deinit(&keys);
     free(list);
     free(values);
@@ -437,8 +451,9 @@ static hd_status compare_all(job *j, hd_error *err)
     if (status != HD_OK) return status;
     add_defects(j);
     add_lasts(j);
-    bool fine = add_collectives(j) && add_waits(j) && add_members(j) && add_shares(j) && add_steps(j);
-    return fine ? HD_OK : HD_NOMEM(err);
+    bool fine = add_collectives(j) && add_waits(j) && add_members(j) && add_shares(j);
+    job_meetings_leave_texts(&j->meetings); /* before the longest table */
+    return fine && add_steps(j) ? HD_OK : HD_NOMEM(err);
 }
 
 static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, hd_error *err)
