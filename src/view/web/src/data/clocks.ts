@@ -34,7 +34,7 @@ export function clockText({ clock, told_ns, offset_ns, rank }: TraceInfo): strin
   const by = clock.offset_ns - told_ns;
   if (by === 0 && clock.bar_ns === 0) return "";
   const text = `${by < 0 ? "−" : "+"}${formatShort(Math.abs(by))} ± ${formatShort(clock.bar_ns)}`;
-  return offset_ns === clock.offset_ns ? text : `raw, by the clocks ${text}`;
+  return offset_ns === clock.offset_ns ? text : `raw (${text})`;
 }
 
 // The same in a sentence.

@@ -147,7 +147,7 @@ export class TextPainter {
     const { context } = this;
     context.strokeStyle = context.fillStyle = css(theme.accent);
     for (const { spots, strong, last } of bands) {
-      context.lineWidth = (strong ? 1.6 : 1) * ratio;
+      context.lineWidth = ratio;
       const path = (edge: "x0" | "x1"): void => {
         spots.forEach((spot, at) => {
           if (at === 0) context.moveTo(spot[edge], spot.y - spot.half);
@@ -170,6 +170,13 @@ export class TextPainter {
       context.beginPath();
       path("x0");
       path("x1");
+      if (strong) { // on a ground of the page's colour: bars may have that of the line
+        context.strokeStyle = css(theme.background);
+        context.lineWidth = 4 * ratio;
+        context.stroke();
+        context.strokeStyle = css(theme.accent);
+        context.lineWidth = 1.6 * ratio;
+      }
       context.stroke();
       const [first, end] = [spots[0], spots[spots.length - 1]];
       if (last === null || !first || !end) continue;

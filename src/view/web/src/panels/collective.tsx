@@ -76,9 +76,9 @@ function Who({ app, meeting }: { app: App; meeting: Meeting }): JSX.Element {
         <Fact title="Ranks">{ranks > 1 ? "not compared: the ranks of its group differ in their collectives" : "no other rank is known to have it"}</Fact>
       ) : (
         <>
-          <Fact title="Ranks">{formatCount(ranks)}{size !== null && size !== ranks && ` of ${formatCount(size)}`} have it, {formatCount(parts.length)} of them are shown</Fact>
+          <Fact title="Ranks">{formatCount(ranks)}{size !== null && size !== ranks && ` of the group's ${formatCount(size)}`} are known, {formatCount(parts.length)} shown</Fact>
           <Fact title="Came last">
-            {nameOf(meeting.last_rank)}, {formatDuration(longest - shortest)} after the first <span class="dim">of all, by the shortest duration: no clock</span>
+            {nameOf(meeting.last_rank)}, {formatDuration(longest - shortest)} after the first <span class="dim">of these {formatCount(ranks)}, by the shortest duration: no clock</span>
           </Fact>
           {parts.length > 1 && <Fact title="By the clocks">{raw ? "not compared: times are as the files have them" : clockOrderText(parts, clocks, (each) => offsetOf(app, each))}</Fact>}
           <Fact title="Waits">

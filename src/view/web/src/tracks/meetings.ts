@@ -66,10 +66,11 @@ interface Questions {
 
 // What the state asks for, as text, so that equal questions are asked once.
 function questionsOf(app: App): ReadonlySignal<string> {
+  const compared = computed(() => tracesCompared(app)); // on its own, as it looks at all tracks
   return computed(() => {
     const { state } = app;
     const { mode } = state.flows.value;
-    const traces = mode === "off" ? [] : tracesCompared(app);
+    const traces = mode === "off" ? [] : compared.value;
     if (traces.length === 0) return "";
     const range = state.range.value;
     const view = mode === "category" ? [] : traces.map((trace) => {

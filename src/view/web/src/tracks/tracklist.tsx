@@ -122,7 +122,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const [head, tail] = cutName(track.name);
   const small = place.height < 30;
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
-  const clock = info && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key ? clockText(info) : "";
+  const clock = info?.clock && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key ? clockText(info) : "";
   const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
