@@ -93,7 +93,8 @@ def check_collectives(server, traces, ranks, found, everyone):
     assert some["count"] == (touching if own["id"] == first else 0), (some["count"], touching)
     assert len(server.ask(f"collectives?trace={first}&with={with_}&limit=7")["collectives"]) == 7
     assert server.ask(f"collectives?trace={first}&with={with_}&row=0") == {"collectives": [], "count": 0}
-    assert "with" in server.ask(f"collectives?trace={first}", ok=400)["error"]
+    for wrong in ("", f"&with={first},{first}", f"&with={','.join(str(traces[r]['id']) for r in ranks if traces[r]['id'] != first)}", "&with=99"):
+        assert "with" in server.ask(f"collectives?trace={first}{wrong}", ok=400)["error"], wrong
 
 
 def check_clocks(server, traces, found, truth):

@@ -255,9 +255,17 @@ static hd_status read_question(question *q, view_reply *reply, const view_reques
     HD_TRY(view_param_list(&q->with, &q->with_count, request, "with", view_session_count(request->session), TRACES_MOST,
                            err));
     q->trace = (uint32_t)trace;
-    while (q->own < q->with_count && q->with[q->own] != q->trace) q->own++;
-    if (q->own < q->with_count) return HD_OK;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "with has to name the trace as well");
+    size_t own = 0;
+    bool twice = false;
+    for (size_t i = 0; i < q->with_count; i++) {
+        for (size_t k = 0; k < i; k++) twice |= q->with[k] == q->with[i];
+        if (q->with[i] != q->trace) continue;
+        q->own = (uint32_t)i;
+        own++;
+    }
+    if (own == 1 && !twice) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "with has to name the trace as well, and none of them twice");
 }
 
 static hd_status answer(view_reply *reply, question *q, view_ranks *ranks, hd_error *err)
