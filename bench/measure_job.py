@@ -5,7 +5,7 @@
 
 The summary of one synthetic rank is written again with other ranks, 8 on a host (tests/job/hds.py). Its collectives become those of
 a job: the first half those of a group of 8 ranks, the others those of all, and each rank begins them at a time of its own. Prints wall
-time, memory and size. A trace of 200,000 events has 119 steps and 711 collectives, and a summary of 35 kB; of 370,000 events 64 kB.
+time, memory and size. A trace of 200,000 events has 119 steps and 711 collectives, and a summary of 35 kB; of 395,000 events 64 kB.
 100,000 need twice that on the disk.
 """
 import argparse

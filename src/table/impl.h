@@ -28,14 +28,19 @@ struct hd_table {
     size_t column_count, column_room;
     table_cell *cells; /* row by row */
     size_t cell_count, cell_room;
-    char *text; /* all strings, one after the other */
+    char *text; /* all strings; of equal ones often one */
     size_t text_size, text_room;
     bool has_names; /* the text: names of columns stand in it as well */
 };
 
+enum { TABLE_RECENT = 256 };
+
 struct hd_table_builder {
     hd_table *table;
     hd_error err; /* the first failure; what all later calls return */
+    struct table_recent {
+        size_t offset, size; /* of a string in the text */
+    } recent[TABLE_RECENT];  /* by hash */
 };
 
 hd_status table_fail(hd_table_builder *builder, hd_status status, const char *message);

@@ -1,6 +1,7 @@
 /* lateness.c - how late each member was in each step, and how that stands out among its peers */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory/vector.h"
 #include "base/sorted.h"
@@ -113,6 +114,14 @@ bool job_lateness_finish(job_lateness *steps, const uint32_t *roles)
         return false;
     join_steps(steps);
     return score_steps(steps, roles);
+}
+
+void job_lateness_drop(job_lateness *steps, size_t count)
+{
+    steps->count -= count;
+    memmove(steps->list, steps->list + count, steps->count * sizeof *steps->list);
+    job_late_step *shrunk = realloc(steps->list, (steps->count + 1) * sizeof *shrunk);
+    if (shrunk) steps->list = shrunk;
 }
 
 void job_lateness_deinit(job_lateness *steps)

@@ -135,6 +135,7 @@ typedef struct job_lateness {
 bool job_lateness_add(job_lateness *steps, const job_arrival *arrival);
 /* z of each step among the members of the same role that have it, and the order. roles: by member. false: no memory. */
 bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
+void job_lateness_drop(job_lateness *steps, size_t count); /* when it is finished: the first so many */
 void job_lateness_deinit(job_lateness *steps);
 
 #endif

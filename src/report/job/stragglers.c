@@ -416,11 +416,15 @@ static bool add_steps(job *j)
     size_t count = j->steps.count, end;
     const job_late_step *list = j->steps.list;
     free(roles);
-    for (size_t i = 0; i < count && fine; i++) add_step(j, &list[i]);
     for (size_t i = 0; i < count && fine; i = end) {
         for (end = i; end < count && list[end].member == list[i].member && list[end].z > STANDS_OUT;) end++;
         if (end - i >= STEPS_IN_A_ROW) add_persistent(j, list + i, end - i);
         if (end == i) end++;
+    }
+    while (fine && j->steps.count) { /* half of them is freed before the other half becomes rows */
+        size_t half = (j->steps.count + 1) / 2;
+        for (size_t i = 0; i < half; i++) add_step(j, &j->steps.list[i]);
+        job_lateness_drop(&j->steps, half);
     }
     return fine;
 }
