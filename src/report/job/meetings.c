@@ -384,9 +384,21 @@ hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t c
     return status;
 }
 
+void job_meetings_leave_list(job_meetings *m)
+{
+    void *lists[] = {m->seats, m->defects, m->meeting_of, m->first_row, m->parts};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    m->seats = NULL;
+    m->defects = NULL;
+    m->meeting_of = NULL;
+    m->first_row = NULL;
+    m->parts = NULL;
+}
+
 void job_meetings_leave_texts(job_meetings *m)
 {
-    void *lists[] = {m->members, m->list, m->order, m->seats, m->defects, m->meeting_of, m->first_row, m->parts};
+    job_meetings_leave_list(m);
+    void *lists[] = {m->members, m->list, m->order};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     gpu_groups_deinit(&m->groups);
     *m = (job_meetings){.texts = m->texts};

@@ -92,6 +92,7 @@ typedef struct job_meetings {
 hd_status job_meetings_init(job_meetings *out, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
                             hd_error *err);
 void job_meetings_deinit(job_meetings *meetings);
+void job_meetings_leave_list(job_meetings *meetings);  /* frees what only passes over summaries need */
 void job_meetings_leave_texts(job_meetings *meetings); /* frees all but these */
 
 typedef struct job_arrival {

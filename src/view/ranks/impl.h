@@ -35,7 +35,10 @@ struct view_ranks {
     view_picture *picture; /* NULL: none yet */
     ranks_source *shown;   /* that it was made of, as they were then */
     size_t shown_count;
-    pthread_mutex_t lateness; /* of `late` in the picture */
+    pthread_mutex_t lateness;  /* of `late` in the picture */
+    pthread_mutex_t open_lock; /* of what is known of open traces: open.c */
+    struct ranks_open *open;   /* by trace */
+    size_t open_count;
 };
 
 /* A line about what could not be read: of the first LOST_TOLD. */
@@ -53,5 +56,9 @@ hd_status ranks_roles(view_picture *picture, const hd_job *const *jobs, size_t c
                       hd_error *err);
 /* Fills in all that view_ranks_late does. */
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
+/* Of a picture with `late`: how many collectives there are, and what one of a trace is. */
+size_t ranks_meeting_count(const view_picture *picture);
+view_meeting ranks_meeting_of(const view_picture *picture, const hd_collective *collective);
+void ranks_open_free(view_ranks *ranks);
 
 #endif

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/sorted.h"
+#include "report/job/groups.h"
 #include "report/job/meetings.h"
 #include "view/ranks/impl.h"
 
@@ -64,16 +66,25 @@ static bool put_lost(view_picture *p, const hd_table *lost)
 static hd_status compare_all(view_picture *p, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
                              hd_error *err)
 {
-    job_meetings meetings;
+    job_meetings *meetings = calloc(1, sizeof *meetings);
     lateness l = {.picture = p};
     size_t cells = p->row_count * p->step_count;
     p->late = malloc((cells + 1) * sizeof *p->late);
-    if (!p->late) return HD_NOMEM(err);
+    if (!p->late || !meetings) {
+        free(meetings);
+        return HD_NOMEM(err);
+    }
     for (size_t i = 0; i < cells; i++) p->late[i] = HD_NO_NUMBER;
-    hd_status status = job_meetings_init(&meetings, jobs, count, lost, err);
-    if (status == HD_OK) status = job_meetings_walk(&meetings, add_arrival, &l, err);
-    p->differs = status == HD_OK && differs(&meetings);
-    job_meetings_deinit(&meetings);
+    hd_status status = job_meetings_init(meetings, jobs, count, lost, err);
+    if (status == HD_OK) status = job_meetings_walk(meetings, add_arrival, &l, err);
+    p->differs = status == HD_OK && differs(meetings);
+    if (status == HD_OK) {
+        job_meetings_leave_list(meetings);
+        p->collectives = meetings;
+    } else {
+        job_meetings_deinit(meetings);
+        free(meetings);
+    }
     return status;
 }
 
@@ -98,4 +109,36 @@ hd_status ranks_late(view_picture *p, const ranks_source *sources, size_t count,
     hd_table_free(lost);
     free(jobs);
     return status;
+}
+
+/* ---- one of them ---- */
+
+/* Of a meeting and a collective of a trace, as job_meetings.order. */
+static int compare(const job_meetings *m, const job_meeting *x, const hd_collective *c)
+{
+    const job_meeting_group *group = job_meeting_group_of(m, x->group);
+    hd_collective own = {.stream = group->stream, .is_point_to_point = group->is_point_to_point};
+    if (group->name != HD_NONE) own.group = gpu_text_of(&m->texts, group->name);
+    int order = job_compare_groups(&own, c);
+    return order ? order : job_compare_numbers(x->sequence, c->sequence);
+}
+
+view_meeting ranks_meeting_of(const view_picture *p, const hd_collective *c)
+{
+    const job_meetings *m = p->collectives;
+    size_t low = 0, high = m->count;
+    HD_PARTITION_POINT(low, high, at, compare(m, &m->list[m->order[at]], c) < 0);
+    if (low == m->count || compare(m, &m->list[m->order[low]], c) != 0) return (view_meeting){.number = HD_NONE};
+    const job_meeting *of = &m->list[m->order[low]];
+    return (view_meeting){.number = of->is_compared ? m->order[low] : HD_NONE,
+                          .ranks = of->members,
+                          .last_rank = m->members[of->last].rank,
+                          .last_device = m->members[of->last].device,
+                          .longest = of->longest,
+                          .shortest = of->shortest};
+}
+
+size_t ranks_meeting_count(const view_picture *p)
+{
+    return p->collectives->count;
 }

@@ -13,6 +13,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "base/thread.h"
+#include "report/job/meetings.h"
 #include "view/ranks/impl.h"
 
 enum { CELLS_MOST = 1 << 25, NAMES_PIECE = 2048 };
@@ -159,9 +160,9 @@ static bool read_cells(part *p, const hd_table *t, const durations *steps)
     for (int i = 0; i < COLUMNS; i++) at[i] = find_column(t, names[i], i == STEP);
     if (at[STEP] == SIZE_MAX || at[START] == SIZE_MAX) return fine;
     for (size_t row = 0; fine && row < hd_table_row_count(t); row++) {
-        if (hd_table_is_null(t, row, at[STEP])) continue;
         cell *c = &p->cells[p->count++];
-        *c = (cell){.rank = int_at(t, row, at[RANK]), .device = int_at(t, row, at[DEVICE])};
+        *c = (cell){.rank = int_at(t, row, at[RANK]), .device = int_at(t, row, at[DEVICE]), .step = HD_NONE};
+        if (hd_table_is_null(t, row, at[STEP])) continue;
         fine = copy_name(p, c, t, row, at[STEP]);
         c->figures[VIEW_START] = int_at(t, row, at[START]);
         c->figures[VIEW_EXPOSED] = int_at(t, row, at[EXPOSED]);
@@ -259,6 +260,7 @@ static bool number_cells(maker *m, size_t member)
         bool same = i > 0 && c[-1].rank == c->rank && c[-1].device == c->device;
         c->row = same ? c[-1].row : add_row(m, member, c);
         if (c->row == HD_NONE) return false;
+        if (!c->name.data) continue;
         c->step = step_of(m, c);
         if (c->step == HD_NONE) return false;
     }
@@ -358,7 +360,7 @@ static bool fill(maker *m, const uint32_t *rows, const uint32_t *steps)
         for (size_t i = 0; i < own->count; i++) {
             const cell *c = &own->cells[i];
             if (c->row == listed) p->row_of[listed++] = rows[c->row];
-            for (int f = 0; f < VIEW_FIGURES; f++)
+            for (int f = 0; f < VIEW_FIGURES && c->step != HD_NONE; f++)
                 p->figures[f][(size_t)rows[c->row] * p->step_count + steps[c->step]] = c->figures[f];
         }
         p->first[member + 1] = listed;
@@ -394,6 +396,8 @@ void ranks_picture_free(view_picture *p)
     for (size_t i = 0; i < p->step_count; i++) free((char *)(uintptr_t)p->steps[i].data);
     for (int f = 0; f < VIEW_FIGURES; f++) free(p->figures[f]);
     free(p->late);
+    if (p->collectives) job_meetings_deinit(p->collectives);
+    free(p->collectives);
     for (int d = 0; d < JOB_DIMENSIONS; d++) free(p->roles[d]);
     free(p->rows);
     free(p->steps);
