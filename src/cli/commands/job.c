@@ -17,8 +17,6 @@ struct job_options {
 
 #define FIELD(member) .field = offsetof(struct job_options, member)
 
-static const char *const mpi_choices[] = {"auto", "openmpi", "mpich", "none", NULL}; /* as hd_mpi_kind */
-
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "OUT.hds", FIELD(output), .help = "the file to write"},
     {.name = "ranks",
@@ -27,12 +25,7 @@ static const cli_option options[] = {
      FIELD(ranks),
      .help = "traces or summaries, with {rank} in the place of a number, in names that a shell need not list",
      .offer = "<files>"},
-    {.name = "mpi",
-     .kind = CLI_CHOICE,
-     .value = "WHICH",
-     .choices = mpi_choices,
-     FIELD(mpi),
-     .help = "the MPI of the launcher: auto, openmpi, mpich; none: this process does all by itself"},
+    OPTION_MPI(FIELD(mpi), "this process does all by itself"),
     {.name = "threads",
      .letter = 'j',
      .kind = CLI_COUNT,
