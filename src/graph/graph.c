@@ -6,6 +6,7 @@
 #include "base/sorted.h"
 #include "graph/maker.h"
 #include "graph/members.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 const char *hd_node_kind_name(hd_node_kind kind)
@@ -64,7 +65,8 @@ static bool add_launches(graph_maker *m)
             continue;
         }
         int64_t start = graph_time(launch->start_ns), time = g->starts[node];
-        int64_t last = launch->duration_ns > 1 ? graph_time(start + launch->duration_ns - 1) : start;
+        int64_t end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
+                last = end > start ? end - 1 : start;
         uint32_t from = hd_graph_node_at(g, &g->lanes[lane], time < last ? time : last);
         if (time < start || from == HD_NONE)
             g->backward[HD_EDGE_LAUNCH]++;

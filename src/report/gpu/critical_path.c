@@ -197,9 +197,9 @@ static hd_status add_hta(critical_path *p, hd_error *err)
     for (int k = 0; k < HTA_KINDS; k++) {
         const hta_sum *s = &found.kinds[k];
         all.edges += s->edges;
-        all.weight += s->weight;
+        all.weight = gpu_sum(all.weight, s->weight);
         all.path_edges += s->path_edges;
-        all.path_weight += s->path_weight;
+        all.path_weight = gpu_sum(all.path_weight, s->path_weight);
         if (s->edges) add_hta_row(p, hta_kind_names[k], &found, s);
     }
     add_hta_row(p, NULL, &found, &all);

@@ -479,7 +479,7 @@ static uint32_t find_end(walk *w, const hta_maker *m, size_t count)
         w->length[node] = 0;
         for (uint32_t k = w->first_in[node]; k < w->first_in[node + 1]; k++) {
             const hta_edge *e = &m->edges[w->ins[k]];
-            int64_t length = w->length[e->from] + (e->weight > 0 ? e->weight : 0);
+            int64_t length = gpu_sum(w->length[e->from], e->weight > 0 ? e->weight : 0);
             if (w->came_by[node] != HD_NONE && length <= w->length[node]) continue;
             w->length[node] = length;
             w->came_by[node] = w->ins[k];
@@ -493,7 +493,8 @@ static void sum_up(hta_path *out, const walk *w, hta_maker *m, uint32_t end, uin
 {
     for (size_t e = 0; e < m->edge_count; e++) {
         out->kinds[m->edges[e].kind].edges++;
-        out->kinds[m->edges[e].kind].weight += m->edges[e].weight;
+        hta_sum *sum = &out->kinds[m->edges[e].kind];
+        sum->weight = gpu_sum(sum->weight, m->edges[e].weight);
     }
     for (uint32_t node = end; node != HD_NONE;) {
         out->path_nodes++;
@@ -503,7 +504,7 @@ static void sum_up(hta_path *out, const walk *w, hta_maker *m, uint32_t end, uin
         hta_edge *e = &m->edges[w->came_by[node]];
         e->is_on_path = true;
         out->kinds[e->kind].path_edges++;
-        out->kinds[e->kind].path_weight += e->weight;
+        out->kinds[e->kind].path_weight = gpu_sum(out->kinds[e->kind].path_weight, e->weight);
         node = (uint32_t)e->from;
     }
 }
