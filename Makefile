@@ -42,7 +42,7 @@ portable: setup build/portable/build.ninja  ## the libraries loaded into other p
 	@$(MESON) compile -C build/portable heddle-cuda:shared_module heddle-capture:shared_library
 	@tests/capture/check_portable.py 2.17 build/portable/src/capture/cuda/libheddle-cuda.so build/portable/src/capture/libheddle-capture.so
 
-STATIC := -Dbuildtype=release -Dportable=true -Dprefer_static=true -Dline_editing=disabled -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false \
+STATIC := -Dbuildtype=release -Dportable=true -Dprefer_static=true -Dline_editing=disabled -Dmpi=disabled -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false \
     -Dprefix=/ -Dlibdir=lib
 
 static-libs:

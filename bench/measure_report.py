@@ -1,4 +1,4 @@
-"""The rows of `heddle report`: each report from the store, summary from JSON beside the reading of it, and beside HTA
+"""The rows of `heddle report` and `heddle replay`: each report from the store, summary from JSON beside the reading of it, and beside HTA
 where it is installed; see measure.py."""
 import os
 import subprocess
@@ -7,6 +7,7 @@ import sys
 from measure_run import THREADS, alternate, memory, run_once, warm, Outcome
 
 REPORT_SECONDS, SUMMARY_SECONDS, MEMORY = 0.5, 1.5, 30
+REPLAY_SECONDS = 3
 READING = 1.3  # times the reading
 SLICES = ("breakdown", "kernels", "copies", "operators", "ranges", "steps", "launches", "queue", "idle", "syncs",
           "communication", "flops", "states", "summary")
@@ -44,6 +45,10 @@ def report(bench):
             limit = SUMMARY_SECONDS if which == "summary" else REPORT_SECONDS
             bench.add(f"report {which}, store", name, size, outcome, f"{outcome.seconds:.2f} s", "",
                       f"{limit} s, {MEMORY} %", outcome.seconds <= limit and memory(outcome, size) <= MEMORY, others)
+        (outcome,), others = alternate(
+            ([bench.heddle, "replay", "-q", "--max-error", "1e9", "--scale", "*=0.5", store], None, (0,)))
+        bench.add("replay twice, store", name, size, outcome, f"{outcome.seconds:.2f} s", "", f"{REPLAY_SECONDS} s",
+                  outcome.seconds <= REPLAY_SECONDS, others)
         warm(path)
         (outcome, ingest), others = alternate(
             ([bench.heddle, "report", "breakdown", "-o", out, path], out, (0,)),

@@ -1,11 +1,13 @@
 /* fuzz_graph.c - libFuzzer target: the graph of a trace of any format
  *
  * Properties: every edge leads forward, and no node begins before all is ready that it waits for; a path is as long as
- * its time to the nanosecond, without a gap; slack is at least 0; printing and the report come to an end.
+ * its time to the nanosecond, without a gap; slack is at least 0; printing, the report and replays come to an end; a
+ * trace is the same as itself.
  */
 #include <stdlib.h>
 
 #include "heddle/graph.h"
+#include "heddle/replay.h"
 #include "heddle/report.h"
 #include "read_text.h"
 
@@ -85,6 +87,29 @@ static void require_report(const hd_trace *trace, const hd_launches *launches)
         hd_report_free(&report);
 }
 
+static void require_replays(const hd_trace *trace, uint8_t seed)
+{
+    static const char *const changes[][4] = {
+        {"max-error=1e300", "scale=*=0.5", "launch-cost=1us", NULL},
+        {"max-error=1e300", "remove=*a*", "graph", NULL},
+        {"max-error=1e300", "overlap=communication,copy", "streams=2", NULL},
+        {"max-error=1e300", "schedule=streams=3", NULL},
+        {"max-error=1e300", "schedule=earliest", "fuse=*", NULL},
+        {"max-error=1e300", "gpu=H100=>B200", "from=10%", NULL},
+        {"stream=7", "until=50%", NULL},
+        {"mode=dry-run", "overlap=copy", NULL},
+    };
+    hd_report report;
+    hd_trace *replayed = NULL;
+    bool is_same, is_dry = seed % 8 == 7;
+    if (hd_replay(&report, is_dry ? NULL : &replayed, trace, changes[seed % 8], NULL, NULL) == HD_OK && !is_dry)
+        require(hd_trace_row_count(replayed, HD_KIND_SLICE) <= hd_trace_row_count(trace, HD_KIND_SLICE));
+    hd_report_free(&report);
+    hd_trace_free(replayed);
+    if (hd_replay_compare(&report, &is_same, trace, trace, NULL) == HD_OK) require(is_same);
+    hd_report_free(&report);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     hd_trace *trace;
@@ -101,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require_slack(g);
     require_printed(g, data[size - 1]);
     require_report(trace, launches);
+    require_replays(trace, data[size - 1]);
     hd_graph_free(g);
     hd_launches_free(launches);
     hd_trace_free(trace);

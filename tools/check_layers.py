@@ -31,6 +31,7 @@ MAY_USE = {
     "parquet": {"base", "arrow"},
     "format": BELOW_FORMATS | {"arrow", "parquet"},
     "report": BELOW_FORMATS | {"arrow", "parquet", "format", "graph", "pass", "table"},
+    "replay": BELOW_TOOLS | {"graph"},
     "synth": BELOW_FORMATS | {"format"},
     "fix": BELOW_TOOLS,
     "convert": BELOW_TOOLS,
@@ -40,6 +41,7 @@ MAY_USE = {
     "view": BELOW_TOOLS | {"flame", "graph", "query"},
     "devices": {"base"},
     "capture": {"base"},
+    "mpi": {"base", "devices"},
     "trigger": {"base", "table"},
     "record": BELOW_TOOLS | {"convert", "symbolize", "devices"},
     "cli": set(),
@@ -259,6 +261,13 @@ EFFECTS_WITH_REASON = {
     ("record/library.c", "_exit"): "in a child that tries to load the library",
     ("record/library.c", "dup2"): "in that child",
     ("devices/python.c", "kill"): "our child",
+    ("mpi/witness.c", "sigaction"): "SIGTERM, if nobody handles it, as mpi.h says; given back",
+    ("mpi/witness.c", "signal"): "gives it back",
+    ("mpi/witness.c", "raise"): "SIGTERM, which came",
+    ("mpi/witness.c", "setsid"): "in the witness, a child that never returns",
+    ("mpi/witness.c", "dup2"): "in the witness",
+    ("mpi/witness.c", "close_range"): "in the witness",
+    ("mpi/witness.c", "_exit"): "in the witness",
     ("capture/uprobe/tracefs.c", "kill"): "signal 0: whether a process lives",
     ("capture/session/alone.c", "exit"): "exit_when_alone, which is off unless asked for",
     ("capture/session/fork.c", "pthread_atfork"): "a session must know of fork, as session.h says",
@@ -345,7 +354,7 @@ def check_structs(root):
     for path in sources(root, "src"):
         text = path.read_text(encoding="utf-8")
         for match in re.finditer(r"^\w[\w *)(]*?\b(hd_\w+)\([^;{]*\)\n\{\n(.*?)^\}", text, re.M | re.S):
-            if match[1] in takers and not re.search(r"HD_OWN_OPTIONS|hd_options_copy|HD_ERR_UNSUPPORTED|hd_trace_read_from\(|hd_trace_write_to\(", match[2]):
+            if match[1] in takers and not re.search(r"HD_OWN_OPTIONS|hd_options_copy|HD_ERR_UNSUPPORTED|hd_trace_read_from\(|hd_(?:trace|job)_write_to\(", match[2]):
                 problems.append(f"{path.relative_to(root)}: {match[1]} uses its options without HD_OWN_OPTIONS")
     return problems
 

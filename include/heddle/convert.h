@@ -39,6 +39,8 @@ typedef struct hd_convert_options {
         *passes; /* run in this order, behind those that the options above stand for. What stands before
                     a `merge` runs on each input; several inputs are merged first if none is here */
     size_t pass_count;
+    const char *const *shifts; /* of ranks: "RANK=TIME", "3=-1.5ms", of each one, to add to its times; see clocks.h */
+    size_t shift_count;
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
     const hd_read_options *read;     /* threads, memory, progress; the rest is set by the call. NULL: defaults */
     const hd_write_options *write;   /* all but ledger and strict. NULL: defaults */

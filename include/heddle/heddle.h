@@ -13,9 +13,11 @@
  * table.h        The result of every analysis: named columns with types and units, rows, printed as text, JSON, CSV.
  * report.h       Analyses, from a trace to tables: info, check, memory. gpus.h: what GPUs can do at most.
  * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
- *                graph.h: what waited for what. memory.h: allocations and frees. index.h: what covers a time on a
+ *                graph.h: what waited for what. replay.h: what if. memory.h: allocations and frees. index.h: what
+ * covers a time on a
  *                track, fast. names.h: kernels' names in short.
  * job.h          What a rank's trace tells of its job: its collectives; and with other ranks', who was late.
+ *                clocks.h: by how much the clocks of its hosts differ.
  * arrow.h        Events and tables as Arrow streams, for pyarrow, polars, DuckDB. parquet.h: and as files.
  * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
  *                only the repair, byte for byte otherwise. flame.h: flame graphs.
@@ -28,6 +30,7 @@
  * libheddle-query      query.h: SQL over traces.
  * libheddle-view       view.h: the page's server.
  * libheddle-record     devices.h: this machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
+ *                      mpi.h: the processes of an MPI job (Linux).
  * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside of a program; stands on libc alone.
  *
  * Whoever gets a pointer through `**out` frees it, with the function that the comment there names; all else is
@@ -75,6 +78,7 @@
 #include "heddle/arrow.h"
 #include "heddle/attribution.h"
 #include "heddle/builder.h"
+#include "heddle/clocks.h"
 #include "heddle/convert.h"
 #include "heddle/fix.h"
 #include "heddle/flame.h"
@@ -89,6 +93,7 @@
 #include "heddle/options.h"
 #include "heddle/parquet.h"
 #include "heddle/pass.h"
+#include "heddle/replay.h"
 #include "heddle/report.h"
 #include "heddle/source.h"
 #include "heddle/stacks.h"

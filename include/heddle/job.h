@@ -1,18 +1,88 @@
-/* job.h - what a rank's trace tells of its job: its collectives; and with those of other ranks, who came late
+/* job.h - the ranks of a job: a summary of each, and what those tell together
  *
- *     hd_collectives *all;
- *     HD_TRY(hd_collectives_new(&all, trace, err));
- *     for (size_t i = 0; i < hd_collectives_count(all); i++) use(hd_collectives_at(all, i));
- *     hd_collectives_free(all);
+ * A summary is a few tables of one rank, some ten kilobytes: reports of its trace, by step where they can be, its
+ * kernels, operators and collectives. A job is a set of summaries, made of traces or read from .hds files, which hold
+ * any number of them; docs/formats/hds.md has their bytes. Ranks are never merged into sums, so that putting jobs
+ * together is a union: whatever the order and grouping, the same bytes come out.
+ *
+ *     hd_job *job;
+ *     HD_TRY(hd_job_new(&job, err));
+ *     hd_job_add_trace(job, trace, "rank7.json.gz", err);      // and so on; or hd_job_add_file
+ *     HD_TRY(hd_job_finish(job, err));
+ *     HD_TRY(hd_job_write(job, "job.hds", NULL, err));
+ *     hd_job_free(job);
  */
 #ifndef HEDDLE_JOB_H
 #define HEDDLE_JOB_H
 
 #include "heddle/report.h"
+#include "heddle/source.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- jobs ---- */
+
+/* What one summary is of: a trace, which is nearly always a rank. Texts have a NULL data where nothing is known. */
+typedef struct hd_job_member {
+    int64_t rank;       /* as the trace says, else what follows "rank" in its path; HD_NO_NUMBER: unknown, or
+                           it holds several, which the column `rank` of its tables tells apart */
+    int64_t world_size; /* HD_NO_NUMBER: unknown */
+    int64_t base_ns;    /* Unix time of the zero of its times; HD_NO_TIME: unknown */
+    hd_string host;     /* whose clock it has */
+    hd_string file;     /* name of the trace, without folder */
+} hd_job_member;
+
+/* An empty job. The caller frees it with hd_job_free. */
+hd_status hd_job_new(hd_job **out, hd_error *err);
+void hd_job_free(hd_job *job);
+
+/* Add the summary of a trace, which is not used any more afterwards. `path` is what it was read from. Temporary memory
+ * is that of the reports that are run. Any number of threads may add traces at the same time. */
+hd_status hd_job_add_trace(hd_job *job, const hd_trace *trace, const char *path, hd_error *err);
+/* Add all summaries of an .hds file, of which only the directory is read now: the file must stay until the job is
+ * freed. Errors: IO, MEMORY, FORMAT (no such file), DAMAGED, UNSUPPORTED (of a later version). The job is as it was. */
+hd_status hd_job_add_file(hd_job *job, const char *path, hd_error *err);
+/* The same of bytes of such a file, which are copied to a temporary one, so that they take no memory. */
+hd_status hd_job_add_bytes(hd_job *job, const void *bytes, size_t size, hd_error *err);
+/* Is that an .hds file, by its first bytes? false as well if it cannot be read. */
+bool hd_job_is_file(const char *path);
+
+/* Bring the members into order - by rank, the unknown last, then host, file, and contents - and keep one of those that
+ * are the same. Nothing may be added after it; what follows needs it, and any thread may then do it. */
+hd_status hd_job_finish(hd_job *job, hd_error *err);
+
+size_t hd_job_count(const hd_job *job);
+const hd_job_member *hd_job_at(const hd_job *job, size_t member); /* borrowed */
+
+/* The tables of summaries, each of which has a column `rank`. Static; NULL beyond the last. */
+const hd_report_table_about *hd_job_table_at(size_t index);
+/* One table of a member; the caller frees it. *out is NULL if the summary has no such table, as those of other versions
+ * may. Errors: DAMAGED (that table of that member), IO, MEMORY. */
+hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const char *name, hd_error *err);
+
+/* The rows of a table of all members, one after the other; of columns that not all have, what a member lacks is null.
+ * What cannot be read of a member is told as hd_job_write_options.lost is; lost may be NULL. The caller frees *out,
+ * which is NULL if nobody has such a table. Errors: IO, MEMORY. */
+hd_status hd_job_whole_table(hd_table **out, const hd_job *job, const char *name,
+                             void (*lost)(void *user, const hd_error *why), void *user, hd_error *err);
+
+typedef struct hd_job_write_options {
+    size_t size; /* of this struct; see "Options" in status.h */
+    bool sync;   /* return when it is on the disk */
+    /* Called for each table of a member that cannot be read, which is then lost in the job and in the file, and hides
+     * nothing else. NULL: nobody is told. */
+    void (*lost)(void *user, const hd_error *why);
+    void *user;
+} hd_job_write_options;
+
+/* Write an .hds file, whole or not at all. options may be NULL. Errors: IO, MEMORY. */
+hd_status hd_job_write(hd_job *job, const char *path, const hd_job_write_options *options, hd_error *err);
+/* The same to any sink. Errors: also those of its callback. */
+hd_status hd_job_write_to(hd_job *job, hd_byte_sink *sink, const hd_job_write_options *options, hd_error *err);
+
+/* ---- the collectives of one trace ---- */
 
 typedef struct hd_collectives hd_collectives;
 
@@ -20,11 +90,13 @@ typedef struct hd_collectives hd_collectives;
  * data. Match by (group, is_point_to_point, sequence), never by order in time. */
 typedef struct hd_collective {
     int64_t rank, device, stream;
-    hd_string group;     /* process group or communicator, as the trace names it. NULL: `stream` stands for it */
-    hd_string operation; /* "AllReduce", "AllGather" …, as the report "communication" has them */
-    int64_t size;        /* ranks in the group */
-    int64_t bytes;       /* as the report "communication" counts them: what AllGather gives out, else what goes in */
-    int64_t sequence;    /* within the group: the argument "Seq" of the kernel, or see sequence_is_counted */
+    hd_string step;        /* in which it was launched; NULL: in none */
+    int64_t step_start_ns; /* HD_NO_TIME: in none */
+    hd_string group;       /* process group or communicator, as the trace names it. NULL: `stream` stands for it */
+    hd_string operation;   /* "AllReduce", "AllGather" …, as the report "communication" has them */
+    int64_t size;          /* ranks in the group */
+    int64_t bytes;         /* as the report "communication" counts them: what AllGather gives out, else what goes in */
+    int64_t sequence;      /* within the group: the argument "Seq" of the kernel, or see sequence_is_counted */
     bool sequence_is_counted; /* from 0 at the first of this recording: matches only ranks whose recordings begin with
                                  the same collective */
     bool is_point_to_point;   /* sends and receives have a sequence of their own in each group */
@@ -44,23 +116,28 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
 /* Who came last to the collectives of a job, by how much, and what does not match. Needs no common clock: whoever comes
  * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
  * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
- * known, the place in `traces`. Durations are ns. Tables:
+ * known, the place in the job. Durations are ns. Tables:
  *
  * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
- *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0
+ *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0; `host`
  * `collectives` a row per collective that was compared: `group`, `stream`, `point_to_point`, `sequence`, `counted` (as
  *               sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`: longest -
- *               shortest, `transfer`: shortest
+ *               shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
  * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
  *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member) and
  *               "operation" (another than the first member's), which are not compared; "missing" (members of the
  *               group that lack it), "size" and "bytes" (others than the first member's)
  * `last`        a row per member and group, where a job that hangs stopped: `rank`, `device`, `group`, `stream`,
  *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that
+ * `steps`       a row per member and step: `collectives`, `late`, `waited`, and `z` among the members of the step
+ * `persistent`  a row per run of at least 3 steps of a member with z above 3
+ * `bandwidths`  a row per `operation`, `size` of the group and `bytes`: `count`, `time` (of all ranks) and what percent
+ *               of it `waited`, shortest durations and bandwidths
+ * `lost`        a row per table of the job that cannot be read
  *
- * Errors: MEMORY, LIMIT (2^32 traces). */
-hd_status hd_report_stragglers(hd_report *out, const hd_collectives *const *traces, size_t count, hd_error *err);
+ * Errors: MEMORY. */
+hd_status hd_report_stragglers(hd_report *out, const hd_job *job, hd_error *err);
 
 #ifdef __cplusplus
 }

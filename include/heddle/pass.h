@@ -30,7 +30,8 @@ extern "C" {
 typedef struct hd_pass_input {
     hd_trace *trace;
     const char *path; /* for messages, and what a rank may be read from; may be NULL */
-    int64_t rank;     /* set by `merge` */
+    int64_t rank;     /* set by `merge`, as is: */
+    int64_t shift_ns; /* what it was told to add to all times, beside the clocks' base times */
     bool take;        /* freed as soon as it is no longer needed, at the latest when the pass succeeds; NULL then */
 } hd_pass_input;
 

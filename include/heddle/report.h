@@ -19,7 +19,9 @@
 extern "C" {
 #endif
 
-enum { HD_REPORT_TABLES = 9 };
+enum { HD_REPORT_TABLES = 16 };
+
+typedef struct hd_job hd_job; /* job.h */
 
 typedef struct hd_report {
     size_t table_count;
@@ -119,9 +121,8 @@ typedef struct hd_report_table_about {
 
 /* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
 typedef struct hd_report_input {
-    const hd_trace *trace;         /* NULL is fine where hd_report_about.table_option is set */
-    const hd_trace *const *traces; /* of several ranks, where hd_report_about.of_job is set; NULL: `trace` alone */
-    size_t trace_count;
+    const hd_trace *trace;      /* NULL is fine where hd_report_about.table_option is set */
+    const hd_job *job;          /* where hd_report_about.of_job is set; NULL: `trace` alone, as one of one rank */
     const char *const *options; /* "rows=5", "series" …, as hd_report_about tells; ends with NULL. NULL: none. What
                                    is given twice counts as last given, unless its kind says else */
     const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
@@ -138,12 +139,13 @@ typedef struct hd_report_about {
     const hd_option_about *options;      /* ends with {0}; NULL: none */
     bool wants_sources;                  /* reads the trace with sources, if anybody does: hd_read_options */
     bool wants_gpus;                     /* looks at hd_report_input.gpus */
-    bool of_job;                         /* looks at the traces of several ranks together: hd_report_input.traces */
+    bool of_job;                         /* looks at the ranks of a job together: hd_report_input.job */
     const char *table_option;            /* looks at no trace, but at the file that this option names; NULL: it does */
     size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
     const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
     /* options: that struct. Called by hd_report_run. */
     hd_status (*run)(hd_report *out, const hd_report_input *input, const void *options, hd_error *err);
+    hd_status (*draw)(hd_sink sink, const hd_report *report, hd_error *err); /* HD_REPORT_DOT; NULL: nothing to draw */
 } hd_report_about;
 
 size_t hd_report_count(void);
@@ -167,6 +169,7 @@ typedef enum hd_report_format {
     HD_REPORT_MARKDOWN,
     HD_REPORT_HTML,    /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
     HD_REPORT_PARQUET, /* the first table of the only part */
+    HD_REPORT_DOT,     /* a drawing of the only part for Graphviz, of a report that has one: topology */
 } hd_report_format;
 
 /* One report of one input. Everything is borrowed. */
@@ -180,8 +183,8 @@ typedef struct hd_report_part {
 /* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several parts, or of none; MEMORY. */
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
-/* What hd_report_write makes of a path: .json, .csv, .md and .html, packed or not; .parquet, as a file or, with a slash
- * behind it, as a folder. 0: none of them, or another folder. */
+/* What hd_report_write makes of a path: .json, .csv, .md, .html and .dot, packed or not; .parquet, as a file or, with
+ * a slash behind it, as a folder. 0: none of them, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
 /* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
  * that has a file TABLE.csv of each table of the only part, TABLE.parquet if that is the format. "-" is standard

@@ -57,8 +57,13 @@ typedef struct hd_synth_options {
     uint32_t orphans;      /* launches, kernels, flow points, begins and ends without partner, in turn */
     uint32_t negatives;    /* slices with a negative duration */
     uint32_t graphs;       /* kernels of the graph that each layer launches beside its ops; 0: no graphs */
-    bool cupti; /* what an injected CUPTI library records, under its names and on a clock of Unix time: calls of the
+    bool cupti;   /* what an injected CUPTI library records, under its names and on a clock of Unix time: calls of the
                    runtime, kernels, copies. No ops, flows, counters, memory; no crossings and negatives either */
+    bool program; /* a random program in the place of the training run: its calls, streams, events and waits are drawn
+                     from the seed. Of the other options it has steps and flows; one rank; no faults, no samples */
+    const char *const *what_ifs; /* changes that are made to the program, in turn, before it runs: all else stays as it
+                                    is drawn. See below */
+    size_t what_if_count;
     /* Of the samples, see hd_synth_trace_with_stacks. */
     uint32_t stack_jitter_us; /* how far each sample's time is moved at most; the order within a thread stays */
     int64_t stack_offset_ns;  /* clock of the samples minus clock of the trace */
@@ -86,6 +91,15 @@ typedef struct hd_synth_truth {
     int64_t clock_drift_ppb; /* how much faster it runs */
     int64_t start_ns, end_ns;
 } hd_synth_truth;
+
+/* Changes of a program. Patterns are globs of names: of kernels and copies, of calls, and of slices of threads.
+ *   scale:PATTERN=FACTOR    what matches takes so many times as long; of a slice, what the thread spends in it itself
+ *   remove:PATTERN          what matches goes: work with its call, a slice with all that is in it
+ *   fuse:PATTERN            kernels that match and follow one another on a stream are one, launched once
+ *   launch-cost:TIME        each call that launches takes so long ("2us")
+ *   streams:N               kernels are on N streams
+ *   overlap                 communication has a stream of its own, and waits for nothing but its launch and events
+ *   graph                   the first launch of a step is of all its work; of the rest the thread only waits */
 
 hd_synth_options hd_synth_options_default(void);
 

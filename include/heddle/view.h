@@ -43,6 +43,9 @@ typedef struct hd_view_options {
     const char *binary;    /* of the files given to hd_view_start, as in hd_read_options; copied */
     hd_view_failed *failed;
     void *failed_user;
+    bool summaries;     /* keep but a summary of each trace, read one after the other: the ranks of a job, which are
+                           opened when they are asked for. Files .hds are summaries in any case */
+    const char *traces; /* folder of the traces that .hds files are of; NULL: where these are. Copied */
     bool framed; /* pages of this machine (http://localhost, 127.0.0.1, ::1 of any port, an editor's views) may show the
                     page in a frame, as notebooks do */
 } hd_view_options;
@@ -52,10 +55,10 @@ typedef struct hd_view_options {
 bool hd_view_has_page(void);
 bool hd_view_has_server(void);
 
-/* Start to serve, and to read the files: one trace each, several are the ranks of one run. options may be NULL. Paths
- * are copied. SIGPIPE must be ignored by the process. Errors: ARGUMENT for an address that cannot be listened on; IO
- * when the port is taken, or the system gives no socket; UNSUPPORTED without libmicrohttpd; MEMORY. A file that cannot
- * be read is no error here: `failed` and the page tell it. */
+/* Start to serve, and to read the files: one trace each, several are the ranks of one run, or .hds files (job.h).
+ * options may be NULL. Paths are copied. SIGPIPE must be ignored by the process. Errors: ARGUMENT for an address that
+ * cannot be listened on; IO when the port is taken, or the system gives no socket; UNSUPPORTED without libmicrohttpd;
+ * MEMORY. A file that cannot be read is no error here: `failed` and the page tell it. */
 hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
                         hd_error *err);
 

@@ -26,6 +26,7 @@ const char *hd_status_name(hd_status status)
 void hd_error_set_path(hd_error *err, const char *path)
 {
     size_t size = strlen(path);
+    if (!err) return;
     const char *tail = size < sizeof err->path ? path : path + size - (sizeof err->path - 1);
     snprintf(err->path, sizeof err->path, "%s", tail);
 }

@@ -115,6 +115,8 @@ void cli_help_command(cli_run *run, const cli_command *command, const char *topi
               command->name, command->usage ? " " : "", command->usage ? command->usage : "");
     print_description(run, command->description);
     if (command->topics) print_topics(run, command);
+    if (command->more_options && !command->topics)
+        cli_help_options(run, "Changes and choices", command->more_options(NULL), NULL);
     cli_help_options(run, "Options", command->options, command->defaults);
     print_globals(run, command);
     if (command->examples) {

@@ -19,11 +19,16 @@ CLI_COMMAND(report);
 CLI_COMMAND(query);
 CLI_COMMAND(timeline);
 CLI_COMMAND(graph);
+CLI_COMMAND(clocks);
+CLI_COMMAND(replay);
 CLI_COMMAND(flame);
 CLI_COMMAND(view);
 CLI_COMMAND(fix);
 CLI_COMMAND(convert);
 CLI_COMMAND(merge);
+CLI_COMMAND(summarize);
+CLI_COMMAND(combine);
+CLI_COMMAND(job);
 CLI_COMMAND(symbolize);
 CLI_COMMAND(record);
 CLI_COMMAND(trigger);
@@ -36,12 +41,14 @@ CLI_COMMAND(help);
 CLI_COMMAND(version);
 
 const cli_command *const cli_commands[] = {
-    &cmd_info,    &cmd_check,   &cmd_memory,  &cmd_report, &cmd_query,      &cmd_timeline, &cmd_graph,   &cmd_flame,
-    &cmd_view,    &cmd_fix,     &cmd_convert, &cmd_merge,  &cmd_symbolize,
+    &cmd_info,    &cmd_check,   &cmd_memory,    &cmd_report,  &cmd_query,      &cmd_timeline,
+    &cmd_graph,   &cmd_clocks,  &cmd_replay,    &cmd_flame,   &cmd_view,       &cmd_fix,
+    &cmd_convert, &cmd_merge,   &cmd_summarize, &cmd_combine, &cmd_symbolize,
 #ifdef __linux__
-    &cmd_record,  &cmd_trigger,
+    &cmd_job,     &cmd_record,  &cmd_trigger,
 #endif
-    &cmd_devices, &cmd_formats, &cmd_passes,  &cmd_synth,  &cmd_completion, &cmd_help,     &cmd_version, NULL,
+    &cmd_devices, &cmd_formats, &cmd_passes,    &cmd_synth,   &cmd_completion, &cmd_help,
+    &cmd_version, NULL,
 };
 
 const cli_command *cli_find_command(const char *name)

@@ -134,6 +134,8 @@ void cli_man_page(cli_run *run, const cli_command *command)
         }
     }
     cli_print(run, ".SH OPTIONS\n");
+    for (const cli_option *more = command->topics ? NULL : cli_more_options(command, NULL); more && more->name; more++)
+        print_option(run, more, NULL);
     for (const cli_option *option = command->options; option && option->name; option++) {
         print_option(run, option, command->defaults);
     }

@@ -161,7 +161,7 @@ static hd_status add_options(converter *c, bool merge)
     if (merge) {
         pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
         if (!merging) return HD_ERR_MEMORY;
-        *merging = (pass_merge){o->ranks, o->processes};
+        *merging = (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -191,7 +191,10 @@ static hd_status make_chain(converter *c)
     c->chain = calloc(OWN_PASSES + o->pass_count, sizeof *c->chain);
     if (!c->chain) return HD_NOMEM(c->err);
     for (size_t i = 0; i < o->pass_count; i++) merges |= hd_pass_about_of(o->passes[i])->merges;
-    HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks)));
+    if (merges && o->shift_count)
+        return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "ranks are shifted where they are merged: give the pass merge its shift");
+    HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks || o->shift_count)));
     for (size_t i = 0; i < o->pass_count; i++)
         c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
     return HD_OK;

@@ -51,6 +51,8 @@ static bool look_below(char *out, size_t size, const char *folder, const char *n
     static const char *const places[] = {".",
                                          "../capture/cuda", /* in a build tree */
                                          "capture/cuda",
+                                         "../mpi",
+                                         "mpi",
                                          "../lib/heddle",
                                          "../lib64/heddle",
                                          "../lib/x86_64-linux-gnu/heddle",

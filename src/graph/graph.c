@@ -189,6 +189,8 @@ static void free_maker(graph_maker *m)
     hd_large_free(m->launched);
     hd_large_free(m->calls);
     hd_large_free(m->told);
+    hd_large_free(m->waits);
+    hd_large_free(m->waited);
     hd_large_free(m->edges);
 }
 

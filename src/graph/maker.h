@@ -1,4 +1,5 @@
-/* maker.h - how a graph is made: nodes.c makes nodes, waits.c what waits for work, graph.c the rest: begin there */
+/* maker.h - how a graph is made: nodes.c makes nodes, waits.c and events.c what waits for work, graph.c the rest: begin
+ * there */
 #ifndef HD_GRAPH_MAKER_H
 #define HD_GRAPH_MAKER_H
 
@@ -16,6 +17,14 @@ typedef struct graph_call {
     uint8_t what;     /* hd_sync_kind, CALL_… */
     uint32_t told_by; /* row of the slice that tells what it waits for; HD_NONE */
 } graph_call;
+
+/* A queue that waits for an event of another. */
+typedef struct graph_queue_wait {
+    int64_t time, record_time;
+    uint32_t lane, waits_for;
+    uint32_t work_count; /* what the queue waits for then, once that is known */
+    size_t first_work;   /* in `waited` */
+} graph_queue_wait;
 
 typedef struct graph_edge {
     uint32_t to, from;
@@ -37,12 +46,25 @@ typedef struct graph_maker {
     size_t call_count, call_capacity;
     uint32_t *told; /* rows of slices that tell of waits */
     size_t told_count, told_capacity;
+    graph_queue_wait *waits; /* by queue and time, once they are linked */
+    size_t wait_count, wait_capacity;
+    uint32_t *waited;
+    size_t waited_count, waited_capacity;
     graph_edge *edges; /* but those of threads and queues */
     size_t edge_count, edge_capacity;
 } graph_maker;
 
 hd_status graph_make_nodes(graph_maker *m, hd_error *err); /* fills all but edges */
 bool graph_make_waits(graph_maker *m);                     /* moves the starts of calls that wait. false: no memory */
+
+/* The first work of a queue that is launched at a time or later, and the last that is before it; HD_NONE. */
+uint32_t graph_first_launched(const graph_maker *m, const hd_graph_lane *queue, int64_t time);
+uint32_t graph_last_launched(const graph_maker *m, const hd_graph_lane *queue, int64_t time);
+/* Edges of m->waits. false: no memory. */
+bool graph_link_events(graph_maker *m);
+/* Work of others for which a queue waits at a time, behind its last work. Once events are linked. */
+enum { GRAPH_PENDING = 32 };
+size_t graph_pending(uint32_t *out, const graph_maker *m, uint32_t lane, int64_t time);
 
 /* Counts it instead where it contradicts the order. false: no memory. */
 bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kind);

@@ -3,8 +3,8 @@
  * Told     by slices beside the work ("Stream Sync", "Stream Wait Event") with the call's correlation: of which queue,
  *          and at which record of an event.
  * Else     a call waits for all queues of its rank, one of a stream or event for that whose work ended last in it.
- * For what the last work of a queue that was launched before the call, or the record of the event. Launches of a queue
- *          are taken to come in the order of its work.
+ * For what the last work of a queue that was launched before the call, or the record of the event, and what the queue
+ *          waits for behind that (events.c). Launches of a queue are taken to come in the order of its work.
  */
 #include <stdlib.h>
 
@@ -17,16 +17,16 @@
 
 /* ---- queues ---- */
 
-static uint32_t first_launched_at(const graph_maker *m, const hd_graph_lane *queue, int64_t time)
+uint32_t graph_first_launched(const graph_maker *m, const hd_graph_lane *queue, int64_t time)
 {
     uint32_t low = queue->first_node, high = low + queue->node_count;
     HD_PARTITION_POINT(low, high, at, m->launched[at - m->first_work] < time);
     return low < queue->first_node + queue->node_count ? low : HD_NONE;
 }
 
-static uint32_t last_launched_before(const graph_maker *m, const hd_graph_lane *queue, int64_t time)
+uint32_t graph_last_launched(const graph_maker *m, const hd_graph_lane *queue, int64_t time)
 {
-    uint32_t next = first_launched_at(m, queue, time);
+    uint32_t next = graph_first_launched(m, queue, time);
     if (next == HD_NONE) next = queue->first_node + queue->node_count;
     return next == queue->first_node ? HD_NONE : next - 1;
 }
@@ -166,24 +166,28 @@ static int64_t record_time(const graph_maker *m, const graph_call *call, const t
 
 /* ---- both ---- */
 
-/* The next work that is launched on the queue waits for the last before the record. */
-static bool add_event(graph_maker *m, const graph_call *call)
+/* The queue of that stream; HD_NONE. */
+static uint32_t find_queue(const graph_maker *m, int64_t rank, int64_t device, int64_t stream)
+{
+    uint32_t found = HD_NONE;
+    for (uint32_t l = 0; l < m->g->lane_count && stream >= 0; l++) {
+        if (is_of(m, &m->g->lanes[l], rank, device, stream)) found = l;
+    }
+    return found;
+}
+
+static bool keep_wait(graph_maker *m, const graph_call *call)
 {
     told t = told_of(m, call);
-    const hd_graph *g = m->g;
-    uint32_t from = HD_NONE, to = HD_NONE;
-    for (uint32_t l = 0; l < g->lane_count && t.stream >= 0 && t.waits_for >= 0; l++) {
-        if (is_of(m, &g->lanes[l], call->rank, t.device, t.waits_for))
-            from = last_launched_before(m, &g->lanes[l], record_time(m, call, &t));
-        if (is_of(m, &g->lanes[l], call->rank, t.device, t.stream))
-            to = first_launched_at(m, &g->lanes[l], call->start);
-    }
-    if (from == HD_NONE || to == HD_NONE) {
+    uint32_t lane = find_queue(m, call->rank, t.device, t.stream);
+    uint32_t waits_for = find_queue(m, call->rank, t.device, t.waits_for);
+    if (lane == HD_NONE || waits_for == HD_NONE) {
         m->g->waits_without_work++;
         return true;
     }
-    if (g->ends[from] <= g->starts[to]) return graph_add_edge(m, to, from, HD_EDGE_EVENT);
-    m->g->backward[HD_EDGE_EVENT]++;
+    if (!hd_large_grow((void **)&m->waits, &m->wait_capacity, m->wait_count, sizeof *m->waits, m->large)) return false;
+    m->waits[m->wait_count++] = (graph_queue_wait){
+        .time = call->start, .record_time = record_time(m, call, &t), .lane = lane, .waits_for = waits_for};
     return true;
 }
 
@@ -198,22 +202,23 @@ static bool add_wait(graph_maker *m, const graph_call *call, uint32_t *works)
     bool waits = !(is_told && call->what != HD_SYNC_DEVICE && stream < 0); /* told, but not of what */
     for (uint32_t l = 0; waits && l < g->lane_count; l++) {
         if (!is_of(m, &g->lanes[l], call->rank, t.device, stream)) continue;
-        uint32_t work = last_launched_before(m, &g->lanes[l], time);
+        uint32_t work = graph_last_launched(m, &g->lanes[l], time);
         if (work != HD_NONE) works[count++] = work;
+        if (stream >= 0 && count < m->g->lane_count) count += graph_pending(works + count, m, l, time);
     }
     return wait_for(m, call, works, count, !is_told && call->what != HD_SYNC_DEVICE);
 }
 
 bool graph_make_waits(graph_maker *m)
 {
-    uint32_t *works = malloc(((size_t)m->g->lane_count + 1) * sizeof *works);
+    uint32_t *works = malloc(((size_t)m->g->lane_count + GRAPH_PENDING + 1) * sizeof *works);
     bool fine = works && link_told(m) && wait_for_copies(m);
     for (size_t i = 0; fine && i < m->call_count; i++) {
-        const graph_call *call = &m->calls[i];
-        if (call->what == CALL_WAIT)
-            fine = add_event(m, call);
-        else if (call->what < HD_SYNC_KINDS)
-            fine = add_wait(m, call, works);
+        if (m->calls[i].what == CALL_WAIT) fine = keep_wait(m, &m->calls[i]);
+    }
+    fine = fine && graph_link_events(m);
+    for (size_t i = 0; fine && i < m->call_count; i++) {
+        if (m->calls[i].what < HD_SYNC_KINDS) fine = add_wait(m, &m->calls[i], works);
     }
     free(works);
     return fine;

@@ -144,11 +144,12 @@ static hd_status run_merge(hd_trace **out, hd_pass_report *report, const void *o
     hd_pass_result result;
     (void)second;
     for (size_t i = 0; i < count; i++) inputs[i].path = inputs[i].path ? inputs[i].path : "";
-    report->processes = o->processes || (!o->ranks && are_captures(inputs, count));
+    report->processes = o->processes || (!o->ranks && !o->shift.count && are_captures(inputs, count));
     if (report->processes) {
         HD_TRY(hd_merge_processes(out, &result, inputs, count, err));
     } else {
         HD_TRY(hd_merge_find_ranks(inputs, count, &report->ranks_by_place, err));
+        HD_TRY(hd_merge_find_shifts(inputs, count, o->shift, err));
         HD_TRY(hd_merge(out, &result, inputs, count, err));
     }
     take_result(report, result);
@@ -158,15 +159,20 @@ static hd_status run_merge(hd_trace **out, hd_pass_report *report, const void *o
 static hd_status check_merge(const void *options, hd_error *err)
 {
     const pass_merge *o = options;
-    if (!o->ranks || !o->processes) return HD_OK;
+    HD_TRY(hd_merge_find_shifts(NULL, 0, o->shift, err));
+    if (!o->processes || (!o->ranks && !o->shift.count)) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "inputs are either ranks or processes of one run, not both");
+                        o->ranks ? "inputs are either ranks or processes of one run, not both"
+                                 : "processes of one run have one clock: ranks are shifted");
 }
 
 static const hd_option_about merge_options[] = {
     {"ranks", HD_OPTION_FLAG, NULL, "the inputs are ranks, even where all are captures", offsetof(pass_merge, ranks)},
     {"processes", HD_OPTION_FLAG, NULL, "the inputs are processes of one run, as captures are",
      offsetof(pass_merge, processes)},
+    {"shift", HD_OPTION_TEXTS, NULL,
+     "RANK=TIME, once for each rank: add this to its times, as heddle clocks measured it; 3=-1.5ms",
+     offsetof(pass_merge, shift)},
     {0},
 };
 const hd_pass_about hd_pass_merge = {

@@ -112,7 +112,7 @@ static hd_status set_decimal(double *field, const char *value, hd_error *err)
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "'%.40s' is no number from 0 to 1e9", value);
 }
 
-static hd_status set_offset(hd_convert_time *field, const char *value, hd_error *err)
+hd_status hd_option_set_offset(hd_convert_time *field, const char *value, hd_error *err)
 {
     bool minus = *value == '-';
     HD_TRY(hd_convert_time_parse(field, value + minus, err));
@@ -136,7 +136,7 @@ static hd_status set_value(hd_option_values *v, const hd_option_about *option, c
     case HD_OPTION_COUNT: return set_count(field, value, err);
     case HD_OPTION_DECIMAL: return set_decimal(field, value, err);
     case HD_OPTION_TIME: return hd_convert_time_parse(field, value, err);
-    case HD_OPTION_OFFSET: return set_offset(field, value, err);
+    case HD_OPTION_OFFSET: return hd_option_set_offset(field, value, err);
     case HD_OPTION_PATTERNS: return add_pattern(v, field, value, err);
     case HD_OPTION_TEXTS: return add_text(v, field, value, err);
     default: *(const char **)field = value; return HD_OK;

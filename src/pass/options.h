@@ -19,6 +19,9 @@ void hd_option_values_deinit(hd_option_values *values);
 hd_status hd_option_values_set(hd_option_values *values, const char *of, const char *name, const char *value,
                                hd_error *err);
 
+/* "-1.5ms". Errors: ARGUMENT. */
+hd_status hd_option_set_offset(hd_convert_time *out, const char *text, hd_error *err);
+
 /* "a, b, c" into text. */
 void hd_name_list_add(char *text, size_t size, const char *name);
 

@@ -24,6 +24,7 @@ typedef struct pass_crop {
 
 typedef struct pass_merge {
     bool ranks, processes;
+    hd_option_texts shift;
 } pass_merge;
 
 typedef struct pass_memory {

@@ -43,6 +43,26 @@ const report_gpu *report_gpu_find(const hd_gpus *gpus, hd_string name)
     return NULL;
 }
 
+static bool has_word(hd_string text, hd_string word)
+{
+    for (size_t at = 0; word.size && at + word.size <= text.size; at++) {
+        bool is_start = at == 0 || text.data[at - 1] == ' ' || text.data[at - 1] == '-';
+        char end = at + word.size < text.size ? text.data[at + word.size] : ' ';
+        if (is_start && (end == ' ' || end == '-') && !memcmp(text.data + at, word.data, word.size)) return true;
+    }
+    return false;
+}
+
+const report_gpu *report_gpu_with(hd_string *out_name, const hd_gpus *gpus, hd_string word)
+{
+    for (size_t i = 0; i < gpus->name_count; i++) {
+        if (!has_word(gpus->names[i].text, word)) continue;
+        *out_name = gpus->names[i].text;
+        return &gpus->list[gpus->names[i].gpu];
+    }
+    return NULL;
+}
+
 hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const char *name, hd_error *err)
 {
     char best[80] = "";

@@ -24,7 +24,9 @@ typedef struct report_gpu {
 
 /* NULL: the table does not have it. Valid until a table is added. */
 const report_gpu *report_gpu_find(const hd_gpus *gpus, hd_string name);
-/* The same; ARGUMENT, with a name that is near, where the table does not have it. */
+/* The first in the table whose name has `word` in it as a whole word, and its name. */
+const report_gpu *report_gpu_with(hd_string *out_name, const hd_gpus *gpus, hd_string word);
+/* As report_gpu_find; ARGUMENT, with a name that is near, where the table does not have it. */
 hd_status report_gpu_named(const report_gpu **out, const hd_gpus *gpus, const char *name, hd_error *err);
 
 /* share/gpus.toml */

@@ -148,6 +148,13 @@ static hd_status print_csv(hd_sink sink, const hd_report_part *parts, size_t cou
     return hd_table_write(parts->report->tables[0], sink, &style, err);
 }
 
+static hd_status draw(hd_sink sink, const hd_report_part *parts, size_t count, hd_error *err)
+{
+    if (count == 1 && parts->about->draw) return parts->about->draw(sink, parts->report, err);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "a drawing (.dot) is of one report that has one: topology");
+}
+
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err)
 {
@@ -157,6 +164,7 @@ hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report
     case HD_REPORT_MARKDOWN: return print_markdown(sink, parts, count, err);
     case HD_REPORT_HTML: return report_print_html(sink, parts, count, err);
     case HD_REPORT_PARQUET: return print_parquet(sink, parts, count, err);
+    case HD_REPORT_DOT: return draw(sink, parts, count, err);
     }
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no format of reports: %d", (int)format);
 }
@@ -168,8 +176,11 @@ hd_report_format hd_report_format_of(const char *path)
     static const struct {
         const char *end;
         hd_report_format format;
-    } formats[] = {
-        {".json", HD_REPORT_JSON}, {".csv", HD_REPORT_CSV}, {".md", HD_REPORT_MARKDOWN}, {".html", HD_REPORT_HTML}};
+    } formats[] = {{".json", HD_REPORT_JSON},
+                   {".csv", HD_REPORT_CSV},
+                   {".md", HD_REPORT_MARKDOWN},
+                   {".html", HD_REPORT_HTML},
+                   {".dot", HD_REPORT_DOT}};
     static const char *const packed[] = {"", ".gz", ".zst"};
     if (hd_ends_with(path, strlen(path), ".parquet") || hd_ends_with(path, strlen(path), ".parquet/"))
         return HD_REPORT_PARQUET;

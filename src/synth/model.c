@@ -12,6 +12,7 @@ const char *const synth_texts[SYNTH_TEXT_COUNT] = {SYNTH_TEXTS(SYNTH_TEXT_STRING
 #define KERNEL_KEYS                                                                                                    \
     "External id:i|queued:i|" GPU_KEYS "registers per thread:i|shared memory:i|blocks per SM:d|warps per SM:d|"        \
     "grid:j|block:j|est. achieved occupancy %:i"
+#define TOLD_KEYS "External id:i|cuda_sync_kind:s|stream:i|correlation:i|device:i|context:i"
 #define CUPTI_KEYS "grid:j|block:j|deviceId:i|streamId:i|correlationId:i"
 #define COLLECTIVE_KEYS                                                                                                \
     "Collective name:s|In msg nelems:i|Out msg nelems:i|Group size:i|dtype:s|In split size:s|Out split size:s|"        \
@@ -33,6 +34,9 @@ const char *const synth_shape_keys[SYNTH_SHAPE_COUNT] = {
     [SYNTH_SHAPE_MEMCPY] = "External id:i|" GPU_KEYS "bytes:i|memory bandwidth (GB/s):d",
     [SYNTH_SHAPE_MEMSET] = "External id:i|" GPU_KEYS "bytes:i|memory bandwidth (GB/s):d",
     [SYNTH_SHAPE_GPU_ANNOTATION] = "External id:i",
+    [SYNTH_SHAPE_TOLD] = TOLD_KEYS,
+    [SYNTH_SHAPE_TOLD_EVENT] =
+        TOLD_KEYS "|wait_on_stream:i|wait_on_cuda_event_record_corr_id:i|wait_on_cuda_event_id:i",
     [SYNTH_SHAPE_MEMORY] = "!s:s|Ev Idx:i|Total Allocated:i|Total Reserved:i|Bytes:i|Addr:i|Device Id:i|Device Type:i",
     [SYNTH_SHAPE_INSTANT] = "!s:s",
     [SYNTH_SHAPE_UTILISATION] = "percent:i",

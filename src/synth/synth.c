@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synth/impl.h"
+#include "synth/random_program.h"
 
 enum { STEPS_MAX = 100000000, JITTER_MAX = 2000000 };
 #define HOUR_NS INT64_C(3600000000000)
@@ -76,6 +76,27 @@ static hd_status check_job_faults(const hd_synth_options *o, hd_error *err)
                                 kinds[i].is_of_host ? "host" : "rank", (unsigned)fault->where, (unsigned)most);
     }
     return HD_OK;
+}
+
+/* Whether all is as it was but what a program takes: its seed, steps, flows and changes. */
+static bool is_of_program(const hd_synth_options *o)
+{
+    hd_synth_options plain = hd_synth_options_default();
+    uint64_t faults = (uint64_t)o->crossings + o->late_kernels + o->orphans + o->negatives;
+    for (int i = 0; i < HD_SYNTH_JOB_FAULTS; i++) faults += o->job_faults[i].amount != 0;
+    return !faults && !o->events && !o->graphs && !o->cupti && o->ranks == 1 && o->layers == plain.layers &&
+           o->streams == plain.streams && o->jitter_percent == plain.jitter_percent && o->python == plain.python &&
+           o->counters == plain.counters && o->memory == plain.memory && o->steps <= PROGRAM_STEPS_MAX;
+}
+
+static hd_status check_program(const hd_synth_options *o, bool has_stacks, hd_error *err)
+{
+    if (o->what_if_count && !o->program)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "only a program can be changed");
+    if (!o->program || (!has_stacks && is_of_program(o))) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "of a program only seed, steps (up to %d), flows and changes can be chosen",
+                        (int)PROGRAM_STEPS_MAX);
 }
 
 static hd_status check_options(const hd_synth_options *o, hd_error *err)
@@ -228,9 +249,27 @@ static hd_status play_rank(synth *s, uint32_t rank)
     return HD_OK;
 }
 
-static hd_status play(synth *s)
+static hd_status play_program(synth *s)
 {
-    HD_TRY(synth_emit_init(s));
+    program p = {0};
+    s->options.streams = PROGRAM_STREAMS;
+    synth_trace_meta_before(s);
+    begin_rank(s, 0);
+    hd_status status = s->failed ? HD_NOMEM(s->err) : program_draw(&p, s);
+    for (size_t i = 0; status == HD_OK && i < s->options.what_if_count; i++)
+        status = program_change(&p, s, s->options.what_ifs[i]);
+    if (status == HD_OK) status = program_run(&p, s);
+    if (status == HD_OK) status = program_emit(&p, s);
+    program_deinit(&p);
+    HD_TRY(status);
+    s->now.truth.steps = s->options.steps;
+    s->now.truth.ranks = 1;
+    synth_rank_meta(s);
+    return HD_OK;
+}
+
+static hd_status play_run(synth *s)
+{
     HD_TRY(synth_graph_init(s));
     if (s->stacks) HD_TRY(synth_frames_init(s));
     synth_trace_meta_before(s);
@@ -239,6 +278,13 @@ static hd_status play(synth *s)
     HD_TRY(plan(s));
     s->collect = s->stacks != NULL;
     for (uint32_t rank = s->first_rank; rank <= s->last_rank; rank++) HD_TRY(play_rank(s, rank));
+    return HD_OK;
+}
+
+static hd_status play(synth *s)
+{
+    HD_TRY(synth_emit_init(s));
+    HD_TRY(s->options.program ? play_program(s) : play_run(s));
     synth_trace_meta_after(s);
     HD_TRY(synth_flush(s));
     hd_chunk *chunk;
@@ -260,6 +306,7 @@ hd_status hd_synth_trace_with_stacks(hd_trace **out, hd_synth_stacks *stacks, hd
     hd_synth_options chosen = settle(options);
     *out = NULL;
     HD_TRY(check_options(&chosen, err));
+    HD_TRY(check_program(&chosen, stacks != NULL, err));
     synth *s = calloc(1, sizeof *s);
     if (!s) return HD_NOMEM(err);
     s->options = chosen;

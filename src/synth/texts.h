@@ -92,7 +92,7 @@
     X(PYTHON, "python3")                                                                                               \
     X(CPU, "CPU")
 
-/* Those of graphs, and of a trace such as CUPTI's. */
+/* Those of graphs, of waits, and of a trace such as CUPTI's. */
 #define SYNTH_CALL_TEXTS(X)                                                                                            \
     X(LAST_ERROR, "cudaGetLastError")                                                                                  \
     X(GRAPH_LAUNCH, "cudaGraphLaunch")                                                                                 \
@@ -101,6 +101,13 @@
     X(INSTANTIATE, "cudaGraphInstantiate")                                                                             \
     X(CAPTURE, "capture_graph")                                                                                        \
     X(REPLAY, "CUDAGraph::replay")                                                                                     \
+    X(CUDA_SYNC, "cuda_sync")                                                                                          \
+    X(EVENT_SYNC, "cudaEventSynchronize")                                                                              \
+    X(DEVICE_SYNC, "cudaDeviceSynchronize")                                                                            \
+    X(TOLD_WAIT, "Stream Wait Event")                                                                                  \
+    X(TOLD_EVENT, "Event Sync")                                                                                        \
+    X(TOLD_STREAM, "Stream Sync")                                                                                      \
+    X(TOLD_DEVICE, "Context Sync")                                                                                     \
     X(CUPTI_RUNTIME, "CUDA_Runtime")                                                                                   \
     X(CUPTI_KERNEL, "GPU_Kernel")                                                                                      \
     X(CUPTI_COPY, "MemCopy")                                                                                           \

@@ -25,6 +25,7 @@ struct hd_table {
     size_t cell_count, cell_room;
     char *text; /* all strings, one after the other */
     size_t text_size, text_room;
+    bool has_names; /* the text: names of columns stand in it as well */
 };
 
 struct hd_table_builder {

@@ -181,7 +181,7 @@ hd_status hd_table_finish(hd_table **out, hd_table_builder *builder, hd_error *e
 void hd_table_free(hd_table *table)
 {
     if (!table) return;
-    for (size_t i = 0; i < table->column_count; i++) free((char *)table->columns[i].name);
+    for (size_t i = 0; i < table->column_count && !table->has_names; i++) free((char *)table->columns[i].name);
     free(table->columns);
     free(table->cells);
     free(table->text);

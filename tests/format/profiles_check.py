@@ -273,7 +273,7 @@ def main():
             for path in sorted((HERE / kind).glob(f"*{extension}")):
                 if not path.name.startswith("bad-"):
                     wrong += check_rows(heddle, kind, path)
-        for path in options.files:
+        for path in options.files or [*(HERE / "h100").glob("*.pickle"), *(HERE / "h100").glob("*.raw.gz")]:
             kind = next(k for k in READERS if k in str(path) or path.name.endswith(READERS[k][0]))
             wrong += check_rows(heddle, kind, path)
         if DATA.is_dir():

@@ -1,7 +1,8 @@
 /* null_tracer.c - a tracer that asks CUPTI for what heddle's asks for, and does nothing with it: what CUPTI costs by
  * itself
  *
- * Of $HEDDLE_CUPTI, else of what the loader finds. For run.py on a GPU, and for bench/measure_inject.py, which takes
+ * Of $HEDDLE_CUPTI, else of what the loader finds; $NULL_TRACER_KINDS are other kinds of records, "10,5", and no
+ * callbacks: what each of them costs. For run.py on a GPU, and for bench/measure_inject.py, which takes
  * the test double's own cost off with it. */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -69,12 +70,16 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
     pool.flush = ActivityFlushAll;
     cupti_subscriber subscriber;
     if (Subscribe(&subscriber, called, NULL) != CUPTI_OK) return 0;
-    EnableCallback(1, subscriber, CUPTI_DOMAIN_RUNTIME, 211);
-    EnableCallback(1, subscriber, CUPTI_DOMAIN_DRIVER, 307);
     ActivityRegisterCallbacks(wanted, done);
-    ActivityEnable(CUPTI_KIND_CONCURRENT_KERNEL);
-    ActivityEnable(CUPTI_KIND_RUNTIME);
-    ActivityEnable(CUPTI_KIND_DRIVER);
+    const char *kinds = getenv("NULL_TRACER_KINDS");
+    if (!kinds) {
+        EnableCallback(1, subscriber, CUPTI_DOMAIN_RUNTIME, 211);
+        EnableCallback(1, subscriber, CUPTI_DOMAIN_DRIVER, 307);
+        ActivityEnable(CUPTI_KIND_CONCURRENT_KERNEL);
+        ActivityEnable(CUPTI_KIND_RUNTIME);
+        ActivityEnable(CUPTI_KIND_DRIVER);
+    }
+    for (char *end; kinds && *kinds; kinds = *end ? end + 1 : end) ActivityEnable((uint32_t)strtoul(kinds, &end, 10));
     pthread_t thread;
     pthread_create(&thread, NULL, ask, NULL);
     return 1;

@@ -1,4 +1,5 @@
 """Parts of run.py: the program of the driver API, whole and in trouble, and what a launch costs."""
+import json
 import statistics
 
 from gpu_compare import compare
@@ -97,6 +98,36 @@ def killed(place):
     return {"launches missing after SIGKILL": missing}
 
 
+# ---- launched again ----
+
+RUN_OFF = 25  # percent that the span of all kernels may be off: the program launches as fast as it can
+
+
+def run_again(place, path, name):
+    """(the table hardware, the trace of another run, which is recorded, as is every launch of it)."""
+    status, out, err, _ = place.run(place.heddle_path, "replay", "--run", "--json", path)
+    check(status == 0, "status", status, err[-1000:])
+    again = place.record(name, place.heddle_path, "replay", "--run", "--quiet", path, options=["--no-stacks"])
+    check(again.status == 0, "status", again.status, again.stderr[-1000:])
+    return {row["what"]: row for row in json.loads(out)["hardware"]}, again.trace()
+
+
+def replay(place):
+    """replay --run of what was recorded: as many kernels, together as long; how far off they begin"""
+    run = place.record("replay-of", place.program("gpu_program"), log_of(place, "replay-of"),
+                       *words(place, "streams:200", "copies:10", "events:10", "threads:4:50"), options=["--no-stacks"])
+    check(run.status == 0, "status", run.status, run.stderr)
+    rows, again = run_again(place, run.path, "replay-again")
+    want, have = len(run.trace().of("kernel")), len(again.of("kernel"))
+    check(have == want + 1, have, "kernels instead of", want, "and the first launch")
+    span = rows["span of kernels"]
+    check(place.double or span["error_percent"] < RUN_OFF, span)
+    return {"kernels": want, "span, % off": round(span["error_percent"], 2),
+            "time of kernels, % off": round(rows["time of kernels"]["error_percent"], 2),
+            "start, median us off": round(rows["start of kernels: median"]["error"] / 1000, 1),
+            "start, 99 % us off": round(rows["start of kernels: 99 %"]["error"] / 1000, 1)}
+
+
 # ---- what a launch costs ----
 
 LAUNCHES, RUNS = 10_000, 7
@@ -157,4 +188,4 @@ def bench(place):
     return figures
 
 
-PARTS = [driver, options, processes, killed, bench]
+PARTS = [driver, options, processes, killed, replay, bench]

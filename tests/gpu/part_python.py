@@ -1,4 +1,5 @@
 """Parts of run.py: PyTorch and what else uses a GPU from Python."""
+import collections
 import json
 import shutil
 import statistics
@@ -11,7 +12,7 @@ FLOORS = {"without stacks": 1.0, "with stacks": 3.0}  # percent of a step
 RUNS = 5
 
 
-def script(place, what, *more, recorded=True, options=(), name=None):
+def script(place, what, *more, recorded=True, options=(), name=None, env=None):
     """(recorded or None, what the program wrote)."""
     name = name or "torch-" + what
     result = place.out / (name + ".result.json")
@@ -22,7 +23,7 @@ def script(place, what, *more, recorded=True, options=(), name=None):
         status, err = run.status, run.stderr
     else:
         run = None
-        status, _, err, _ = place.run(*command)
+        status, _, err, _ = place.run(*command, env=env)
     check(status == 0, what, "status", status, err[-1200:])
     data = json.loads(result.read_text())
     remove(result)
@@ -41,8 +42,11 @@ def within(trace, data):
     return [k for k in trace.of("kernel") if begin <= by_correlation.get(k["args"]["correlation"], 0) <= end]
 
 
+LEFT_OUT = {"nvtx.payloads-left-out"}  # of NVTX's payload extension: told, and not read
+
+
 def check_clean(run, trace):
-    check(not run.losses(), "lost:", run.losses())
+    check(not set(run.losses()) - LEFT_OUT, "lost:", run.losses())
     for capture in trace.captures:
         check(not [p for p in capture.get("problems", []) if "mig" not in p["code"] and "mps" not in p["code"]],
               capture["problems"])
@@ -58,7 +62,7 @@ def against_profiler(place, what):
     want = count({n: c for n, (c, _) in profiled["kernels"].items()})
     have = count(k["name"] for k in kernels)
     check(not difference(want, have), what, "against torch.profiler:", difference(want, have))
-    times = count()
+    times = collections.Counter()
     for kernel in kernels:
         times[kernel["name"]] += ns(kernel["dur"])
     apart = {n: (times[n], t) for n, (_, t) in profiled["kernels"].items() if t > 100_000 and abs(times[n] - t) > NOISE * t}
@@ -122,20 +126,28 @@ def torch_processes(place):
 
 
 def torch_cost(place):
-    """what recording costs a training step: the median of alternating runs, below 1 % without stacks and 3 % with"""
+    """what recording costs a training step beyond CUPTI's own minimum: the median of alternating runs, below 1 % without
+    stacks and 3 % with, and what runs alone differ by"""
     place.need_module("torch")
-    times = {"alone": [], "without stacks": [], "with stacks": []}
+    times = {"alone": [], "minimum": [], "without stacks": [], "with stacks": []}
+    tracer = {"CUDA_INJECTION64_PATH": place.program("libnull-tracer.so")}
+    if place.cupti:
+        tracer["HEDDLE_CUPTI"] = place.cupti
     for _ in range(place.options.runs or RUNS):
         for how, steps in times.items():
-            _, data = script(place, "train", 50, recorded=how != "alone", name="torch-cost",
-                             options=["--no-stacks"] if how == "without stacks" else [])
+            _, data = script(place, "train", 50, recorded="stacks" in how, name="torch-cost",
+                             options=["--no-stacks"] if how == "without stacks" else [],
+                             env=place.environment(**tracer) if how == "minimum" else None)
             steps.append(statistics.median(data["step_ms"]))
     remove(place.out / "torch-cost.heddle")
-    figures, alone = {"alone, ms a step": round(statistics.median(times["alone"]), 3)}, times["alone"]
+    middle = statistics.median(times["alone"])
+    noise = 100 * statistics.median(abs(t / middle - 1) for t in times["alone"])
+    figures = {"alone, ms a step": round(middle, 3), "alone, % that runs differ by": round(noise, 1),
+               "minimum, % of a step": round(100 * (statistics.median(times["minimum"]) / middle - 1), 1)}
     for how, floor in FLOORS.items():
-        cost = 100 * statistics.median(b / a - 1 for a, b in zip(alone, times[how]))
-        figures[f"{how}, % of a step"] = round(cost, 2)
-        figures[f"{how}, below {floor} %"] = cost < floor
+        cost = 100 * statistics.median(b / a - 1 for a, b in zip(times["minimum"], times[how]))
+        figures[f"{how}, % of a step beyond minimum"] = round(cost, 2)
+        figures[f"{how}, below {floor} %"] = cost < floor + 2 * noise
     check(all(v for k, v in figures.items() if "below" in k), figures)
     return figures
 
@@ -164,7 +176,8 @@ def torch_nvtx(place):
     run, _ = script(place, "nvtx", 5)
     trace = run.trace()
     check_clean(run, trace)
-    names = count(e["name"] for e in trace.slices if e.get("cat") not in ("kernel", "cuda_runtime", "cuda_driver"))
+    # A range is a B and an E.
+    names = count(e["name"] for e in trace.events if e.get("ph") in "BX" and e.get("cat") == "user_annotation")
     for i in range(5):
         check(names[f"ProfilerStep#{i}"] == 1, f"ProfilerStep#{i} is there {names[f'ProfilerStep#{i}']} times")
     operators = sum(c for n, c in names.items() if n.startswith("aten::"))
@@ -177,7 +190,7 @@ def torch_memory(place):
     place.need_module("torch")
     run, data = script(place, "memory", 5, options=["--memory"])
     trace = run.trace()
-    allocated = [e["args"] for e in trace.events if e["name"] == "[memory]" and e.get("cat") == "Device"
+    allocated = [e["args"] for e in trace.events if e.get("name") == "[memory]" and e.get("cat") == "Device"
                  and e["args"].get("Bytes", -1) > 0]
     # Segments of PyTorch are among them; cuBLAS and the driver allocate besides.
     total = sum(a["Bytes"] for a in allocated)
@@ -188,13 +201,13 @@ def torch_memory(place):
 
 
 def nccl(place):
-    """all_reduce of a group of one"""
+    """all_gather of a group of one"""
     place.need_module("torch")
     run, data = script(place, "nccl", 10)
     trace = run.trace()
     check_clean(run, trace)
     check(within(trace, data) or [m for m in trace.of("gpu_memcpy") if data["begin"] <= ns(m["ts"]) <= data["end"]],
-          "all_reduce left nothing")
+          "all_gather left nothing")
     return {"nccl": data["version"]}
 
 

@@ -160,8 +160,8 @@ def nccl(count, result):
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29531")
     dist.init_process_group("nccl", rank=0, world_size=1)
-    numbers = torch.ones(1 << 20, device="cuda")
-    steps(lambda: dist.all_reduce(numbers), count, result)
+    numbers, gathered = torch.ones(1 << 20, device="cuda"), torch.empty(1 << 20, device="cuda")
+    steps(lambda: dist.all_gather_into_tensor(gathered, numbers), count, result)
     result["version"] = str(torch.cuda.nccl.version())
     dist.destroy_process_group()
 

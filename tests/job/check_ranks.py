@@ -74,6 +74,12 @@ def check(paths, printed):
     check_scores(members, rows)
     keys = ("stream", "point_to_point", "sequence", "operation", "members", "last_rank", "late", "transfer")
     assert [tuple(r[k] for k in keys) for r in printed["collectives"]] == compared
+    kinds = collections.defaultdict(list)
+    for *_, operation, count, _, _, low in compared:
+        kinds[operation, count].append(low)
+    found = {(r["operation"], r["size"]): (r["count"], r["min_transfer"], r["max_transfer"], r["time"]) for r in printed["bandwidths"]}
+    assert {k: v[:3] for k, v in found.items()} == {k: (len(v), min(v), max(v)) for k, v in kinds.items()}, found
+    assert sum(v[3] for v in found.values()) == sum(m["waited"] + m["transfer"] for m in members.values())
     keys = ("rank", "stream", "point_to_point", "sequence", "behind")
     assert [tuple(r[k] for k in keys) for r in printed["last"]] == last
     assert len(printed["mismatched"]) == mismatched

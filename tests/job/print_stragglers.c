@@ -1,6 +1,5 @@
 /* print_stragglers.c - the tables of hd_report_stragglers as JSON, for check_ranks.py: print_stragglers FILE... */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "heddle/heddle.h"
 
@@ -24,25 +23,21 @@ static hd_status print_report(const hd_report *report, hd_error *err)
 
 int main(int argc, char **argv)
 {
-    size_t count = (size_t)argc - 1;
-    hd_trace **traces = calloc(count + 1, sizeof(hd_trace *));
-    hd_collectives **all = calloc(count + 1, sizeof(hd_collectives *));
+    hd_job *job = NULL;
     hd_report report = {0};
     hd_error err = {0};
-    hd_status status = traces && all ? HD_OK : HD_ERR_MEMORY;
-    for (size_t i = 0; i < count && status == HD_OK; i++) {
-        status = hd_trace_read(&traces[i], argv[i + 1], NULL, &err);
-        if (status == HD_OK) status = hd_collectives_new(&all[i], traces[i], &err);
+    hd_status status = hd_job_new(&job, &err);
+    for (int i = 1; i < argc && status == HD_OK; i++) {
+        hd_trace *trace;
+        status = hd_trace_read(&trace, argv[i], NULL, &err);
+        if (status == HD_OK) status = hd_job_add_trace(job, trace, argv[i], &err);
+        hd_trace_free(trace);
     }
-    if (status == HD_OK) status = hd_report_stragglers(&report, (const hd_collectives *const *)all, count, &err);
+    if (status == HD_OK) status = hd_job_finish(job, &err);
+    if (status == HD_OK) status = hd_report_stragglers(&report, job, &err);
     if (status == HD_OK) status = print_report(&report, &err);
     if (status != HD_OK) fprintf(stderr, "%s: %s\n", err.path, err.message);
     hd_report_free(&report);
-    for (size_t i = 0; i < count && all && traces; i++) {
-        hd_collectives_free(all[i]);
-        hd_trace_free(traces[i]);
-    }
-    free(all);
-    free(traces);
+    hd_job_free(job);
     return status != HD_OK;
 }

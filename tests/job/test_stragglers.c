@@ -82,20 +82,18 @@ static hd_trace *rank_of(const plan *p, int r)
 /* The ranks are handed over from `first` on, around. The caller frees the report. */
 static hd_report report_of(const plan *p, int first)
 {
-    hd_trace *traces[RANKS];
-    hd_collectives *all[RANKS];
+    hd_job *job;
     hd_report report;
     hd_error err = {0};
+    assert_int_equal(hd_job_new(&job, &err), HD_OK);
     for (int i = 0; i < RANKS; i++) {
-        traces[i] = rank_of(p, (first + i * 3) % RANKS);
-        if (hd_collectives_new(&all[i], traces[i], &err) != HD_OK) fail_msg("%s", err.message);
+        hd_trace *trace = rank_of(p, (first + i * 3) % RANKS);
+        if (hd_job_add_trace(job, trace, "rank.json", &err) != HD_OK) fail_msg("%s", err.message);
+        hd_trace_free(trace);
     }
-    if (hd_report_stragglers(&report, (const hd_collectives *const *)all, RANKS, &err) != HD_OK)
-        fail_msg("%s", err.message);
-    for (int i = 0; i < RANKS; i++) {
-        hd_collectives_free(all[i]);
-        hd_trace_free(traces[i]);
-    }
+    assert_int_equal(hd_job_finish(job, &err), HD_OK);
+    if (hd_report_stragglers(&report, job, &err) != HD_OK) fail_msg("%s", err.message);
+    hd_job_free(job);
     return report;
 }
 
@@ -191,11 +189,15 @@ static void test_stragglers__list_what_does_not_match_and_where_a_rank_stopped(v
     hd_report_free(&report);
 }
 
-static void test_stragglers__of_no_traces_are_none(void **state)
+static void test_stragglers__of_no_ranks_are_none(void **state)
 {
     hd_report report;
+    hd_job *job;
     (void)state;
-    assert_int_equal(hd_report_stragglers(&report, NULL, 0, NULL), HD_OK);
+    assert_int_equal(hd_job_new(&job, NULL), HD_OK);
+    assert_int_equal(hd_job_finish(job, NULL), HD_OK);
+    assert_int_equal(hd_report_stragglers(&report, job, NULL), HD_OK);
+    hd_job_free(job);
     for (size_t i = 0; i < report.table_count; i++) assert_int_equal(hd_table_row_count(report.tables[i]), 0);
     hd_report_free(&report);
 }
@@ -205,7 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stragglers__are_who_was_planned_to_come_late),
         cmocka_unit_test(test_stragglers__list_what_does_not_match_and_where_a_rank_stopped),
-        cmocka_unit_test(test_stragglers__of_no_traces_are_none),
+        cmocka_unit_test(test_stragglers__of_no_ranks_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

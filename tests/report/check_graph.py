@@ -196,14 +196,32 @@ class Graph:
             elif kind != "record":
                 self.wait_call(call, kind, told)
 
+    def waits_of(self, stream):
+        """Calls by which a queue waits for another, both with work: when, for which, since when."""
+        for i in self.kept:
+            told = self.told.get(self.rows[i]["args"]["correlation"])
+            if self.rows[i]["name"] == NAMES["wait"] and told and told["stream"] == stream and self.queues.get(told["wait_on_stream"]):
+                yield self.rows[i]["start"], told["wait_on_stream"], self.record_time(self.rows[i], told)
+
+    def behind(self, stream, time):
+        """What an event of a queue is recorded behind: its last work, and what it waited for since. By queue the last."""
+        last = first_launched(self.queues[stream], time)
+        works = {stream: last - 1} if last else {}
+        for start, other, record in self.waits_of(stream):
+            if start < time and first_launched(self.queues[stream], start) == last:
+                for queue, at in self.behind(other, record).items():
+                    works[queue] = max(at, works.get(queue, 0))
+        return works
+
     def wait_event(self, call, told):
-        if not told or told["stream"] < 0 or told["wait_on_stream"] < 0:
+        if not told or not self.queues.get(told["stream"]) or not self.queues.get(told["wait_on_stream"]):
             return
-        source, target = self.queues.get(told["wait_on_stream"], []), self.queues.get(told["stream"], [])
-        last = first_launched(source, self.record_time(call, told))
+        target = self.queues[told["stream"]]
         first = first_launched(target, call["start"])
-        if last and first < len(target) and source[last - 1]["at"][1] <= target[first]["at"][0]:
-            self.add(source[last - 1], target[first], "event")
+        for queue, at in self.behind(told["wait_on_stream"], self.record_time(call, told)).items():
+            work = self.queues[queue][at]
+            if first < len(target) and work["at"][1] <= target[first]["at"][0]:
+                self.add(work, target[first], "event")
 
     def wait_call(self, call, kind, told):
         stream, time = -1, call["start"]
@@ -216,8 +234,10 @@ class Graph:
         works = []
         for number, queue in self.queues.items():
             last = first_launched(queue, time)
-            if last and stream in (-1, number) and number // 1000 == call["tid"] // 1000:
+            if last and stream == -1 and number // 1000 == call["tid"] // 1000:
                 works.append(queue[last - 1])
+        if stream >= 0 and self.queues.get(stream):
+            works = [self.queues[queue][at] for queue, at in self.behind(stream, time).items()]
         self.wait_for(call, works, not told and kind != "device")
 
     def launch_all(self):

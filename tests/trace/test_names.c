@@ -83,6 +83,28 @@ static void test_demangle__declarators_and_packs(void **state)
     EXPECT_ALL(hd_name_demangle, cases);
 }
 
+/* A lambda among the arguments has a function with arguments of its own: an S_ of that is another T_ behind it. */
+static void test_demangle__substitutions_take_the_arguments_of_where_they_stand(void **state)
+{
+    static const name_case cases[] = {
+        {"_ZN2at3kerILi4EZNS_4implIffEEvRNS_4BaseET0_EUlfE_St5arrayIPcLm2EEEEviS4_T1_",
+         "void at::ker<4, at::impl<float, float>(at::Base&, float)::{lambda(float)#1}, std::array<char*, 2ul> >(int, "
+         "at::impl<float, float>(at::Base&, float)::{lambda(float)#1}, std::array<char*, 2ul>)"},
+        {"_ZN2at3kerILi4EZNS_4implIffEEvRNS_4BaseERKT0_EUlfE_St5arrayIPcLm2EEEEviS6_T1_",
+         "void at::ker<4, at::impl<float, float>(at::Base&, float const&)::{lambda(float)#1}, std::array<char*, 2ul> "
+         ">(int, at::impl<float, float>(at::Base&, float const&)::{lambda(float)#1} const&, std::array<char*, 2ul>)"},
+        {"_ZN2at3kerILi4EZNS_4implIffEEvRNS_4BaseEOT0_EUlfE_St5arrayIPcLm2EEEEviPFvS5_ES4_T1_",
+         "void at::ker<4, at::impl<float, float>(at::Base&, float&&)::{lambda(float)#1}, std::array<char*, 2ul> >(int, "
+         "void (*)(float&&), at::impl<float, float>(at::Base&, float&&)::{lambda(float)#1}, std::array<char*, 2ul>)"},
+        {"_ZN2at3kerILi4EZNS_4implIffEEvRNS_4BaseENT0_1xEEUlfE_St5arrayIPcLm2EEEEviS6_NS6_1zET1_",
+         "void at::ker<4, at::impl<float, float>(at::Base&, float::x)::{lambda(float)#1}, std::array<char*, 2ul> "
+         ">(int, at::impl<float, float>(at::Base&, float::x)::{lambda(float)#1}, at::impl<float, float>(at::Base&, "
+         "float::x)::{lambda(float)#1}::z, std::array<char*, 2ul>)"},
+    };
+    (void)state;
+    EXPECT_ALL(hd_name_demangle, cases);
+}
+
 static void test_demangle__what_is_no_mangled_name_stays(void **state)
 {
     static const char *const names[] = {
@@ -327,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_demangle__functions_and_templates),
         cmocka_unit_test(test_demangle__declarators_and_packs),
+        cmocka_unit_test(test_demangle__substitutions_take_the_arguments_of_where_they_stand),
         cmocka_unit_test(test_demangle__what_is_no_mangled_name_stays),
         cmocka_unit_test(test_demangle__names_that_explode_cost_nothing),
         cmocka_unit_test(test_demangle__deep_and_long_names_are_bounded),

@@ -6,7 +6,8 @@ usage: tests/web/make_views.py DIR [--heddle PROGRAM] [NAME...]
 small       three training steps with everything that the page shows, by hand; with --heddle in every format
 busy37      one stream of 20,000 short kernels that is busy to 37 % (of each 100 µs to a share of its own)
 ranks       eight ranks of small, with clocks that differ
-job         four steps of eight ranks, of which 3 has a slow GPU and 5 waits for its batches; only with --heddle
+job         four steps of eight ranks, of which 3 has a slow GPU and 5 waits for its batches; only with --heddle. roles.hds: with
+            process groups
 the rest    each one awkward thing (see ADVERSARIAL below)
 All numbers come from fixed seeds.
 """
@@ -258,6 +259,14 @@ def formats(folder, heddle):
             raise SystemExit(done.stderr)
 
 
+def with_roles(source, out, rank):
+    """The same trace in a job of two pipeline stages and four times two tensor-parallel ranks."""
+    trace = json.loads(source.read_text())
+    for description, ranks in (("pp", [rank % 4, rank % 4 + 4]), ("tp", [rank // 2 * 2, rank // 2 * 2 + 1])):
+        trace["distributedInfo"]["pg_config"].append({"pg_name": f"{description}{ranks[0]}", "pg_desc": description, "pg_size": 2, "ranks": ranks})
+    out.write_text(json.dumps(trace))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
@@ -282,6 +291,12 @@ def main():
     if wanted("job") and args.heddle:
         subprocess.run([args.heddle, "synth", "--quiet", "--ranks", "8", "--steps", "4", "--no-python", "--host-ranks", "4", "--slow-gpu", "3=40",
                         "--late-loader", "5=20ms", "-o", folder / "job.json"], check=True)
+        subprocess.run([args.heddle, "summarize", "-q", *sorted(folder.glob("job_rank*.json")), "-o", folder / "job.hds"], check=True)
+        (folder / "roles").mkdir(exist_ok=True)
+        for rank in range(8):
+            with_roles(folder / f"job_rank{rank}.json", folder / "roles" / f"job_rank{rank}.json", rank)
+        subprocess.run([args.heddle, "summarize", "-q", *sorted((folder / "roles").glob("*.json")), "-o", folder / "roles.hds"], check=True)
+        (folder / "broken.hds").write_bytes((folder / "job.hds").read_bytes()[:300])
     for name, make in ADVERSARIAL.items():
         if wanted(name):
             make(folder / f"{name}.json")

@@ -74,7 +74,7 @@ const choose = async (page, label, value) => page.locator("#pane .pick", {has: p
 async function openJob(page, files = names) {
   await open(page, files);
   await setState(page, "tab", "job");
-  await page.waitForSelector("#pane .flame canvas");
+  await page.waitForSelector("#pane .stacked[aria-busy=false] .flame canvas");
   await until(page, () => document.querySelector("#pane .bar").textContent.includes("8 ranks, 4 steps"), null, "all ranks are there");
   await until(page, () => document.querySelector("#pane .flame canvas").style.height !== "", null, "they are drawn");
 }
@@ -91,8 +91,7 @@ async function lightnessAt(page, row, step) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-test("each cell tells what its trace says, by keys and by the mouse", async page => {
-  await openJob(page);
+async function checkCells(page) {
   await page.focus("#pane .flame canvas");
   await page.keyboard.press("Home");
   for (let rank = 0; rank < RANKS; rank++) {
@@ -106,9 +105,52 @@ test("each cell tells what its trace says, by keys and by the mouse", async page
     await page.keyboard.press("Home");
     await page.keyboard.press("ArrowDown");
   }
+}
+
+test("each cell tells what its trace says, by keys and by the mouse", async page => {
+  await openJob(page);
+  await checkCells(page);
   const {x, y} = await middleOf(page, 6, 2);
   await page.mouse.move(x, y);
   await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 6 on node1, ProfilerStep#3: "));
+});
+
+test("summaries tell the same, and a click opens the traces beside them", async page => {
+  await openJob(page, ["job.hds"]);
+  assert.equal((await state(page, "session")).traces.length, 0);
+  await checkCells(page);
+  const {x, y} = await middleOf(page, 5, 2);
+  await page.mouse.click(x, y);
+  await until(page, () => window.heddle.app.state.session.value.traces.filter(t => t.state === "ready").length === 3, null, "three traces are open");
+  const {traces} = await state(page, "session"), {trace, steps} = expected()[5];
+  const own = traces.findIndex(t => t.name.endsWith("job_rank5.json"));
+  assert.ok(own >= 0, JSON.stringify(traces));
+  const from = steps[2].start - trace.start + traces[own].offset_ns;
+  await until(page, ([from, until]) => { const r = window.heddle.app.state.range.value; return r.from < from && r.until > until; }, [from, from + steps[2].time], "the step is in view");
+});
+
+test("ranks are grouped by pipeline stage, and peers do the same work", async page => {
+  await open(page, ["roles.hds"]);
+  await setState(page, "tab", "job");
+  await choose(page, "Order", "pp");
+  await page.focus("#pane .flame canvas");
+  await page.keyboard.press("Home");
+  for (let k = 0; k < 5; k++) await page.keyboard.press("ArrowDown");
+  assert.match(await textOf(page), /^rank 5 on node1 \(tp 1, pp 1\), ProfilerStep#1: /);
+  await page.keyboard.press("Enter");
+  await until(page, () => { const t = window.heddle.app.state.session.value.traces; return t.length === 2 && t.every(each => each.state === "ready"); }, null, "two traces are open");
+  assert.deepEqual((await state(page, "session")).traces.map(t => t.name).sort(), ["job_rank5.json", "job_rank7.json"]);
+  await choose(page, "Order", "rank");
+});
+
+test("4,096 ranks are drawn, and the slow one is found", async page => {
+  await open(page, ["many.hds"]);
+  await setState(page, "tab", "job");
+  await until(page, () => document.querySelector("#pane .bar")?.textContent.includes("4,096 ranks"), null, "all ranks are there");
+  await choose(page, "Order", "most");
+  await page.focus("#pane .flame canvas");
+  await page.keyboard.press("Home");
+  await until(page, () => document.querySelector("#pane .flametext").textContent.startsWith("rank 1365 on "), null, "the slow rank is first");
 });
 
 for (const theme of ["light", "dark"]) {
@@ -168,15 +210,13 @@ test("a click shows the step in the rank's trace and its peers', the others are 
   assert.ok(first >= 0 && first < 400, String(first));
 });
 
-test("a trace that cannot be asked is left out, and named", async page => {
-  await page.route("**/api/report?trace=2&*", route => route.fulfill({status: 503, json: {error: "no memory"}}));
-  await open(page, names);
+test("a summary that cannot be read is left out, and named", async page => {
+  await open(page, ["job.hds", "broken.hds"]);
   await setState(page, "tab", "job");
-  await until(page, () => document.querySelector("#pane .bar")?.textContent.includes("7 ranks, 4 steps"), null, "the others are there");
+  await until(page, () => document.querySelector("#pane .bar")?.textContent.includes("8 ranks, 4 steps"), null, "the others are there");
   const notes = await page.locator("#pane .hint").allTextContents();
-  assert.ok(notes.some(text => /^rank 2: job_rank2.json is left out: no memory$/.test(text)), notes.join());
-  await page.unroute("**/api/report?trace=2&*");
-}, {expects: [/status of 503/]});
+  assert.ok(notes.some(text => /broken\.hds is left out: /.test(text)), notes.join());
+});
 
 test("a trace without steps says so", async page => {
   await open(page, "one_event.json");

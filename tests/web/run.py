@@ -2,7 +2,7 @@
 """The tests of what heddle writes for browsers, in Debian's Chromium.
 
 usage: tests/web/run.py --make-flames PROGRAM [--keep DIR] [NAME...]
-       tests/web/run.py --heddle PROGRAM --test SCRIPT [--keep DIR] [--delay MS] [NAME...]
+       tests/web/run.py --heddle PROGRAM --test SCRIPT [--make-job PROGRAM] [--keep DIR] [--delay MS] [NAME...]
 
 Writes the pictures or the traces, then runs flame.test.mjs or SCRIPT over them (NAME: only tests with that in their
 names). With --delay 700 each answer to the page comes so many ms later, with --delay 0-2000 after a random time: whoever
@@ -40,6 +40,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--make-flames", type=Path)
     parser.add_argument("--heddle", type=Path)
+    parser.add_argument("--make-job", type=Path)
     parser.add_argument("--test", help="page_NAME: runs page_NAME.test.mjs")
     parser.add_argument("--keep", type=Path, help="write the pictures or traces there, and leave them")
     parser.add_argument("--delay", help="MS, or LEAST-MOST")
@@ -67,6 +68,10 @@ def main():
         heddle = args.heddle.resolve()
         subprocess.run([sys.executable, HERE / "make_views.py", inputs, "--heddle", heddle, *VIEWS.get(args.test, [])],
                        check=True)
+        if args.make_job:
+            one = inputs / "one.hds"
+            subprocess.run([heddle, "summarize", "-q", inputs / "job_rank0.json", "-o", one], check=True)
+            subprocess.run([args.make_job.resolve(), one, "4096", inputs / "many.hds"], check=True)
         return subprocess.run([node, HERE / f"{args.test}.test.mjs", chromium, inputs, heddle, *args.names],
                               env=env).returncode
 

@@ -129,13 +129,17 @@ uint64_t dm_index(dm_reader *r)
     return value;
 }
 
-void dm_add_sub(dm_reader *r, dm_text text)
+const char dm_autos[1] = {0};
+
+void dm_add_sub(dm_reader *r, dm_text text, dm_mark since)
 {
+    const void *scope = r->params_read == since.params_read ? NULL : r->in_lambda ? dm_autos : (const void *)r->params;
+    if (r->rereads) return;
     if (r->sub_count == DM_SUBSTITUTIONS ||
         !hd_grow((void **)&r->subs, &r->sub_capacity, r->sub_count, sizeof *r->subs))
         r->failed = true;
     else
-        r->subs[r->sub_count++] = (dm_sub){.text = text};
+        r->subs[r->sub_count++] = (dm_sub){.text = text, .begin = since.begin, .end = r->at, .scope = scope};
 }
 
 /* ".isra.0.cold" -> " [clone .isra.0] [clone .cold]" */

@@ -54,9 +54,12 @@ typedef struct dm_param {
     struct dm_param *next;
 } dm_param;
 
-/* What S_ stands for; one met in a pack expansion has a text per element. */
+/* What S_ stands for; one met in a pack expansion has a text per element. One with a T_ in it is read again where T_
+ * stands for something else: behind a lambda among the arguments, whose function has arguments of its own. */
 typedef struct dm_sub {
     dm_text text;
+    const char *begin, *end;
+    const void *scope;     /* dm_reader.params that T_ was of, or dm_autos; NULL: there is none in it */
     const dm_text *others; /* those of elements 1, 2 … at `stride` from each other */
     size_t count, stride;
 } dm_sub;
@@ -68,11 +71,13 @@ typedef struct dm_reader {
     uint32_t steps, depth;
     bool failed;
     const dm_param *params; /* of the encoding that is read */
+    uint32_t params_read;   /* T_s so far */
     bool keeps_params;      /* template arguments that come now are those of the encoding */
     bool in_lambda;         /* T_ is one of its `auto`s */
     int64_t pack_index;     /* element of packs while their expansion is read, or -1 */
     size_t pack_size;       /* of the pack met then */
     bool pack_met;
+    bool rereads; /* an S_, which ends at `end`, and adds none */
     dm_sub *subs;
     size_t sub_count, sub_capacity; /* at most DM_SUBSTITUTIONS */
 } dm_reader;
@@ -113,7 +118,18 @@ dm_string dm_decimal(dm_reader *r, uint64_t value);
 uint64_t dm_number(dm_reader *r);
 /* "_" is 0, "0_" is 1 and so on. */
 uint64_t dm_index(dm_reader *r);
-void dm_add_sub(dm_reader *r, dm_text text);
+extern const char dm_autos[1]; /* stands for those of a lambda */
+/* A place to come back to: where something begins, and how many T_s were read before. */
+typedef struct dm_mark {
+    const char *begin;
+    uint32_t params_read;
+} dm_mark;
+static inline dm_mark dm_mark_here(const dm_reader *r, size_t back)
+{
+    return (dm_mark){r->at - back, r->params_read};
+}
+/* What was read since the mark, as a type or the begin of a nested name. */
+void dm_add_sub(dm_reader *r, dm_text text, dm_mark since);
 
 /* ---- name.c ---- */
 

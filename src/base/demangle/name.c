@@ -20,9 +20,11 @@ dm_string dm_source_name(dm_reader *r)
 static dm_text lambda(dm_reader *r)
 {
     bool outer = r->in_lambda;
+    uint32_t outer_read = r->params_read;
     r->in_lambda = true;
     dm_arg *params = dm_types(r);
     r->in_lambda = outer;
+    r->params_read = outer_read;
     if (!dm_take(r, "E")) return dm_fail(r);
     dm_string number = dm_decimal(r, dm_index(r) + 1);
     return dm_plain(DM_CAT(r, dm_lit("{lambda("), dm_join(r, params), dm_lit(")#"), number, dm_lit("}")));
@@ -189,13 +191,14 @@ static dm_text nested_component(dm_reader *r, dm_text text, dm_traits *traits, b
 static dm_text nested_name(dm_reader *r, dm_traits *traits)
 {
     dm_text text = dm_plain(dm_lit(""));
+    dm_mark begin = dm_mark_here(r, 1);
     traits->qualifiers = nested_qualifiers(r);
     if (!dm_enter(r)) return text;
-    while (!r->failed && !dm_take(r, "E")) {
+    while (!r->failed && !dm_take(r, "E") && !(r->rereads && r->at == r->end)) {
         bool is_sub;
         text = nested_component(r, text, traits, &is_sub);
         dm_take(r, "M"); /* a data member whose initializer the lambda stands in */
-        if (dm_peek(r, 0) != 'E' && !is_sub && !r->failed) dm_add_sub(r, text);
+        if (dm_peek(r, 0) != 'E' && !is_sub && !r->failed) dm_add_sub(r, text, begin);
     }
     r->depth--;
     if (text.left.size == 0) r->failed = true;
@@ -235,6 +238,7 @@ dm_text dm_name(dm_reader *r, dm_traits *traits)
     char c = dm_peek(r, 0), d = dm_peek(r, 1);
     bool is_sub = false;
     dm_text text;
+    dm_mark begin = dm_mark_here(r, 0);
     *traits = (dm_traits){.qualifiers = {"", 0}};
     if (dm_take(r, "N")) return nested_name(r, traits);
     if (dm_take(r, "Z")) return local_name(r, traits);
@@ -249,7 +253,7 @@ dm_text dm_name(dm_reader *r, dm_traits *traits)
         text = dm_unqualified(r, dm_lit(""), traits);
     }
     if (dm_peek(r, 0) == 'I' && !r->failed) {
-        if (!is_sub) dm_add_sub(r, text);
+        if (!is_sub) dm_add_sub(r, text, begin);
         text = dm_with_args(r, text);
         traits->has_template_args = true;
     }
@@ -331,6 +335,7 @@ dm_text dm_encoding(dm_reader *r, bool is_outer)
     dm_traits traits;
     if (!dm_enter(r)) return dm_fail(r);
     bool outer_keeps = r->keeps_params, outer_lambda = r->in_lambda;
+    uint32_t outer_read = r->params_read;
     r->keeps_params = true;
     r->in_lambda = false;
     bool is_special = (c == 'T' && d != '\0' && strchr("VTCISHWhvc", d)) || (c == 'G' && d != '\0' && strchr("VAT", d));
@@ -353,6 +358,7 @@ dm_text dm_encoding(dm_reader *r, bool is_outer)
     }
     r->keeps_params = outer_keeps;
     r->in_lambda = outer_lambda;
+    r->params_read = outer_read; /* those T_s are its own */
     r->depth--;
     return text;
 }

@@ -73,8 +73,9 @@ void dm_type_item(dm_reader *r, dm_arg ***tail)
         return;
     }
     dm_arg **first = *tail;
+    dm_mark begin = dm_mark_here(r, 2);
     dm_expand(r, tail, expanded_type);
-    if (!r->failed) dm_add_sub(r, dm_plain(dm_join(r, *first))); /* the expansion itself is a type */
+    if (!r->failed) dm_add_sub(r, dm_plain(dm_join(r, *first)), begin); /* the expansion itself is a type */
 }
 
 dm_arg *dm_types(dm_reader *r)
@@ -98,6 +99,7 @@ dm_text dm_template_param(dm_reader *r)
 {
     if (!dm_take(r, "T")) return dm_fail(r);
     uint64_t index = dm_index(r);
+    r->params_read++;
     if (r->in_lambda) return dm_plain(DM_CAT(r, dm_lit("auto:"), dm_decimal(r, index + 1)));
     const dm_param *p = r->params;
     for (; p && index; index--) p = p->next;
@@ -118,6 +120,23 @@ static dm_text standard(dm_reader *r, const char *name, const char *full, const 
     bool is_full = before_constructor && ((c == 'C' && d >= '1' && d <= '5') || (c == 'D' && d >= '0' && d <= '5'));
     dm_text text = dm_plain(dm_lit(is_full ? full : name));
     text.base = dm_lit(base);
+    return text;
+}
+
+/* In other template arguments than it was read in. */
+static dm_text reread(dm_reader *r, const dm_sub *sub)
+{
+    const char *at = r->at, *end = r->end;
+    bool rereads = r->rereads;
+    r->at = sub->begin;
+    r->end = sub->end;
+    r->rereads = true;
+    dm_text text = dm_type(r);
+    if (r->at != r->end) r->failed = true;
+    r->at = at;
+    r->end = end;
+    r->rereads = rereads;
+    r->params_read++;
     return text;
 }
 
@@ -151,6 +170,8 @@ dm_text dm_substitution(dm_reader *r, bool before_constructor)
     }
     if (index >= r->sub_count) return dm_fail(r);
     const dm_sub *sub = &r->subs[index];
+    if (sub->scope && sub->scope != r->params && !r->in_lambda) return reread(r, sub);
+    r->params_read += sub->scope != NULL;
     if (sub->others && r->pack_index >= 0) {
         r->pack_met = true;
         r->pack_size = sub->count;
@@ -357,9 +378,10 @@ static dm_text class_type(dm_reader *r, bool *is_sub)
     dm_traits traits;
     *is_sub = false;
     if (c == 'T' && d != 's' && d != 'u' && d != 'e') {
+        dm_mark begin = dm_mark_here(r, 0);
         text = dm_template_param(r);
         if (dm_peek(r, 0) != 'I') return text;
-        dm_add_sub(r, text);
+        dm_add_sub(r, text, begin);
         return dm_with_args(r, text);
     }
     if (c == 'T') r->at += 2;
@@ -372,11 +394,23 @@ static dm_text class_type(dm_reader *r, bool *is_sub)
     return dm_name(r, &traits);
 }
 
+/* That to a T_ stays what it was read as, in every scope: so the C++ runtime has it, by which profilers name
+ * kernels. */
+static dm_text reference(dm_reader *r)
+{
+    bool is_rvalue = *r->at++ == 'O', is_of_param = dm_peek(r, 0) == 'T';
+    uint32_t before = r->params_read;
+    dm_text type = dm_type(r);
+    if (is_of_param && !r->in_lambda) r->params_read = before;
+    return refer(r, type, is_rvalue);
+}
+
 dm_text dm_type(dm_reader *r)
 {
     bool is_known = false; /* builtin, or a substitution already */
     dm_text type;
     if (!dm_enter(r)) return dm_fail(r);
+    dm_mark begin = dm_mark_here(r, 0);
     bool keeps = r->keeps_params;
     r->keeps_params = false;
     char c = dm_peek(r, 0);
@@ -385,8 +419,8 @@ dm_text dm_type(dm_reader *r)
     case 'V':
     case 'K': type = qualified_type(r); break;
     case 'P': r->at++, type = dm_type(r), type = wrap(r, type, "*"); break;
-    case 'R': r->at++, type = dm_type(r), type = refer(r, type, false); break;
-    case 'O': r->at++, type = dm_type(r), type = refer(r, type, true); break;
+    case 'R':
+    case 'O': type = reference(r); break;
     case 'F': r->at++, type = function_type(r); break;
     case 'A': r->at++, type = array_type(r); break;
     case 'M': r->at++, type = member_pointer(r); break;
@@ -407,7 +441,7 @@ dm_text dm_type(dm_reader *r)
             type = class_type(r, &is_known);
         }
     }
-    if (!is_known && !r->failed) dm_add_sub(r, type);
+    if (!is_known && !r->failed) dm_add_sub(r, type, begin);
     r->keeps_params = keeps;
     r->depth--;
     return type;

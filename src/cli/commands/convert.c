@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/job_in.h"
 #include "cli/printer.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
@@ -16,7 +17,7 @@ struct convert_options {
     const char *to;
     const char *from, *until;
     const char *tracks, *names, *category;
-    const char *memory_profile, *binary;
+    const char *memory_profile, *binary, *clocks;
     double snap_threshold_us;
     cli_texts passes;
     bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
@@ -301,11 +302,14 @@ static void free_passes(pass_list *passes)
     for (size_t i = 0; i < passes->count; i++) hd_pass_free(passes->items[i]);
 }
 
-static int run_with(cli_run *run, const pass_list *passes)
+static int run_with(cli_run *run, const pass_list *passes, hd_option_texts shifts)
 {
     hd_read_options read = {0};
     hd_write_options write = {0};
-    hd_convert_options options = {.passes = (const hd_pass *const *)passes->items, .pass_count = passes->count};
+    hd_convert_options options = {.passes = (const hd_pass *const *)passes->items,
+                                  .pass_count = passes->count,
+                                  .shifts = shifts.items,
+                                  .shift_count = shifts.count};
     hd_convert_report *report;
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, &read, &write, out);
@@ -326,9 +330,13 @@ static int run_with(cli_run *run, const pass_list *passes)
 
 static int run(cli_run *run)
 {
+    const struct convert_options *o = run->options;
     pass_list passes = {.count = 0};
+    hd_option_texts shifts = {0};
     int result = parse_passes(run, &passes);
-    if (result == CLI_OK) result = run_with(run, &passes);
+    if (result == CLI_OK && o->clocks && job_shifts(&shifts, run, o->clocks) != HD_OK) result = CLI_FAILED;
+    if (result == CLI_OK) result = run_with(run, &passes, shifts);
+    job_shifts_free(&shifts);
     free_passes(&passes);
     return result;
 }
@@ -386,6 +394,14 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(processes),
      .help = "the inputs are processes of one run, not ranks; so are several captures (.hdcap)"},
+    {.name = "clocks",
+     .kind = CLI_TEXT,
+     .value = "JOB.hds",
+     .offer = "<files>",
+     FIELD(clocks),
+     .help =
+         "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
+         "not known is an error"},
     {.name = "memory-profile",
      .kind = CLI_TEXT,
      .value = "FILE",

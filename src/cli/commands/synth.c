@@ -325,6 +325,9 @@ const cli_command cmd_synth = {
         "analysis finds can be held against what is there. Counts of faults are for each rank. --damage breaks the "
         "JSON text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
         "empty ({} and null), duplicate (a key twice).\n\n"
+        "--program makes a random program instead, in which threads, streams, events and waits depend on one another "
+        "as they do on a machine, and --what-if lets the generator change it: the truth that heddle replay has to "
+        "foretell.\n\n"
         "--stacks writes what a uprobe on cudaLaunchKernel and its like would have recorded of the same run, a line "
         "for each launch: time, name of the thread, pid, tid, cpu, and the native stack from the root to the call. "
         "With --cupti the trace is what an injected CUPTI library records, which knows launches and kernels but no "
@@ -340,6 +343,8 @@ const cli_command cmd_synth = {
             {"heddle synth -o job.json --ranks 16 --host-ranks 8 --slow-gpu 3=40 --late-loader 5=20ms",
              "two hosts, and two ranks that all others wait for"},
             {"heddle synth -o bad.json --crossings 40 --damage all", "something for check and fix"},
+            {"heddle synth -o half.json --program --seed 7 --what-if 'scale:*gemm*=0.5'",
+             "program 7, and its products twice as fast: what heddle replay should have foretold"},
             {"heddle synth -o gpu.json --cupti --stacks cpu.txt --stack-offset 3s", "two halves for merge"},
             {0},
         },

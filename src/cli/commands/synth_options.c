@@ -89,6 +89,14 @@ const cli_option synth_options[] = {
      FIELD(damage),
      .help = "break the written JSON in these ways"},
     COUNT("damage-count", damage_count, 1e9, "events that each kind of damage hits"),
+    FLAG("program", program,
+         "make a random program, drawn from the seed, instead of the training run: what a what-if can be held against"),
+    {.name = "what-if",
+     .kind = CLI_TEXTS,
+     .value = "CHANGE",
+     FIELD(what_ifs),
+     .help = "make a change to the program before it runs: scale:PATTERN=0.5, remove:PATTERN, fuse:PATTERN, "
+             "launch-cost:2us, streams:1, overlap, graph"},
     COUNT("graphs", graphs, HD_SYNTH_GRAPH_MAX, "kernels of a graph that each layer launches as well"),
     FLAG("cupti", cupti, "make what an injected CUPTI library records: runtime calls, kernels and copies only"),
     {.name = "stacks",
@@ -201,6 +209,9 @@ bool synth_options_of(hd_synth_options *out, cli_run *run, const synth_command *
         .stack_paths = (uint32_t)command->stack_paths,
         .stack_ids = command->stack_ids,
         .stack_comm = command->stack_comm,
+        .program = command->program,
+        .what_ifs = command->what_ifs.items,
+        .what_if_count = command->what_ifs.count,
     };
     if (!parse_faults(out->job_faults, run, command)) return false;
     if (!command->stack_offset || parse_offset(&out->stack_offset_ns, command->stack_offset)) return true;

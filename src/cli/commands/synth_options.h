@@ -15,7 +15,8 @@ typedef struct synth_command {
     uint64_t stack_jitter, stack_lost, stack_paths;
     const char *slow_gpu, *slow_host, *late_loader, *clock_shift;
     const char *stack_offset, *stack_comm;
-    bool stack_ids;
+    bool stack_ids, program;
+    cli_texts what_ifs;
 } synth_command;
 
 extern const synth_command synth_defaults;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "heddle/view.h"
@@ -23,8 +24,8 @@
 extern char **environ;
 
 struct view_options {
-    const char *port, *listen, *binary;
-    bool no_open, token;
+    const char *port, *listen, *binary, *traces;
+    bool no_open, token, summaries;
     uint64_t memory_limit, threads;
     double stop_after_s;
 };
@@ -69,8 +70,21 @@ static const cli_option options[] = {
      .field = offsetof(struct view_options, threads),
      .help = "threads that read; 0 is one per core"},
     OPTION_BINARY(.field = offsetof(struct view_options, binary)),
+    {.name = "summaries",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct view_options, summaries),
+     .help =
+         "keep but a summary of each trace, and open a rank's when it is clicked: so it is with more than 32 files"},
+    {.name = "traces",
+     .kind = CLI_TEXT,
+     .value = "FOLDER",
+     .offer = "<folders>",
+     .field = offsetof(struct view_options, traces),
+     .help = "where the traces lie that summaries (.hds) are of; else beside these"},
     {0},
 };
+
+enum { TRACES_OPEN = 32 };
 
 /* ---- what goes wrong while it runs ---- */
 
@@ -98,19 +112,18 @@ static void on_failed(void *user, const char *path, const hd_error *why)
 }
 
 /* The files that are there; the others are told at once. */
-static size_t find_files(cli_run *run, const char **paths)
+static hd_status find_files(job_files *files, cli_run *run)
 {
-    size_t count = 0;
     for (int i = 0; i < run->operand_count; i++) {
         const char *path = run->operands[i];
         if (strcmp(path, "-") == 0 || access(path, R_OK) == 0) {
-            paths[count++] = path;
+            if (job_files_add(files, path, &run->err) != HD_OK) return HD_ERR_MEMORY;
             continue;
         }
         hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "%s", strerror(errno));
         cli_report(run);
     }
-    return count;
+    return HD_OK;
 }
 
 /* ---- a browser ---- */
@@ -274,6 +287,8 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
                              .threads = (unsigned)chosen->threads,
                              .memory_limit = chosen->memory_limit,
                              .binary = chosen->binary,
+                             .traces = chosen->traces,
+                             .summaries = chosen->summaries || count > TRACES_OPEN,
                              .failed = on_failed,
                              .failed_user = errors};
     sigset_t before, waiting;
@@ -302,11 +317,13 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
     return exit_status;
 }
 
-static int run_view(cli_run *run, const char **paths, view_errors *errors)
+static int run_view(cli_run *run, view_errors *errors)
 {
-    size_t count = find_files(run, paths);
-    if (count == 0) return CLI_FAILED;
-    int status = serve(run, paths, count, errors);
+    job_files files = {0};
+    int status = CLI_FAILED;
+    if (find_files(&files, run) == HD_OK && files.count)
+        status = serve(run, (const char *const *)files.list, files.count, errors);
+    job_files_deinit(&files);
     return status == CLI_OK && run->reported ? CLI_FOUND : status;
 }
 
@@ -320,10 +337,9 @@ static int run(cli_run *run)
                                           : "install it (Debian: libmicrohttpd-dev)");
         return CLI_FAILED;
     }
-    const char **paths = calloc((size_t)run->operand_count, sizeof *paths);
     view_errors *errors = calloc(1, sizeof *errors);
     int status = CLI_FAILED;
-    if (!paths || !errors) {
+    if (!errors) {
         hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     } else if (pipe2(errors->wake, O_CLOEXEC) != 0) {
         errors->wake[0] = errors->wake[1] = -1;
@@ -331,9 +347,8 @@ static int run(cli_run *run)
     } else {
         pthread_mutex_init(&errors->lock, NULL);
         errors->run = run;
-        status = run_view(run, paths, errors);
+        status = run_view(run, errors);
     }
-    free(paths);
     if (!errors || errors->is_left) return status;
     if (errors->wake[0] >= 0) close(errors->wake[0]);
     if (errors->wake[1] >= 0) close(errors->wake[1]);
@@ -351,9 +366,11 @@ const cli_command cmd_view = {
         "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
         "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
         "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it. A "
-        "folder is named by its files, FOLDER/*.json, or itself if it holds an OTF2 archive. Files dropped on the page "
-        "are "
-        "opened too.\n\n"
+        "folder stands for the summaries in it (.hds), else for its traces. Files dropped on the page are opened "
+        "too.\n\n"
+        "Summaries (heddle summarize) are a job of any number of ranks: a heat map of its steps, in which a click "
+        "opens "
+        "the trace of that rank, and of two peers, if they are there.\n\n"
         "Nothing leaves the machine: the page is in this program, loads nothing else, and changes no file. It is "
         "served "
         "to this machine alone, and to nobody whom a web site sends. With --listen others can look too, who have the "
@@ -369,9 +386,11 @@ const cli_command cmd_view = {
     .operands_max = -1,
     .has_json = true,
     .run = run,
-    .examples = (const cli_example[]){{"heddle view trace.json.gz", "a trace"},
-                                      {"heddle view rank*.json", "all ranks of a run, on one axis"},
-                                      {"heddle view --no-open --port 8383 trace.heddle",
-                                       "on a machine that is reached by ssh -L 8383:localhost:8383"},
-                                      {0}},
+    .examples =
+        (const cli_example[]){{"heddle view trace.json.gz", "a trace"},
+                              {"heddle view rank*.json", "all ranks of a run, on one axis"},
+                              {"heddle view --traces /data/run7 job.hds", "a job of thousands, by its summaries"},
+                              {"heddle view --no-open --port 8383 trace.heddle",
+                               "on a machine that is reached by ssh -L 8383:localhost:8383"},
+                              {0}},
 };

@@ -65,6 +65,7 @@ typedef struct reader {
     uint32_t arg_count;
     hd_bytes text;
     hd_json_out json;
+    bool leaves_frames;  /* out of JSON: blocks share their stacks in the pickle, and would each have a copy */
     uint64_t work, told; /* entries that were looked at, bytes of JSON: what is shared may be seen without end */
 } reader;
 
@@ -123,15 +124,18 @@ static void put_json(reader *r, pickle_value v, int depth)
     bool is_dict = v.type == PICKLE_DICT;
     hd_json_put_text(&r->json, is_dict ? "{" : "[");
     while (!r->json.failed && pickle_next(&item, &c, &r->pickle, v)) {
-        hd_json_put_text(&r->json, first ? "" : ",");
-        first = false;
         if (is_dict) {
             hd_string key = pickle_text(&r->pickle, item);
+            if (!pickle_next(&value, &c, &r->pickle, v)) break;
+            if (r->leaves_frames && hd_walk_is(key, "frames")) continue;
+            hd_json_put_text(&r->json, first ? "" : ",");
             hd_json_put_string(&r->json, key.data, key.size);
             hd_json_put_text(&r->json, ":");
-            if (!pickle_next(&value, &c, &r->pickle, v)) break;
             item = value;
+        } else {
+            hd_json_put_text(&r->json, first ? "" : ",");
         }
+        first = false;
         put_json(r, item, depth + 1);
     }
     hd_json_put_text(&r->json, is_dict ? "}" : "]");
@@ -417,10 +421,14 @@ static hd_status tell_rest(reader *r)
         if (hd_walk_is(name, "device_traces") || !name.size) continue;
         uint32_t id;
         HD_TRY(intern(r, &id, key));
-        if (!make_json(r, value))
+        bool fine = make_json(r, value);
+        if (!fine) {
             HD_TRY(count(r, METADATA_CUT, 1, key.bits));
-        else
-            hd_builder_metadata(r->builder, id, hd_builder_intern(r->builder, r->json.data, r->json.size), true);
+            r->leaves_frames = true;
+            fine = make_json(r, value);
+            r->leaves_frames = false;
+        }
+        if (fine) hd_builder_metadata(r->builder, id, hd_builder_intern(r->builder, r->json.data, r->json.size), true);
     }
     return HD_OK;
 }

@@ -171,13 +171,20 @@ static hd_status base64_of(uint32_t *out, xplane_reader *r, hd_proto_span bytes)
     return HD_OK;
 }
 
+/* XLA's scopes: the parent of each, by its number. */
+static bool is_of_scopes(const xplane_reader *r)
+{
+    static const char name[] = "/host:__ScopeRangeCallStack__";
+    return r->plane.name.size == sizeof name - 1 && memcmp(r->plane.name.data, name, sizeof name - 1) == 0;
+}
+
 /* The name of a statistic; of one that the plane does not name its number. */
 static hd_status find_stat_name(xplane_stat_name *out, xplane_reader *r, uint64_t id, const uint8_t *place)
 {
     uint32_t index;
     char text[40];
     if (!hd_map_get(&index, &r->plane.stat_index, id, 0)) {
-        HD_TRY(xplane_note(r, "xplane.name-missing", HD_LEDGER_REPAIR, place));
+        if (!is_of_scopes(r)) HD_TRY(xplane_note(r, "xplane.name-missing", HD_LEDGER_REPAIR, place));
         index = (uint32_t)r->plane.stat_count;
         snprintf(text, sizeof text, "stat %llu", (unsigned long long)id);
         HD_TRY(add_stat(r, id, hd_builder_intern_text(r->builder, text)));

@@ -3,7 +3,8 @@
  * Tracks    each with its rank, under pids that only one rank has (ids.c); processes are named by their rank
  * Ids       flow and async ids that ranks share are shifted apart; ids of id2.local stay, since they count within a
  *           pid, and so do arguments, but bind_id
- * Times     on the clock that counts from the earliest base time, if all inputs state theirs
+ * Times     on the clock that counts from the earliest base time, if all inputs state theirs; then as they were told
+ *           to be shifted, which the metadata keep
  * Stacks    one tree of frames for all (stacks.c)
  * Metadata  keys with one value in all inputs stay; the others stand by rank under "ranks" (metadata.c)
  * Processes of one run: what differs is in processes.c
@@ -21,9 +22,28 @@
 
 /* ---- clocks ---- */
 
+/* Beside what the base times say; then it takes all of those, or none. */
+static hd_status add_shifts(merger *m, bool any_base, hd_error *err)
+{
+    uint64_t shifted = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        int64_t *shift = &m->ranks[i].shift_ns;
+        shifted += m->inputs[i].shift_ns != 0;
+        if (__builtin_add_overflow(*shift, m->inputs[i].shift_ns, shift))
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "the shift of rank %" PRId64 " is too large", m->inputs[i].rank);
+    }
+    if (shifted && any_base && m->base_ns == HD_NO_TIME)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "not all ranks tell what their times count from: they cannot be shifted to one clock");
+    if (shifted)
+        hd_builder_ledger(m->builder, "merge", "merge.clocks-shifted", HD_LEDGER_NOTE, shifted, HD_OFFSET_NONE);
+    return HD_OK;
+}
+
 static hd_status choose_base(merger *m, hd_error *err)
 {
-    bool all = true, differ = false;
+    bool all = true, any = false, differ = false;
     int64_t *bases = malloc((m->count + 1) * sizeof *bases);
     if (!bases) return HD_NOMEM(err);
     for (size_t i = 0; i < m->count; i++) bases[i] = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
@@ -31,6 +51,7 @@ static hd_status choose_base(merger *m, hd_error *err)
     int64_t low = bases[0];
     for (size_t i = 0; i < m->count; i++) {
         all = all && bases[i] != HD_NO_TIME;
+        any = any || bases[i] != HD_NO_TIME;
         differ = differ || bases[i] != bases[0];
         low = bases[i] < low ? bases[i] : low;
     }
@@ -42,7 +63,7 @@ static hd_status choose_base(merger *m, hd_error *err)
     for (size_t i = 0; m->base_ns == HD_NO_TIME && i < m->count; i++) m->ranks[i].shift_ns = 0;
     if (differ && m->base_ns == HD_NO_TIME)
         hd_builder_ledger(m->builder, "merge", "merge.clocks-differ", HD_LEDGER_NOTE, 1, HD_OFFSET_NONE);
-    return status;
+    return status == HD_OK ? add_shifts(m, any, err) : status;
 }
 
 static void shift_times(merger *m, hd_copy_rows *rows)

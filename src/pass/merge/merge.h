@@ -27,6 +27,10 @@ int64_t hd_merge_rank_of_path(const char *path);
  * one rank, or some without. */
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err);
 
+/* What is added to the times of each rank, by texts "RANK=TIME"; of no texts, 0. Ranks that are no input are passed
+ * over. ARGUMENT: no such text, or an input without one. */
+hd_status hd_merge_find_shifts(hd_merge_input *inputs, size_t count, hd_option_texts shifts, hd_error *err);
+
 /* The events of all inputs, one after the other. Ranks must be set. The caller frees the trace. */
 hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err);
 

@@ -208,6 +208,26 @@ static hd_status put_modules(merger *m, hd_error *err)
     return status;
 }
 
+/* ---- shifts ---- */
+
+/* "clock_shifts_ns", by rank; what a rank's times were is what they are less that. */
+static hd_status put_shifts(merger *m, hd_error *err)
+{
+    hd_json_out out = {0};
+    char text[64];
+    bool any = false;
+    for (size_t i = 0; i < m->count; i++) {
+        snprintf(text, sizeof text, "%s\"%" PRId64 "\":%" PRId64, i ? "," : "{", m->inputs[i].rank,
+                 m->inputs[i].shift_ns);
+        hd_json_put_text(&out, text);
+        any |= m->inputs[i].shift_ns != 0;
+    }
+    hd_json_put_text(&out, "}");
+    hd_status status = any ? add_key(m, "clock_shifts_ns", &out, err) : HD_OK;
+    free(out.data);
+    return status;
+}
+
 /* ---- all of them ---- */
 
 hd_status merge_metadata(merger *m, hd_error *err)
@@ -226,6 +246,7 @@ hd_status merge_metadata(merger *m, hd_error *err)
     hd_json_put_text(&others, "}");
     if (status == HD_OK && others.size > 2) status = add_key(m, m->processes ? "processes" : "ranks", &others, err);
     if (status == HD_OK && m->processes && m->count > 1) status = put_modules(m, err);
+    if (status == HD_OK && !m->processes) status = put_shifts(m, err);
     free(others.data);
     hd_strings_deinit(&common);
     hd_strings_deinit(&labels);

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/text/decimal.h"
 #include "base/text/ends.h"
 #include "pass/merge/merge.h"
+#include "pass/options.h"
 
 enum { RANK_DIGITS = 6 }; /* longer numbers in names are times and process ids */
 
@@ -109,4 +111,40 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
         return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,
                             "does not say its rank, and other inputs do: give it a name such as rank3.json");
     return refuse_twins(inputs, count, err);
+}
+
+/* ---- shifts ---- */
+
+static hd_status parse_shift(int64_t *out_rank, int64_t *out_ns, const char *text, hd_error *err)
+{
+    hd_convert_time time;
+    size_t size = strcspn(text, "=");
+    if (!text[size] || !hd_fixed_parse_whole(out_rank, text, size) || *out_rank < 0)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "'%.40s' is not RANK=TIME", text);
+    HD_TRY(hd_option_set_offset(&time, text + size + 1, err));
+    *out_ns = time.value;
+    return HD_OK;
+}
+
+hd_status hd_merge_find_shifts(hd_merge_input *inputs, size_t count, hd_option_texts shifts, hd_error *err)
+{
+    int64_t rank = 0, shift_ns = 0;
+    bool *found = calloc(count + 1, sizeof *found);
+    hd_status status = found ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) inputs[i].shift_ns = 0;
+    for (size_t s = 0; s < shifts.count && status == HD_OK; s++) {
+        status = parse_shift(&rank, &shift_ns, shifts.items[s], err);
+        for (size_t i = 0; i < count && status == HD_OK; i++) {
+            if (inputs[i].rank != rank) continue;
+            inputs[i].shift_ns = shift_ns;
+            found[i] = true;
+        }
+    }
+    for (size_t i = 0; i < count && status == HD_OK && shifts.count; i++) {
+        if (found[i]) continue;
+        status = hd_error_set(err, HD_ERR_ARGUMENT, inputs[i].path, HD_OFFSET_NONE,
+                              "no shift is known of rank %" PRId64 ", but of others", inputs[i].rank);
+    }
+    free(found);
+    return status;
 }

@@ -1,10 +1,12 @@
 /* report_cache.c - reports that were run, by their options: a join asks for the same ones again and again */
 #include "query/tables/reports.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "heddle/job.h"
 
 enum { ENTRIES_MAX = 32, OPTIONS_MAX = 64 };
 
@@ -16,29 +18,36 @@ static void free_entry(report_entry *entry)
     free(entry);
 }
 
+/* All inputs as one job. */
+static hd_status make_job(hd_job **out, const query_tables *tables, hd_error *err)
+{
+    hd_status status = hd_job_new(out, err);
+    for (size_t i = 0; i < tables->count && status == HD_OK; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "input %zu", i);
+        status = hd_job_add_trace(*out, tables->sources[i].trace, name, err);
+    }
+    return status == HD_OK ? hd_job_finish(*out, err) : status;
+}
+
 static hd_status run(report_entry *entry, const query_tables *tables, hd_error *err)
 {
     const char *list[OPTIONS_MAX + 1] = {0};
     size_t count = 0;
     char *copy = strdup(entry->options), *rest = copy;
-    const hd_trace **traces = calloc(tables->count, sizeof *traces);
-    if (!copy || !traces) {
-        free(copy);
-        free(traces);
-        return HD_NOMEM(err);
-    }
-    for (size_t i = 0; i < tables->count; i++) traces[i] = tables->sources[i].trace;
+    hd_job *job = NULL;
+    if (!copy) return HD_NOMEM(err);
     for (char *one; count < OPTIONS_MAX && (one = strsep(&rest, "\n")) != NULL;)
         if (*one) list[count++] = one;
+    hd_status status = entry->report->of_job ? make_job(&job, tables, err) : HD_OK;
     const hd_report_input input = {.trace = tables->sources[entry->input].trace,
-                                   .traces = traces,
-                                   .trace_count = tables->count,
+                                   .job = job,
                                    .options = list,
                                    .launches = tables->sources[entry->input].launches,
                                    .gpus = tables->query->options.gpus};
-    hd_status status = hd_report_run(&entry->result, entry->report->name, &input, err);
+    if (status == HD_OK) status = hd_report_run(&entry->result, entry->report->name, &input, err);
     free(copy);
-    free(traces);
+    hd_job_free(job);
     return status;
 }
 

@@ -83,6 +83,16 @@ static bool bus_factor(double *out, uint8_t collective, int64_t ranks)
     }
 }
 
+bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks)
+{
+    for (uint8_t i = 0; i < NO_COLLECTIVE; i++) {
+        const char *name = collectives[i].name;
+        if (strlen(name) == collective.size && memcmp(name, collective.data, collective.size) == 0)
+            return bus_factor(out, i, ranks);
+    }
+    return false;
+}
+
 /* ---- one collective ---- */
 
 enum { NAME, GROUP, RANKS, SIZE, TYPE, IN, OUT, MESSAGE, COMMUNICATOR, ARGUMENTS };

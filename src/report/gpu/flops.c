@@ -1,13 +1,13 @@
 /* flops.c - what operators compute and move, and how fast: see "flops" in docs/reports/definitions.md
  *
- * shapes.c tells the figures of an operator, peaks.c what its GPU could do, mfu.c sums up steps. Operators within
- * another that is known are left out, so that each piece of work is counted once.
+ * op_figures.c tells the figures of operators, peaks.c what their GPU could do, mfu.c sums up steps.
  */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "report/gpu/op_figures.h"
 #include "report/gpu/peaks.h"
 
 typedef struct flops_options {
@@ -15,18 +15,6 @@ typedef struct flops_options {
     const char *model;
     bool tf32;
 } flops_options;
-
-/* What figures depend on: strings. */
-typedef struct arguments {
-    uint32_t name, dims, types, values;
-} arguments;
-
-typedef struct figures {
-    gpu_shape_kind kind;
-    uint32_t dtype, dims; /* of the texts */
-    int64_t flop, bytes;
-    bool known;
-} figures;
 
 /* A row of the table. */
 typedef struct key {
@@ -39,101 +27,30 @@ typedef struct sum {
     gpu_i128 time;
 } sum;
 
-enum { DIMS, TYPES, VALUES, ARGUMENTS };
-static const char *const argument_names[ARGUMENTS] = {"Input Dims", "Input type", "Concrete Inputs"};
-
 typedef struct flops {
     gpu_scope scope;
     gpu_peaks peaks;
     gpu_mfu mfu;
-    gpu_arg args[ARGUMENTS];
-    gpu_texts texts;
-    gpu_shapes shapes;
-    gpu_groups argument_groups;
-    figures *figures; /* by group of arguments */
-    size_t figure_capacity;
-    gpu_slices ops;   /* known, none within another; user: group of arguments */
-    uint32_t *op_of;  /* by launch */
+    gpu_op_figures of;
     int64_t *op_time; /* by op; -1: it has no work */
     gpu_groups keys;
     sum *sums; /* by key */
     size_t sum_capacity;
-    bool failed;    /* no memory */
-    uint64_t named; /* operators of names that are known, before their arguments are looked at */
     hd_table_builder *table;
 } flops;
-
-/* ---- operators ---- */
-
-static uint32_t json_of(gpu_arg *arg, const hd_block *block, uint32_t row)
-{
-    hd_value value;
-    return gpu_arg_get(&value, arg, block, row) && value.type == HD_ARG_JSON ? (uint32_t)value.bits : HD_STRING_NONE;
-}
-
-/* Its group of arguments, whose figures are then there. HD_NONE: no memory. */
-static uint32_t arguments_of(flops *f, const gpu_slice *op)
-{
-    uint32_t row;
-    const hd_trace *trace = f->scope.trace;
-    const hd_block *block = hd_trace_block_of(&row, trace, HD_KIND_SLICE, op->row);
-    arguments a = {op->name, json_of(&f->args[DIMS], block, row), json_of(&f->args[TYPES], block, row),
-                   json_of(&f->args[VALUES], block, row)};
-    uint32_t count = f->argument_groups.count, group = gpu_group(&f->argument_groups, &a);
-    if (group == HD_NONE || group < count) return group;
-    if (!hd_grow((void **)&f->figures, &f->figure_capacity, group, sizeof *f->figures)) return HD_NONE;
-    gpu_shape_figures found;
-    figures *out = &f->figures[group];
-    *out = (figures){0};
-    if (!gpu_shapes_find(&out->known, &found, &f->shapes, hd_trace_string(trace, a.name),
-                         hd_trace_string(trace, a.dims), hd_trace_string(trace, a.types),
-                         hd_trace_string(trace, a.values)))
-        return HD_NONE;
-    if (!out->known) return group;
-    out->kind = found.kind;
-    out->flop = found.flop;
-    out->bytes = found.bytes;
-    out->dtype = gpu_text(&f->texts, found.dtype.data, found.dtype.size);
-    out->dims = gpu_text_json(&f->texts, hd_trace_string(trace, a.dims));
-    return out->dtype == HD_NONE || out->dims == HD_NONE ? HD_NONE : group;
-}
-
-static bool is_known(void *user, gpu_slice *op)
-{
-    flops *f = user;
-    op->user = arguments_of(f, op);
-    f->failed |= op->user == HD_NONE;
-    return !f->failed && f->figures[op->user].known;
-}
-
-static hd_status find_ops(flops *f, hd_error *err)
-{
-    const hd_trace *trace = f->scope.trace;
-    uint32_t strings = (uint32_t)hd_trace_string_count(trace);
-    uint8_t *names = calloc((size_t)strings + 1, 1);
-    if (!names) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < strings; i++) names[i] = gpu_shapes_know(hd_trace_string(trace, i));
-    hd_status status = gpu_slices_named(&f->ops, &f->scope, 1u << HD_ROLE_OP, names, err);
-    free(names);
-    if (status != HD_OK) return status;
-    f->named = f->ops.count;
-    gpu_slices_keep_outermost(&f->ops, &f->scope, is_known, f);
-    if (f->failed) return HD_NOMEM(err);
-    return gpu_innermost_of_launches(&f->op_of, &f->scope, &f->ops, err);
-}
 
 /* ---- time ---- */
 
 static bool sum_work(flops *f)
 {
     const gpu_scope *s = &f->scope;
-    f->op_time = hd_large_new(f->ops.count + 1, sizeof *f->op_time, s->large);
+    f->op_time = hd_large_new(f->of.ops.count + 1, sizeof *f->op_time, s->large);
     if (!f->op_time) return false;
-    for (size_t i = 0; i < f->ops.count; i++) f->op_time[i] = -1;
+    for (size_t i = 0; i < f->of.ops.count; i++) f->op_time[i] = -1;
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
-        if (work->device == HD_NONE || work->launch == HD_NONE || f->op_of[work->launch] == HD_NONE) continue;
-        int64_t *time = &f->op_time[f->op_of[work->launch]];
+        if (work->device == HD_NONE || work->launch == HD_NONE || f->of.op_of[work->launch] == HD_NONE) continue;
+        int64_t *time = &f->op_time[f->of.op_of[work->launch]];
         *time = gpu_sum(*time < 0 ? 0 : *time, gpu_duration(work));
     }
     return true;
@@ -141,11 +58,11 @@ static bool sum_work(flops *f)
 
 static bool sum_ops(flops *f)
 {
-    for (size_t i = 0; i < f->ops.count; i++) {
-        const gpu_slice *op = &f->ops.list[i];
-        const figures *of = &f->figures[op->user];
+    for (size_t i = 0; i < f->of.ops.count; i++) {
+        const gpu_slice *op = &f->of.ops.list[i];
+        const gpu_op_figure *of = &f->of.figures[op->user];
         if (f->op_time[i] < 0 || !gpu_is_listed(&f->scope, op->start)) continue;
-        const arguments *a = gpu_group_key(&f->argument_groups, op->user);
+        const gpu_op_arguments *a = gpu_group_key(&f->of.groups, op->user);
         int64_t rank = f->scope.ranks[op->lane];
         key k = {rank,      of->flop, of->bytes, gpu_step_by(&f->scope, rank, op->start), a->name, of->dims,
                  of->dtype, of->kind, 0};
@@ -176,14 +93,14 @@ static bool add_row(flops *f, uint32_t group)
     hd_table_builder *t = f->table;
     const key *k = gpu_group_key(&f->keys, group);
     const sum *s = &f->sums[group];
-    const gpu_shape_figures work = {(gpu_shape_kind)k->kind, gpu_text_of(&f->texts, k->dtype), k->flop, k->bytes};
+    const gpu_shape_figures work = {(gpu_shape_kind)k->kind, gpu_text_of(&f->of.texts, k->dtype), k->flop, k->bytes};
     gpu_roofline roofline;
     if (!gpu_roofline_of(&roofline, &f->peaks, k->rank, &work)) return false;
     gpu_cells_rank(t, &f->scope, k->rank, k->step);
     hd_table_add_text(t, gpu_shape_kind_names[k->kind]);
     report_cell_string(t, f->scope.trace, k->name);
-    gpu_cell_text(t, &f->texts, k->dims);
-    gpu_cell_text(t, &f->texts, k->dtype);
+    gpu_cell_text(t, &f->of.texts, k->dims);
+    gpu_cell_text(t, &f->of.texts, k->dtype);
     hd_table_add_count(t, s->calls);
     hd_table_add_int(t, gpu_whole(s->time));
     hd_table_add_count(t, (uint64_t)k->flop);
@@ -199,10 +116,7 @@ static bool add_row(flops *f, uint32_t group)
 
 static hd_status add_all(flops *f, hd_error *err)
 {
-    bool fine = true;
-    for (int i = 0; i < ARGUMENTS && fine; i++) fine = gpu_arg_init(&f->args[i], f->scope.trace, argument_names[i]);
-    if (!fine) return HD_NOMEM(err);
-    HD_TRY(find_ops(f, err));
+    HD_TRY(gpu_op_figures_init(&f->of, &f->scope, err));
     if (!sum_work(f) || !sum_ops(f)) return HD_NOMEM(err);
     HD_TRY(report_builder(&f->table, &report_flops_about, "flops", err));
     for (uint32_t g = 0; g < f->keys.count; g++) {
@@ -219,11 +133,11 @@ static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
     f->table = NULL;
     HD_TRY(gpu_add(out, table, "time", err));
     HD_TRY(gpu_mfu_add_table(out, &f->mfu, &f->scope, err));
-    if (f->scope.counted && !gpu_arg_is_used(&f->args[DIMS]))
+    if (f->scope.counted && !gpu_arg_is_used(&f->of.args[GPU_OP_DIMS]))
         notes[count++] = "operators do not tell their shapes (record_shapes=True of the profiler)";
     else if (f->scope.counted && !f->keys.count)
-        notes[count++] = f->named ? "of no operator whose FLOP are known both shapes and GPU work are there"
-                                  : "there is no operator whose FLOP are known";
+        notes[count++] = f->of.named ? "of no operator whose FLOP are known both shapes and GPU work are there"
+                                     : "there is no operator whose FLOP are known";
     for (size_t i = 0; i < f->peaks.note_count; i++) notes[count++] = f->peaks.notes[i];
     return gpu_add_notes(out, &report_flops_about, &f->scope, notes, err);
 }
@@ -231,24 +145,18 @@ static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     const flops_options *chosen = options;
-    flops f = {.argument_groups = {.key_size = sizeof(arguments)}, .keys = {.key_size = sizeof(key)}};
+    flops f = {.keys = {.key_size = sizeof(key)}};
     hd_status status = gpu_scope_init(&f.scope, input, &chosen->gpu, GPU_BY_STEP, err);
     if (status == HD_OK) status = gpu_peaks_init(&f.peaks, &f.scope, input->gpus, chosen->model, chosen->tf32, err);
     if (status == HD_OK) status = add_all(&f, err);
     if (status == HD_OK) status = add_tables(out, &f, err);
     if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(f.table);
-    for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&f.args[i]);
+    gpu_op_figures_deinit(&f.of);
     gpu_peaks_deinit(&f.peaks);
     gpu_mfu_deinit(&f.mfu);
-    gpu_texts_deinit(&f.texts);
-    gpu_shapes_deinit(&f.shapes);
-    gpu_groups_deinit(&f.argument_groups);
     gpu_groups_deinit(&f.keys);
-    free(f.figures);
     free(f.sums);
-    gpu_slices_deinit(&f.ops);
-    hd_large_free(f.op_of);
     hd_large_free(f.op_time);
     gpu_scope_deinit(&f.scope);
     return status;

@@ -438,6 +438,10 @@ extern const hd_report_column gpu_notes_columns[];
  * first). HD_NONE: no memory. */
 uint32_t gpu_call_name(gpu_texts *texts, uint32_t *known, const hd_trace *trace, uint32_t string);
 
+/* What of the bytes of a collective, "AllReduce", goes over each link of the bus, as nccl-tests count it. false: not
+ * known. */
+bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks); /* communication.c */
+
 /* ---- arguments of work: args.c ---- */
 
 /* An argument by its name, looked up once per shape. */

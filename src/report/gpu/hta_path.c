@@ -493,8 +493,7 @@ static void sum_up(hta_path *out, const walk *w, hta_maker *m, uint32_t end, uin
 {
     for (size_t e = 0; e < m->edge_count; e++) {
         out->kinds[m->edges[e].kind].edges++;
-        hta_sum *sum = &out->kinds[m->edges[e].kind];
-        sum->weight = gpu_sum(sum->weight, m->edges[e].weight);
+        out->kinds[m->edges[e].kind].weight = gpu_sum(out->kinds[m->edges[e].kind].weight, m->edges[e].weight);
     }
     for (uint32_t node = end; node != HD_NONE;) {
         out->path_nodes++;

@@ -6,6 +6,7 @@
 #include "base/sorted.h"
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
+#include "report/job/job.h"
 
 struct hd_collectives {
     hd_report report; /* has the texts */
@@ -13,9 +14,9 @@ struct hd_collectives {
     size_t count;
 };
 
-enum { RANK, DEVICE, GROUP, OPERATION, SIZE, BYTES, START, DURATION, ID, COLUMNS };
-static const char *const column_names[COLUMNS] = {"rank",  "device", "group",    "collective", "size",
-                                                  "bytes", "start",  "duration", "id"};
+enum { RANK, DEVICE, STEP, STEP_START, GROUP, OPERATION, SIZE, BYTES, START, DURATION, ID, COLUMNS };
+static const char *const column_names[COLUMNS] = {"rank", "device", "step",  "step_start", "group", "collective",
+                                                  "size", "bytes",  "start", "duration",   "id"};
 
 typedef struct rows {
     const hd_trace *trace;
@@ -56,6 +57,8 @@ static void read_row(hd_collective *out, rows *r, size_t row)
     if (stream == HD_NO_NUMBER) stream = hd_trace_track_at(r->trace, gpu_lane_of(r->trace, slice.track))->stream;
     *out = (hd_collective){.rank = int_of(r, row, RANK),
                            .device = int_of(r, row, DEVICE),
+                           .step = text_of(r, row, STEP),
+                           .step_start_ns = int_of(r, row, STEP_START),
                            .stream = stream,
                            .group = text_of(r, row, GROUP),
                            .operation = text_of(r, row, OPERATION),
@@ -103,18 +106,25 @@ static hd_status read_rows(hd_collectives *c, const hd_trace *trace, hd_error *e
     return fine && sort_and_count(c) ? HD_OK : HD_NOMEM(err);
 }
 
-hd_status hd_collectives_new(hd_collectives **out, const hd_trace *trace, hd_error *err)
+hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err)
 {
+    hd_report_input by_step = *input;
+    by_step.options = (const char *const[]){"by=step", NULL};
     *out = NULL;
     hd_collectives *c = calloc(1, sizeof *c);
     if (!c) return HD_NOMEM(err);
-    hd_status status = hd_report_run(&c->report, "communication", &(hd_report_input){.trace = trace}, err);
-    if (status == HD_OK) status = read_rows(c, trace, err);
+    hd_status status = hd_report_run(&c->report, "communication", &by_step, err);
+    if (status == HD_OK) status = read_rows(c, input->trace, err);
     if (status == HD_OK)
         *out = c;
     else
         hd_collectives_free(c);
     return status;
+}
+
+hd_status hd_collectives_new(hd_collectives **out, const hd_trace *trace, hd_error *err)
+{
+    return job_collectives_new(out, &(hd_report_input){.trace = trace}, err);
 }
 
 void hd_collectives_free(hd_collectives *collectives)

@@ -5,12 +5,18 @@
 #include "view/route/routes_query.h"
 #include "view/route/session.h"
 
+view_route_run view_route_job;
+view_route_run view_route_job_late;
+view_route_run view_route_job_open;
 view_route_run view_route_open;
 view_route_run view_route_tiles;
 
 const view_route view_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
+    {"/api/job", "GET", view_route_job, .is_long = true},
+    {"/api/job/late", "GET", view_route_job_late, .is_long = true},
+    {"/api/job/open", "POST", view_route_job_open, .is_long = true},
     {"/api/tracks", "GET", view_route_tracks},
     {"/api/names", "GET", view_route_names},
     {"/api/fidelity", "GET", view_route_fidelity},

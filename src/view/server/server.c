@@ -8,11 +8,14 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/options.h"
+#include "heddle/job.h"
+#include "view/ranks/ranks.h"
 #include "view/server/impl.h"
 
 bool hd_view_has_page(void)
@@ -89,16 +92,44 @@ static hd_status start_daemons(hd_view *view, hd_error *err)
     return HD_OK;
 }
 
+enum { OPEN_OF_JOB = 4 }; /* ranks that are looked at beside each other, with which memory is shared */
+
+/* A pipe is read only once. */
+static bool is_job_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode) && hd_job_is_file(path);
+}
+
+/* Ranks of a job to where those are, all else as traces. */
+static hd_status add_paths(hd_view *view, const char *const *paths, size_t count, bool summaries, hd_error *err)
+{
+    uint32_t trace;
+    size_t ranks = 0;
+    const char **list = calloc(count + 1, sizeof *list);
+    hd_status status = list ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        if (summaries || is_job_file(paths[i]))
+            list[ranks++] = paths[i];
+        else
+            status = view_session_add(&trace, view->session, paths[i], err);
+    }
+    if (status == HD_OK) status = view_ranks_add(view_session_ranks(view->session), list, ranks, err);
+    free(list);
+    return status;
+}
+
 static hd_status start(hd_view *view, const char *const *paths, size_t count, const hd_view_options *options,
                        hd_error *err)
 {
+    bool is_job = count > 0 && (options->summaries || is_job_file(paths[0]));
     const view_session_options session = {.threads = options->threads,
                                           .memory_limit = options->memory_limit,
-                                          .expected = count,
+                                          .expected = is_job ? OPEN_OF_JOB : count,
                                           .binary = options->binary,
+                                          .traces = options->traces,
                                           .failed = options->failed,
                                           .failed_user = options->failed_user};
-    uint32_t trace;
     HD_TRY(view_session_new(&view->session, &session, err));
     HD_TRY(copy_names(view, options, err));
     view->framed = options->framed;
@@ -107,8 +138,7 @@ static hd_status start(hd_view *view, const char *const *paths, size_t count, co
     HD_TRY(view_jobs_start(view, err));
     view_session_on_news(view->session, view_jobs_news, view);
     HD_TRY(start_daemons(view, err));
-    for (size_t i = 0; i < count; i++) HD_TRY(view_session_add(&trace, view->session, paths[i], err));
-    return HD_OK;
+    return add_paths(view, paths, count, options->summaries, err);
 }
 
 /* The threads of the view get no signals: they are for the program. */
@@ -166,12 +196,12 @@ const char *hd_view_token(const hd_view *view)
 
 size_t hd_view_reading(const hd_view *view)
 {
-    return view_session_count_of(view->session, VIEW_READING);
+    return view_session_count_of(view->session, VIEW_READING) + view_ranks_waiting(view_session_ranks(view->session));
 }
 
 size_t hd_view_failures(const hd_view *view)
 {
-    return view_session_failures(view->session);
+    return view_session_failures(view->session) + view_ranks_failures(view_session_ranks(view->session));
 }
 
 /* ---- stopping ---- */

@@ -16,6 +16,7 @@ typedef struct view_entry {
     char *name; /* what people see */
     int fd;     /* -1: none */
     view_trace_state state;
+    bool is_asked;   /* by the page: whoever started us did not name it */
     bool is_second;  /* of a damaged store: is read all at once */
     bool is_waiting; /* for a thread that reads it, or once it is ready lays it out */
     uint64_t done, total;
@@ -32,6 +33,7 @@ struct view_session {
     uint8_t id[16];
     pthread_mutex_t lock;
     pthread_mutex_t failing; /* held while `failed` is called */
+    pthread_mutex_t opening; /* held by view_session_open */
     pthread_cond_t changed;
     view_entry **entries;
     uint32_t count;
@@ -44,6 +46,7 @@ struct view_session {
     unsigned working; /* threads that read or lay out */
     atomic_bool stop;
     struct view_sql *sql;
+    struct view_ranks *ranks;
     pthread_t threads[2][VIEW_THREADS_MAX]; /* that read, that lay out */
     unsigned thread_counts[2];
 };

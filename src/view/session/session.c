@@ -17,6 +17,7 @@
 #include "base/memory/vector.h"
 #include "base/system.h"
 #include "base/text/ends.h"
+#include "view/ranks/ranks.h"
 #include "view/session/impl.h"
 #include "view/sql/sql.h"
 
@@ -217,6 +218,23 @@ static hd_status start_threads(view_session *s, hd_error *err)
 
 /* ---- a session ---- */
 
+static void on_ranks_news(void *session)
+{
+    view_session_tell(session);
+}
+
+static hd_status new_ranks(view_session *s, hd_error *err)
+{
+    const view_ranks_options options = {.threads = s->options.threads,
+                                        .memory_limit = s->memory_of_one,
+                                        .traces = s->options.traces,
+                                        .failed = s->options.failed,
+                                        .user = s->options.failed_user,
+                                        .news = on_ranks_news,
+                                        .session = s};
+    return view_ranks_new(&s->ranks, &options, err);
+}
+
 hd_status view_session_new(view_session **out, const view_session_options *options, hd_error *err)
 {
     view_session *s = calloc(1, sizeof *s);
@@ -240,16 +258,22 @@ hd_status view_session_new(view_session **out, const view_session_options *optio
     if (!s->memory_of_one) s->memory_of_one = 1;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->failing, NULL);
+    pthread_mutex_init(&s->opening, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->revision = 1;
-    *out = s;
-    return HD_OK;
+    hd_status status = new_ranks(s, err);
+    if (status == HD_OK)
+        *out = s;
+    else
+        view_session_free(s);
+    return status;
 }
 
 void view_session_stop(view_session *s)
 {
     pthread_mutex_lock(&s->lock);
     atomic_store(&s->stop, true);
+    if (s->ranks) view_ranks_stop(s->ranks);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }
@@ -257,7 +281,7 @@ void view_session_stop(view_session *s)
 bool view_session_is_idle(view_session *s)
 {
     pthread_mutex_lock(&s->lock);
-    bool idle = s->working == 0;
+    bool idle = s->working == 0 && view_ranks_is_idle(s->ranks);
     pthread_mutex_unlock(&s->lock);
     return idle;
 }
@@ -278,10 +302,12 @@ void view_session_free(view_session *s)
     for (int kind = 0; kind < 2; kind++) {
         for (unsigned i = 0; i < s->thread_counts[kind]; i++) pthread_join(s->threads[kind][i], NULL);
     }
+    view_ranks_free(s->ranks);
     view_sql_free(s->sql);
     for (uint32_t i = 0; i < s->count; i++) free_entry(s->entries[i]);
     free(s->entries);
     pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->opening);
     pthread_mutex_destroy(&s->failing);
     pthread_mutex_destroy(&s->lock);
     free(s->binary);
@@ -342,6 +368,23 @@ hd_status view_session_add(uint32_t *out, view_session *s, const char *path, hd_
     return entry ? add_entry(out, s, entry, err) : HD_NOMEM(err);
 }
 
+hd_status view_session_open(uint32_t *out, view_session *s, const char *path, hd_error *err)
+{
+    pthread_mutex_lock(&s->opening); /* two that ask at once get the same */
+    bool found = false;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t i = s->count; i > 0 && !found; i--) {
+        const view_entry *entry = s->entries[ *out = i - 1];
+        found = entry->path && entry->state != VIEW_FAILED && strcmp(entry->path, path) == 0;
+    }
+    pthread_mutex_unlock(&s->lock);
+    view_entry *entry = found ? NULL : new_entry(path, hd_base_name(path));
+    if (entry) entry->is_asked = true;
+    hd_status status = found ? HD_OK : entry ? add_entry(out, s, entry, err) : HD_NOMEM(err);
+    pthread_mutex_unlock(&s->opening);
+    return status;
+}
+
 hd_status view_session_add_file(uint32_t *out, view_session *s, int fd, const char *name, hd_error *err)
 {
     view_entry *entry = new_entry(NULL, hd_base_name(name));
@@ -390,7 +433,10 @@ size_t view_session_failures(view_session *s)
 {
     size_t count = 0;
     pthread_mutex_lock(&s->lock);
-    for (uint32_t i = 0; i < s->count; i++) count += s->entries[i]->state == VIEW_FAILED && s->entries[i]->path;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const view_entry *entry = s->entries[i];
+        count += entry->state == VIEW_FAILED && entry->path && !entry->is_asked;
+    }
     pthread_mutex_unlock(&s->lock);
     return count;
 }
@@ -411,6 +457,11 @@ view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t 
     *out = state == VIEW_READY ? entry->scene : NULL;
     pthread_mutex_unlock(&s->lock);
     return state;
+}
+
+struct view_ranks *view_session_ranks(view_session *s)
+{
+    return s->ranks;
 }
 
 struct view_sql *view_session_sql(view_session *s)

@@ -22,6 +22,7 @@ typedef struct view_session_options {
     uint64_t memory_limit; /* of all traces; 0: 64 MiB */
     size_t expected;       /* how many will share it; 0: one */
     const char *binary;    /* of those that are added by their path, as in hd_read_options; copied */
+    const char *traces;    /* as in view_ranks_options; copied */
     hd_view_failed *failed;
     void *failed_user;
 } view_session_options;
@@ -35,6 +36,8 @@ bool view_session_is_idle(view_session *session);
 
 /* Each adds a trace and sets *out to its number. */
 hd_status view_session_add(uint32_t *out, view_session *session, const char *path, hd_error *err);
+/* The same, unless one of this path is there already. */
+hd_status view_session_open(uint32_t *out, view_session *session, const char *path, hd_error *err);
 /* From an open file, which is taken, also after an error; `name` is what people see. */
 hd_status view_session_add_file(uint32_t *out, view_session *session, int fd, const char *name, hd_error *err);
 /* A scene that is there already, which is taken, also after an error; no work is done on it. For tests. */
@@ -53,6 +56,8 @@ view_trace_state view_session_scene(view_scene **out, view_session *session, uin
 uint64_t view_session_revision(view_session *session);
 /* A scene of it has got tracks: those who wait for news are told. */
 void view_session_tell(view_session *session);
+/* The ranks of a job (view/ranks/ranks.h). */
+struct view_ranks *view_session_ranks(view_session *session);
 /* What queries in SQL keep (view/sql/sql.h). */
 struct view_sql *view_session_sql(view_session *session);
 /* What /api/session says. */

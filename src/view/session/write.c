@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "pass/merge/merge.h"
 #include "trace/lazy.h"
+#include "view/ranks/ranks.h"
 #include "view/route/route.h"
 #include "view/session/impl.h"
 
@@ -158,6 +159,9 @@ void view_session_write(hd_json_out *out, view_session *s)
         if (i) hd_json_put_text(out, ",");
         write_entry(out, s, s->entries[i], axis);
     }
-    hd_json_put_text(out, "]}");
+    hd_json_put_text(out, "]");
+    view_json_key(out, "job");
+    view_ranks_write(out, s->ranks);
+    hd_json_put_text(out, "}");
     pthread_mutex_unlock(&s->lock);
 }

@@ -168,7 +168,10 @@ void double_emit(const double_record *record);
 typedef struct double_kernel {
     const char *name;
     uint32_t grid[3], block[3], shared_bytes;
+    uint64_t ns, stamps; /* of heddle_spin (src/replay/cuda.c), which is simulated; 0: the script's */
 } double_kernel;
+/* Those that heddle_spin wrote into [from, from + bytes). */
+void double_read_stamps(void *to, uint64_t from, size_t bytes);
 void double_run_kernel(double_stream *stream, const double_kernel *kernel, uint32_t correlation, uint64_t node,
                        uint32_t graph);
 void double_run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t to, bool is_async, uint64_t bytes,

@@ -215,10 +215,36 @@ double_span double_occupy(double_stream *stream, uint64_t ns)
     return (double_span){start, start + ns};
 }
 
+typedef struct stamp {
+    uint64_t address;
+    double_span span;
+} stamp;
+
+static stamp *stamps;
+static size_t stamp_count;
+
+static void write_stamp(uint64_t address, double_span span)
+{
+    pthread_mutex_lock(&gpu.lock);
+    stamps = realloc(stamps, (stamp_count + 1) * sizeof *stamps);
+    stamps[stamp_count++] = (stamp){address, span};
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+void double_read_stamps(void *to, uint64_t from, size_t bytes)
+{
+    for (size_t i = 0; i < stamp_count; i++) {
+        uint64_t at = stamps[i].address - from;
+        if (stamps[i].address >= from && at + sizeof(double_span) <= bytes)
+            memcpy((char *)to + at, &stamps[i].span, sizeof(double_span));
+    }
+}
+
 void double_run_kernel(double_stream *stream, const double_kernel *kernel, uint32_t correlation, uint64_t node,
                        uint32_t graph)
 {
-    double_span span = double_occupy(stream, double_script_get()->kernel_ns);
+    double_span span = double_occupy(stream, kernel->ns ? kernel->ns : double_script_get()->kernel_ns);
+    if (kernel->stamps) write_stamp(kernel->stamps, span);
     double_record record = {.as.kernel = {.kind = CUPTI_KIND_CONCURRENT_KERNEL,
                                           .registers = 32,
                                           .start = span.start_ns,
@@ -278,12 +304,16 @@ int cuLaunchKernel(double_function *function, unsigned grid_x, unsigned grid_y, 
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,
                    void **extra)
 {
-    (void)arguments, (void)extra;
+    (void)extra;
     double_call call = {
         .domain = CUPTI_DOMAIN_DRIVER, .id = 307, .function = "cuLaunchKernel", .symbol = function->name};
     int failed = double_begin(&call);
     if (failed) return failed;
-    double_kernel kernel = {function->name, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
+    double_kernel kernel = {function->name, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, 0, 0};
+    if (strcmp(function->name, "heddle_spin") == 0) {
+        memcpy(&kernel.stamps, arguments[0], sizeof kernel.stamps);
+        memcpy(&kernel.ns, arguments[1], sizeof kernel.ns);
+    }
     if (double_stream_of(stream)->captured)
         double_graph_add(double_stream_of(stream)->captured, &kernel);
     else

@@ -20,7 +20,7 @@ int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
 {
     DOUBLE_CALL(279, "cuMemcpyDtoHAsync_v2");
-    (void)to, (void)from;
+    double_read_stamps(to, from, bytes);
     double_run_copy(double_stream_of(stream), CUPTI_COPY_DTOH, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_PINNED, true, bytes,
                     call.correlation, 0, 0);
     return double_end(&call, 0);

@@ -203,6 +203,7 @@ def main():
     if not files:
         folder = pathlib.Path(__file__).resolve().parents[3] / "../shared/data/xplane"
         files = sorted(str(f) for f in folder.glob("*.xplane.pb") if b"\xef\xbf\xbd\xef\xbf\xbd" not in f.read_bytes()[:64])
+        files += [str(f) for f in (pathlib.Path(__file__).parents[1] / "h100").glob("*.xplane.pb")]
         if not files:
             print("skipped: there is no ../shared/data/xplane")
             return 77

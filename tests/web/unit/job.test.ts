@@ -1,58 +1,53 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobOfTables, type StepTables } from "../../../src/view/web/src/data/job";
-import type { ReportCell, ReportTable } from "../../../src/view/web/src/data/model";
-import { colorAt, extentOf, fieldsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
+import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
+import { colorAt, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
-const tableOf = (name: string, columns: string[], rows: ReportCell[][], count = rows.length): ReportTable =>
-  ({ name, meaning: "", count, rows, columns: columns.map((column) => ({ name: column, type: "number", meaning: "" })) });
-
-// Steps of one rank as [name, start, duration], its collectives as [start of the step, duration, size of what goes in].
-function traceOf(rank: number, steps: [string, number, number][], collectives: [number, number, number][] = [], more: { size?: number; cut?: boolean } = {}): StepTables {
-  return {
-    trace: rank + 10, rank, host: `node${rank % 2}`, tables: [
-      tableOf("steps", ["rank", "step", "start", "duration"], steps.map(([name, start, duration]) => [null, name, start, duration])),
-      tableOf("breakdown", ["rank", "device", "step", "step_start", "span", "exposed_communication", "idle"],
-        steps.map(([name, start, duration]) => [null, 0, name, start, duration + 1, duration / 2, duration / 4] as ReportCell[]).concat([[null, 0, null, null, 9, 9, 9]])),
-      tableOf("collectives", ["rank", "device", "step", "step_start", "group", "ranks", "size", "collective", "dtype", "in", "out", "duration"],
-        collectives.map(([step, duration, size]) => [null, 0, "", step, "0", "[0, 1]", more.size ?? 2, "AllReduce", "Float", size, size, duration]), collectives.length + (more.cut ? 1 : 0)),
-    ],
-  };
+// An answer as docs/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
+function answer(head: Record<string, unknown>, figures: Record<string, number[]>): ArrayBuffer {
+  const wide = (list: number[]): number => (list.every((figure) => Number.isNaN(figure) || (figure >= 0 && figure < 0xffffffff)) ? 4 : 8);
+  const aligned = (at: number): number => (at + 7) & ~7;
+  const cells = Object.values(figures)[0]?.length ?? 0;
+  const text = new TextEncoder().encode(JSON.stringify({ ...head, cells, figures: Object.entries(figures).map(([name, list]) => ({ name, bytes: wide(list) })) }));
+  let size = aligned(8 + text.length);
+  const places = Object.values(figures).map((list) => { const at = size; size = aligned(size + wide(list) * list.length); return at; });
+  const bytes = new ArrayBuffer(size), view = new DataView(bytes);
+  new Uint8Array(bytes).set(new TextEncoder().encode("HDJ1"));
+  view.setUint32(4, text.length, true);
+  new Uint8Array(bytes).set(text, 8);
+  Object.values(figures).forEach((list, which) => list.forEach((figure, at) => {
+    const place = (places[which] ?? 0) + at * wide(list);
+    if (wide(list) === 8) view.setFloat64(place, figure, true);
+    else view.setUint32(place, Number.isNaN(figure) ? 0xffffffff : figure, true);
+  }));
+  return bytes;
 }
+const ranksOf = (rank: (number | null)[], more: Record<string, unknown> = {}): Record<string, unknown> => ({
+  number: 7, rank, device: rank.map(() => 0), source: rank.map((_, at) => at), member: rank.map(() => 0), trace: rank.map(() => -1),
+  host: rank.map((_, at) => `node${at % 2}`), file: rank.map((_, at) => `file${at}.json`), steps: ["s1", "s2"], notes: [], ...more });
+const oneStep = (time: number[]): Job => jobOf(answer(ranksOf(time.map((_, rank) => rank), { steps: ["s1"] }), { time, exposed: time, idle: time }));
 const list = (figures: Float64Array): number[] => [...figures];
 
-test("ranks are rows by number, steps columns by number, what is missing is not known", () => {
-  const job = jobOfTables([traceOf(10, [["ProfilerStep#10", 50, 8]]), traceOf(2, [["ProfilerStep#9", 0, 4], ["ProfilerStep#10", 5, 12]])]);
-  assert.deepEqual(job.rows.map((row) => [row.name, row.trace]), [["rank 2", 12], ["rank 10", 20]]);
-  assert.deepEqual(job.steps, ["ProfilerStep#9", "ProfilerStep#10"]);
-  assert.deepEqual(list(job.figures.time), [4, 12, NaN, 8]);
-  assert.deepEqual(list(job.figures.exposed), [2, 6, NaN, 4]);
-  assert.deepEqual(list(job.figures.idle), [1, 3, NaN, 2]);
-  assert.deepEqual(list(job.start), [0, 5, NaN, 50]);
+test("an answer becomes rows, steps and figures; what is not known is NaN", () => {
+  const job = jobOf(answer(ranksOf([2, 10]), { time: [4, 12, NaN, 8], exposed: [2, 6, NaN, 5e9], idle: [1, 3, NaN, 2] }));
+  assert.deepEqual(job.rows, [{ name: "rank 2", rank: 2, host: "node0", trace: null }, { name: "rank 10", rank: 10, host: "node1", trace: null }]);
+  assert.deepEqual([job.number, job.steps], [7, ["s1", "s2"]]);
+  assert.deepEqual([list(job.figures.time), list(job.figures.exposed), list(job.figures.idle)], [[4, 12, NaN, 8], [2, 6, NaN, 5e9], [1, 3, NaN, 2]]);
+  assert.ok(list(job.figures.late).every(Number.isNaN));
 });
 
-test("a name that comes again is another step", () => {
-  assert.deepEqual(jobOfTables([traceOf(0, [["step", 0, 1], ["step", 5, 2]])]).steps, ["step", "step (2)"]);
+test("rows are named by rank, file or trace, and by device where a rank has several", () => {
+  const figures = { time: [1, 1, 1, 1], exposed: [1, 1, 1, 1], idle: [1, 1, 1, 1] };
+  const head = ranksOf([0, 0, null, null], { source: [0, 0, 1, 2], device: [0, 1, 0, 0], trace: [3, 3, -1, 5], file: ["", "", "run.json", ""], steps: ["s1"] });
+  assert.deepEqual(jobOf(answer(head, figures)).rows.map((row) => [row.name, row.trace]), [["rank 0, device 0", 3], ["rank 0, device 1", 3], ["run.json", null], ["trace 5", 5]]);
 });
 
-test("lateness is the longest duration less one's own, the most of a step", () => {
-  const job = jobOfTables([traceOf(0, [["s1", 0, 9], ["s2", 9, 9]], [[0, 100, 8], [0, 70, 8], [9, 5, 8]]), traceOf(1, [["s1", 2, 9], ["s2", 11, 9]], [[2, 40, 8], [2, 80, 8], [11, 5, 8]])]);
-  assert.deepEqual(list(job.figures.late), [10, 0, 60, 0]);
-  assert.deepEqual(job.notes, []);
+test("what is no picture is refused", () => {
+  assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /no picture/);
+  assert.throws(() => jobOf(answer(ranksOf([0]), { time: [1, 2] })), /lacks figures/);
 });
 
-test("no lateness where ranks of a group skip one, send other sizes, are more than the group, or a report is cut", () => {
-  const steps: [string, number, number][] = [["s1", 0, 9]];
-  const late = (...traces: StepTables[]): unknown[] => { const job = jobOfTables(traces); return [list(job.figures.late).every(Number.isNaN), job.notes.length]; };
-  const good = traceOf(0, steps, [[0, 5, 8], [0, 6, 8]]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8]])), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 6, 16]])), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 6, 8]]), traceOf(2, steps, [[0, 5, 8], [0, 6, 8]])), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 6, 8]], { cut: true })), [true, 1]);
-  assert.deepEqual(late(good, traceOf(1, steps, [[0, 5, 8], [0, 9, 8]])), [false, 0]);
-});
-
-const job = jobOfTables([traceOf(0, [["s1", 0, 10], ["s2", 9, 100]]), traceOf(1, [["s1", 0, 12], ["s2", 9, 104]]), traceOf(2, [["s1", 0, 20], ["s2", 9, 100]])]);
+const job = jobOf(answer(ranksOf([0, 1, 2]), { time: [10, 100, 12, 104, 20, 100], exposed: [1, 1, 1, 1, 1, 1], idle: [1, 1, 1, 1, 1, 1] }));
 
 test("against the median of its step a rank that is slow alone stands out", () => {
   assert.deepEqual(list(shownFigures(job, "time", true)), [-2, 0, 0, 4, 8, 0]);
@@ -81,8 +76,23 @@ test("zooming stays within the rows, and the window follows the focus", () => {
 });
 
 test("peers are the one in the middle and the least", () => {
-  assert.deepEqual(peersOf(new Float64Array([5, 1, 2, 3, NaN]), 1, 0, 0), [3 - 1, 1]);
-  assert.deepEqual(peersOf(new Float64Array([5]), 1, 0, 0), []);
+  assert.deepEqual(peersOf(oneStep([5, 1, 2, 3, NaN]), "time", 0, 0), [3 - 1, 1]);
+  assert.deepEqual(peersOf(oneStep([5]), "time", 0, 0), []);
+});
+
+test("peers do the same work, whatever data they have, if there are any", () => {
+  const job: Job = { ...oneStep([9, 1, 5, 2, 7, 3]), roles: [{ name: "pp", at: [0, 0, 0, 0, 0, 1] }, { name: "tp", at: [0, 1, 0, 1, 0, null] }, { name: "dp", at: [0, 0, 1, 1, 2, 0] }] };
+  assert.deepEqual(peersOf(job, "time", 0, 0), [4, 2]);
+  assert.deepEqual(peersOf(job, "time", 3, 0), [1]);
+  assert.deepEqual(peersOf(job, "time", 5, 0), [2, 1]); // nobody else is in stage 1
+});
+
+test("ranks are grouped by role, those that have none last", () => {
+  const job: Job = { ...oneStep([9, 1, 5, 2]), roles: [{ name: "pp", at: [10, null, 2, 10] }] };
+  assert.deepEqual(orderOf(job, "pp", job.figures.time), [2, 0, 3, 1]);
+  assert.deepEqual([0, 1, 2, 3].map(groupsOf(job, "pp") as (row: number) => string), ["pp 10", "pp none", "pp 2", "pp 10"]);
+  assert.deepEqual([0, 1].map(groupsOf(job, "host") as (row: number) => string), ["node0", "node1"]);
+  assert.deepEqual([groupsOf(job, "rank"), groupsOf(job, "most")], [null, null]);
 });
 
 test("colours grow in contrast to the background, step by step", () => {

@@ -10,6 +10,7 @@
 #include "cli/commands/record/out.h"
 #include "cli/commands/record/uprobe.h"
 #include "cli/commands/ways_out.h"
+#include "cli/job_in.h"
 #include "cli/shared_options.h"
 #include "cli/times.h"
 
@@ -17,7 +18,7 @@ enum { GRAPH_NODE, GRAPH_WHOLE };
 enum { WAIT_COMMAND, WAIT_ALL };
 
 struct record_options {
-    const char *output, *recover, *library, *tool;
+    const char *output, *recover, *library, *tool, *summary;
     const char *delay, *duration, *steps, *step_name;
     bool no_stacks, python, memory, no_nvtx, trigger, no_symbolize, keep, strict, check, kernel;
     int graph, policy, wait;
@@ -191,6 +192,21 @@ static int plan_uprobes(struct record_user *user, hd_record_options *options)
     return CLI_OK;
 }
 
+/* Of the trace that was written. */
+static hd_status summarize(cli_run *run, const hd_record_result *result)
+{
+    const struct record_options *o = run->options;
+    const hd_read_options read = {.threads = (unsigned)o->threads, .lazy = true};
+    hd_job *job;
+    if (!o->summary || !result || !result->written) return HD_OK;
+    if (hd_job_new(&job, &run->err) != HD_OK) return run->err.status;
+    hd_status status = job_add(job, run, result->output, &read);
+    if (status == HD_OK) status = hd_job_finish(job, &run->err);
+    if (status == HD_OK) status = hd_job_write(job, o->summary, NULL, &run->err);
+    hd_job_free(job);
+    return status;
+}
+
 /* The command's, unless that is 0 and there is no trace although there should be one. */
 static int exit_status(cli_run *run, const hd_record_result *result, hd_status status)
 {
@@ -223,6 +239,7 @@ static int run_command(cli_run *run, hd_record_options *options)
     hd_status status = hd_record_run(&result, run->operands, options, &run->err);
     cli_progress_deinit(&progress);
     if (result && result->written) record_print(run, result);
+    if (status == HD_OK) status = summarize(run, result);
     record_uprobe_print(&user->uprobe, run);
     int exit = exit_status(run, result, status);
     hd_record_result_free(result);
@@ -235,6 +252,7 @@ static int recover(cli_run *run, const hd_record_options *options, const char *f
     if (run->operand_count) return cli_usage_error(run, "--recover runs no command");
     hd_status status = hd_record_recover(&result, folder, options, &run->err);
     if (result && result->written) record_print(run, result);
+    if (status == HD_OK) status = summarize(run, result);
     hd_record_result_free(result);
     return status == HD_OK ? CLI_OK : CLI_FAILED;
 }
@@ -297,6 +315,12 @@ static const cli_option options[] = {
      .value = "FILE",
      FIELD(output),
      .help = "the trace, in the format of its extension; else COMMAND-DATE.heddle in this folder"},
+    {.name = "summary",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(summary),
+     .help = "its summary as well, .hds: heddle combine puts those of a job's ranks together"},
     {.name = "no-stacks", .kind = CLI_FLAG, FIELD(no_stacks), .help = "no CPU stacks of launches"},
     {.name = "python", .kind = CLI_FLAG, FIELD(python), .help = "Python functions in the stacks of launches"},
     {.name = "memory", .kind = CLI_FLAG, FIELD(memory), .help = "allocations and releases of GPU memory"},

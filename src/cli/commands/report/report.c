@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands/report/about.h"
 #include "cli/commands/report/gpus.h"
+#include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
@@ -397,7 +398,8 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
     if (folder && !*out) *out = HD_REPORT_CSV;
     if (path && !*out)
         return cli_usage_error(
-            run, "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet or FOLDER/",
+            run,
+            "-o: what to write does not follow from '%.100s': use .html, .json, .md, .csv, .parquet, .dot or FOLDER/",
             path);
     const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
     if (!name) return CLI_OK;
@@ -461,42 +463,23 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     return status;
 }
 
-/* Those that can be read; the others are told. */
-static size_t open_job(const hd_trace **traces, const char **paths, cli_run *run, size_t files)
+/* A report that looks at all files together. What of them cannot be read is told. */
+static hd_status run_job(report_run *r, cli_run *run)
 {
     const struct report_options *chosen = run->options;
     const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
-    size_t count = 0;
-    for (size_t i = 0; i < files; i++) {
-        hd_trace *trace;
-        paths[count] = run->operands[(size_t)run->operand_count - files + i];
-        if (report_read(&trace, run, paths[count], read) == HD_OK)
-            traces[count++] = trace;
-        else
-            cli_report(run);
-    }
-    return count;
-}
-
-/* A report that looks at all files together. */
-static hd_status run_job(report_run *r, cli_run *run, size_t files)
-{
-    const hd_trace **traces = calloc(files, sizeof *traces);
-    const char **paths = calloc(files, sizeof *paths);
-    size_t count = traces && paths ? open_job(traces, paths, run, files) : 0;
-    bool fine = traces && paths;
-    if (fine && count > 1) fine = asprintf(&r->job, "%s and %zu more", paths[0], count - 1) >= 0;
-    hd_status status = fine ? HD_OK : hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    const hd_report_input input = {
-        .trace = count ? traces[0] : NULL, .traces = traces, .trace_count = count, .gpus = r->gpus};
-    if (status == HD_OK && count)
-        status = run_report(r, run, r->asked->abouts[0], &input, count > 1 ? r->job : paths[0]);
-    for (size_t i = 0; i < count; i++) {
-        if (status == HD_OK) status = report_check_read(traces[i], paths[i], &run->err);
-        hd_trace_free((hd_trace *)(uintptr_t)traces[i]);
-    }
-    free(paths);
-    free(traces);
+    const char *first = run->operands[r->asked->first];
+    int files = run->operand_count - r->asked->first;
+    uint64_t failed;
+    hd_job *job;
+    hd_status status = job_read(&job, &failed, run, r->asked->first, (job_shard){0}, &read);
+    if (status != HD_OK) return status;
+    if (files > 1 && asprintf(&r->job, "%s and %d more", first, files - 1) < 0)
+        status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    if (status == HD_OK && hd_job_count(job))
+        status = run_report(r, run, r->asked->abouts[0], &(hd_report_input){.job = job, .gpus = r->gpus},
+                            files > 1 ? r->job : first);
+    hd_job_free(job);
     return status;
 }
 
@@ -521,7 +504,7 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
     int usage = CLI_OK;
     for (size_t i = 0; r.reports && r.parts && i < files && usage == CLI_OK && !run->out_error; i++) {
         const char *path = is_table ? path_of_table(a, run) : run->operands[(size_t)a->first + i];
-        hd_status status = is_job     ? run_job(&r, run, files)
+        hd_status status = is_job     ? run_job(&r, run)
                            : is_table ? run_report(&r, run, a->abouts[0], &(hd_report_input){0}, path)
                                       : run_file(&r, run, path);
         if (is_job) i = files;

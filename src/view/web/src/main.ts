@@ -78,14 +78,18 @@ function start(source: Source): void {
   view.follow();
   const shown = view;
   // What stands around the picture is made when that is there.
-  let mounted = false;
+  let [mounted, hasPane] = [false, false];
+  const mountTabs = (): void => {
+    if (!hasPane) mountPane(element("pane"), app);
+    hasPane = true;
+  };
   const mount = (): void => {
     if (mounted) return;
     mounted = true;
     mountToolbar(element("toolbar"), app);
     mountSearchBox(element("search"), app);
     mountTrackList(element("headers"), app);
-    mountPane(element("pane"), app);
+    mountTabs();
     mountFidelity(element("fidelity"), app);
     mountDialogs(element("dialogs"), app);
     attachA11y(app);
@@ -95,6 +99,14 @@ function start(source: Source): void {
     app.tiles.clear();
     app.names.clear();
   };
+  // Of a job the ranks are the first picture.
+  const stop = effect(() => {
+    const session = state.session.value;
+    if (!session) return;
+    if (session.job && session.traces.length === 0 && state.tab.peek() === null) state.tab.value = "job";
+    if (session.job) setTimeout(mountTabs);
+    setTimeout(() => stop());
+  });
   void new Follower(app, forget).run();
   setTimeout(mount, LATEST_MS);
 }

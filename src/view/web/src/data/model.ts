@@ -28,7 +28,14 @@ export interface Session {
   session: string;
   revision: number;
   traces: TraceInfo[];
+  job: JobReading | null; // summaries that were given instead of traces
   lists?: (TrackList | null)[]; // of the tracks of each trace, in the first answer
+}
+
+export interface JobReading {
+  revision: number;
+  files: number;
+  done: number;
 }
 
 export interface TrackList {

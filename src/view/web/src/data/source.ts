@@ -1,4 +1,5 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
+import type { Job, LateAnswer } from "./job";
 import type {
   DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
@@ -41,6 +42,11 @@ export interface Source {
   queryTracks(trace: TraceId, sql: string, params: Record<string, string>, title: string, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
   // The page's track of one of the file; null: it shows none.
   queryTrack(trace: TraceId, of: number, signal?: AbortSignal): Promise<TrackId | null>;
+  job(signal?: AbortSignal): Promise<Job>;
+  // The lateness of a job's cells, and what to tell of it.
+  jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer>;
+  // The trace of a row, opened if it was not; `start`: of the step, on the trace's own clock.
+  jobOpen(of: number, row: number, step: number): Promise<{ trace: TraceId; start: string | null; duration: number | null }>;
   fidelity(trace: TraceId): Promise<Fidelity>;
   fidelityList(trace: TraceId, what: string, at: number): Promise<FidelityList>;
   cropUrl(trace: TraceId, from: number, until: number, format: string): string;

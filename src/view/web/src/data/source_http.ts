@@ -1,6 +1,7 @@
 // Asks the server (docs/view-protocol.md).
 import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
+import { decodeFigures, jobOf, type Job, type LateAnswer, type Roles } from "./job";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -97,14 +98,29 @@ export class HttpSource implements Source {
   async tiles(trace: number, z: number, i: number, tracks: TrackId[], summary: boolean, signal?: AbortSignal): Promise<Tile[]> {
     const detail = summary ? "summary" : "rows";
     const response = await this.ask("tiles", { trace, z, i, tracks: listOf(tracks), detail }, signal);
-    let bytes: ArrayBuffer;
+    return decodeTiles(await this.bytes(response), z, i);
+  }
+
+  private async bytes(response: Response): Promise<ArrayBuffer> {
     try {
-      bytes = await response.arrayBuffer();
+      return await response.arrayBuffer();
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") throw error;
       throw new ServerError("The server's answer broke off.", 0);
     }
-    return decodeTiles(bytes, z, i);
+  }
+
+  async job(signal?: AbortSignal): Promise<Job> {
+    return jobOf(await this.bytes(await this.ask("job", {}, signal)));
+  }
+
+  async jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer> {
+    const { head, figures } = decodeFigures<{ roles: Roles[]; notes: string[] }>(await this.bytes(await this.ask("job/late", { of }, signal)));
+    return { late: figures.late ?? new Float64Array(), roles: head.roles, notes: head.notes };
+  }
+
+  jobOpen(of: number, row: number, step: number): Promise<{ trace: number; start: string | null; duration: number | null }> {
+    return this.json("job/open", { of, row, step }, undefined, "POST");
   }
 
   names(trace: number, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }> {

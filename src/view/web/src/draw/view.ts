@@ -19,6 +19,7 @@ import { WebGlBackend, type Backend } from "./webgl";
 
 const FRAMES = 2000; // times that are kept
 const FIRST_MS = 400; // at most that long an empty picture is waited with for the server's first word
+const JOB_MS = 300; // ms that the heat map of a job has for itself, as no trace is open yet
 const FIRST_TILES_MS = 150; // and then for the first tiles
 
 interface DrawSummary {
@@ -136,6 +137,7 @@ export class View {
     this.heldUntil = 0;
     const ratio = this.ratio();
     const width = Math.round(canvas.clientWidth * ratio);
+    if (app.state.session.peek()?.job) this.hold(JOB_MS);
     if (app.state.tracks.peek().length === 0 || width <= 0) return;
     const scene = this.scene();
     const wants = wantsOf(placesShown(scene.layout, scene.scroll, canvas.clientHeight), scene, width).filter((want) => !want.ahead);

@@ -1,81 +1,56 @@
-// Job: rank by step as a heat map, of the traces that are open.
-import { batch, signal } from "@preact/signals";
+// Job: rank by step as a heat map, of summaries or of the traces that are open.
+import { batch, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
-import { jobOfTables, MEASURES, type Job, type Measure } from "../data/job";
-import type { ReportTable, TraceId } from "../data/model";
-import { isAbort, messageOf, useRequest } from "../data/request";
+import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
+import type { Session, TraceId } from "../data/model";
+import { messageOf, useRequest } from "../data/request";
 import { formatDuration, formatShort, plural } from "../format";
-import { offsetOf, scrollTo, showRange, traceName } from "../tools/navigate";
+import type { Range } from "../state";
+import { scrollTo, showRange } from "../tools/navigate";
 import { keyOf } from "../tracks/actions";
-import { colorAt, extentOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
+import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
 
 const TITLES: Record<Measure, string> = { time: "time", exposed: "exposed communication", idle: "idle", late: "lateness" };
+const DIMENSIONS: Record<Dimension, string> = {
+  pp: "pipeline stage", tp: "tensor-parallel position", dp: "data-parallel position", ep: "expert-parallel position", cp: "context-parallel position",
+};
 const AGAINST = [["no", "the figure"], ["step", "what is above the step's median"]] as const;
 
 const WAIT_MS = 250; // while traces become ready one after the other
+const LATE_MS = 100; // the first picture is drawn before all collectives are compared
 
 const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
 const chosenOrder = signal<Order>("rank");
 
-// The hosts of those traces that tell it. A build without SQLite does not know.
-async function hostsOf(app: App, abort: AbortSignal): Promise<Map<TraceId, string>> {
-  const found = await app.source.query("SELECT id, value FROM metadata WHERE name = 'hostname'", {}, abort).catch((error: unknown) => {
-    if (isAbort(error)) throw error;
-    return null;
-  });
-  if (!found || "error" in found) return new Map();
-  return new Map(found.rows.flatMap(([id, value]) => {
-    const input = found.inputs[Number(BigInt(String(id)) >> BigInt(found.id_bits))];
-    return input ? [[input.trace, String(value).replace(/^"(.*)"$/, "$1")] as const] : [];
-  }));
-}
-
-const REPORTS = [["steps", {}], ["breakdown", { by: "step" }], ["communication", { by: "step" }]] as const;
-const told = new Map<string, Promise<ReportTable[]>>(); // by session and trace: traces that become ready later cost no more than themselves
-
-function tablesOf(app: App, session: string, trace: TraceId): Promise<ReportTable[]> {
-  const key = `${session}/${trace}`;
-  const known = told.get(key);
-  if (known) return known;
-  const asked = Promise.all(REPORTS.map(([name, options]) => app.source.report(trace, name, options))).then((tables) => tables.flat());
-  told.set(key, asked);
-  asked.catch(() => told.delete(key)); // to be asked for again
-  return asked;
-}
-
-// Reports of all traces that are ready, by step. One that cannot be asked is left out, and named.
-async function askForJob(app: App, abort: AbortSignal): Promise<Job> {
-  const { session = "", traces = [] } = app.state.session.peek() ?? {};
-  const hosts = await hostsOf(app, abort);
-  const lost: string[] = [];
-  const answers = await Promise.all(traces.filter((each) => each.state === "ready").map(({ id, rank }) => tablesOf(app, session, id).then(
-    (tables) => [{ trace: id, rank, host: hosts.get(id) ?? "", tables }],
-    (error: unknown) => {
-      lost.push(`${traceName(app, id)} is left out: ${messageOf(error)}`);
-      return [];
-    },
-  )));
-  const job = jobOfTables(answers.flat());
-  return { ...job, notes: [...job.notes, ...lost] };
+// What there is to ask for anew: files whose summaries are read, or traces that are ready.
+function keyOfJob(session: Session | null): string | null {
+  if (session?.job) return session.job.revision > 0 ? `${session.session}/${session.job.revision}` : null;
+  const ready = session?.traces.filter((each) => each.state === "ready") ?? [];
+  return ready.length > 0 ? [session?.session, ...ready.map((each) => each.id)].join() : null;
 }
 
 export function JobPanel({ app }: { app: App }): JSX.Element {
-  const traces = app.state.session.value?.traces ?? [];
-  const ready = traces.filter((each) => each.state === "ready");
-  const reading = traces.filter((each) => each.state === "reading").length;
-  const asked = useRequest<Job>(ready.length ? [app.state.session.value?.session, ...ready.map((each) => each.id)].join() : null, (abort) => askForJob(app, abort), reading ? WAIT_MS : 0);
+  const session = app.state.session.value;
+  const reading = session?.job ? session.job.files - session.job.done : session?.traces.filter((each) => each.state === "reading").length ?? 0;
+  const key = keyOfJob(session);
+  const asked = useRequest<Job>(key, (abort) => app.source.job(abort), reading && !session?.job ? WAIT_MS : 0);
+  const known = asked.value;
+  const late = useRequest(known && asked.key === key && known.rows.length > 0 ? `${key}/${known.number}` : null, (abort) => app.source.jobLate(known?.number ?? 0, abort), LATE_MS);
+  const job = useMemo(() => (known && late.value?.late.length === known.figures.late.length ? { ...known, roles: late.value.roles, figures: { ...known.figures, late: late.value.late } } : known), [known, late.value]);
+  const notes = [...(job?.notes ?? []), ...(late.value?.notes ?? []), ...(late.error ? [`Lateness: ${late.error}`] : [])];
   return (
-    <div class="stacked" aria-busy={asked.loading}>
-      {asked.value?.notes.map((note) => <p class="hint" key={note}>{note}</p>)}
-      {ready.length === 0 ? <p class="hint">No trace is ready yet.</p>
-        : asked.error || !asked.value ? <Waiting asked={asked} what="the steps of each rank" />
-        : asked.value.steps.length === 0 ? <p class="hint">No trace that was asked has steps: annotations ProfilerStep#N, or work that repeats, as heddle report steps finds them.</p>
-        : <HeatMap app={app} job={asked.value} reading={reading} />}
+    <div class="stacked" aria-busy={asked.loading || late.loading}>
+      {notes.map((note) => <p class="hint" key={note}>{note}</p>)}
+      {key === null ? <p class="hint">{session?.job ? "The summaries are being read …" : "No trace is ready yet."}</p>
+        : asked.error || !job ? <Waiting asked={asked} what="the steps of each rank" />
+        : job.steps.length > 0 ? <HeatMap app={app} job={job} reading={reading} waits={late.loading} />
+        : reading > 0 ? <p class="hint">{plural(reading, "file")} still to be read.</p>
+        : <p class="hint">No trace that was asked has steps: annotations ProfilerStep#N, or work that repeats, as heddle report steps finds them.</p>}
     </div>
   );
 }
@@ -91,13 +66,17 @@ function Legend({ extent: [low, high], app }: { extent: [number, number]; app: A
   );
 }
 
-function HeatMap({ app, job, reading }: { app: App; job: Job; reading: number }): JSX.Element {
-  const [measure, against, order] = [chosenMeasure.value, chosenAgainst.value === "step", chosenOrder.value];
+function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: number; waits: boolean }): JSX.Element {
+  const [measure, against] = [chosenMeasure.value, chosenAgainst.value === "step"];
+  const hosts = new Set(job.rows.map((row) => row.host)).size > 1;
+  const orders: (readonly [Order, string])[] = [
+    ["rank", "rank"], ...(hosts ? [["host", "host"] as const] : []), ...job.roles.map(({ name }) => [name, DIMENSIONS[name]] as const), ["most", "most first"],
+  ];
+  const order = orders.some(([value]) => value === chosenOrder.value) ? chosenOrder.value : "rank";
   const figures = useMemo(() => shownFigures(job, measure, against), [job, measure, against]);
   const rows = useMemo(() => orderOf(job, order, figures), [job, order, figures]);
   const extent = useMemo(() => extentOf(figures), [figures]);
-  const hosts = new Set(job.rows.map((row) => row.host)).size > 1;
-  const orders = ([["rank", "rank"], ["host", "host"], ["most", "most first"]] as const).filter(([value]) => value !== "host" || hosts);
+  const groupOf = useMemo(() => groupsOf(job, order), [job, order]);
   return (
     <>
       <div class="bar">
@@ -106,11 +85,12 @@ function HeatMap({ app, job, reading }: { app: App; job: Job; reading: number })
         <Choice label="Order" value={order} options={orders} onChange={(value) => { chosenOrder.value = value; }} />
         {extent && <Legend extent={extent} app={app} />}
         <span class="dim">
-          {plural(job.rows.length, "rank")}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, "trace")} still being read`}
+          {plural(job.rows.length, "rank")}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
         </span>
       </div>
-      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groups={order === "host"} theme={app.state.theme.value}
-        describe={(cell) => describe(job, cell)} onOpen={(cell) => openCell(app, job, job.figures[measure], cell)} />
+      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={app.state.theme.value}
+        describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, measure, cell)} />
+        : waits && measure === "late" ? <p class="hint">The collectives of all ranks are being compared …</p>
         : <p class="hint">No trace tells the {TITLES[measure]} of its steps.</p>}
     </>
   );
@@ -122,29 +102,59 @@ function describe(job: Job, { row, step }: Cell): string {
     return `${TITLES[measure]} ${Number.isNaN(value) ? "not known" : formatDuration(value)}`;
   };
   const host = job.rows[row]?.host;
-  return `${job.rows[row]?.name}${host ? ` on ${host}` : ""}, ${job.steps[step]}: ${MEASURES.map(figure).join(", ")}`;
+  const roles = job.roles.flatMap(({ name, at }) => (typeof at[row] === "number" ? [`${name} ${at[row]}`] : [])).join(", ");
+  return `${job.rows[row]?.name}${host ? ` on ${host}` : ""}${roles && ` (${roles})`}, ${job.steps[step]}: ${MEASURES.map(figure).join(", ")}`;
 }
 
-// The step in the trace of its rank and in those of two peers, one below the other; all other traces are hidden.
-function openCell(app: App, job: Job, figures: Float64Array, { row, step }: Cell): void {
-  const { state } = app;
-  const shown = [row, ...peersOf(figures, job.steps.length, row, step)].filter((each) => job.rows[each]?.trace !== null);
-  const spans = shown.flatMap((each) => {
-    const at = each * job.steps.length + step;
-    const from = (job.start[at] as number) + offsetOf(app, job.rows[each]?.trace as number);
-    return Number.isNaN(from) ? [] : [{ from, until: from + (job.figures.time[at] as number) }];
+// Resolves when all of them are read and laid out, or cannot be; `false`: those that cannot.
+function whenReady(app: App, traces: readonly TraceId[]): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = effect(() => {
+      const known = new Map(app.state.session.value?.traces.map((each) => [each.id, each]));
+      const shown = new Set(app.state.tracks.value.map((track) => track.trace));
+      if (traces.every((trace) => known.get(trace)?.state === "failed" || (known.get(trace)?.state === "ready" && shown.has(trace)))) setTimeout(() => { stop(); resolve(); });
+    });
   });
-  if (spans.length === 0) {
-    state.message.value = { text: `${job.rows[row]?.name} has no ${job.steps[step]}.`, error: true };
+}
+
+// The step in the trace of its rank and in those of two peers, one below the other; all other traces are hidden. Traces
+// are opened when they are first asked for.
+async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cell): Promise<void> {
+  const { state } = app;
+  const wanted = [row, ...peersOf(job, measure, row, step)];
+  state.message.value = { text: `Opening ${job.rows[row]?.name} …`, error: false };
+  const answers = await Promise.all(wanted.map((each) => app.source.jobOpen(job.number, each, step).then(
+    (opened) => ({ ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`)));
+  const own = answers[0];
+  if (typeof own === "string" || !own || own.start === null) {
+    state.message.value = { text: typeof own === "string" ? own : `${job.rows[row]?.name} has no ${job.steps[step]}.`, error: true };
     return;
   }
-  const traces = new Set(shown.map((each) => job.rows[each]?.trace));
-  const names = shown.map((each) => job.rows[each]?.name).join(", ");
+  const opened = answers.flatMap((each) => (typeof each === "string" ? [] : [each]));
+  await whenReady(app, opened.map((each) => each.trace));
+  const infos = new Map(state.session.value?.traces.map((each) => [each.id, each]));
+  const failed = opened.find((each) => infos.get(each.trace)?.state !== "ready");
+  const spans = opened.flatMap(({ trace, start, duration }) => {
+    const info = infos.get(trace);
+    if (start === null || info?.state !== "ready") return [];
+    const from = Number(BigInt(start) - BigInt(info.start_ns)) + info.offset_ns;
+    return [{ from, until: from + (duration ?? 0) }];
+  });
+  showSpans(app, job, step, opened.filter((each) => each !== failed), spans);
+  const lost = [...answers.filter((each) => typeof each === "string"), ...(failed ? [`${job.rows[failed.row]?.name} cannot be read`] : [])];
+  if (lost.length > 0) state.message.value = { text: `${state.message.value?.text ?? ""}; ${lost.join("; ")}`, error: false };
+}
+
+function showSpans(app: App, job: Job, step: number, opened: readonly { trace: TraceId; row: number }[], spans: readonly Range[]): void {
+  const { state } = app;
+  if (spans.length === 0) return;
+  const traces = new Set(opened.map((each) => each.trace));
+  const names = opened.map((each) => job.rows[each.row]?.name).join(", ");
   batch(() => {
     state.hidden.value = new Set(state.tracks.value.filter((track) => !traces.has(track.trace)).map(keyOf));
     state.message.value = { text: `${job.steps[step]} of ${names}${state.hidden.value.size ? "; other ranks are hidden" : ""}`, error: false };
     showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
   });
-  const first = state.tracks.value.find((track) => track.trace === job.rows[row]?.trace && track.parent === null);
+  const first = state.tracks.value.find((track) => track.trace === opened[0]?.trace && track.parent === null);
   if (first) scrollTo(app, keyOf(first), 0);
 }

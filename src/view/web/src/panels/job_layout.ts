@@ -1,7 +1,7 @@
 // The heat map of a job without its pixels: which figures, in which order, how large on the scale, and what is where. Pure.
-import type { Job, Measure } from "../data/job";
+import type { Dimension, Job, Measure } from "../data/job";
 
-export type Order = "rank" | "host" | "most";
+export type Order = "rank" | "host" | "most" | Dimension;
 
 export interface Window {
   from: number; // the first of the rows in view, in their order
@@ -42,9 +42,22 @@ export function extentOf(figures: Float64Array): [low: number, high: number] | n
   return low <= high ? [low, high] : null;
 }
 
+// The group in which a row stands in an order, as a text; null: the order has none.
+export function groupsOf(job: Job, by: Order): ((row: number) => string) | null {
+  if (by === "rank" || by === "most") return null;
+  if (by === "host") return (row) => job.rows[row]?.host ?? "";
+  const at = job.roles.find((each) => each.name === by)?.at;
+  return (row) => (typeof at?.[row] === "number" ? `${by} ${at[row]}` : `${by} none`);
+}
+
 export function orderOf(job: Job, by: Order, figures: Float64Array): number[] {
   const rows = job.rows.map((_, row) => row);
-  if (by === "host") return rows.sort((a, b) => (job.rows[a]?.host ?? "").localeCompare(job.rows[b]?.host ?? "", "en", { numeric: true }) || a - b);
+  const groupOf = groupsOf(job, by);
+  if (groupOf) {
+    const groups = rows.map(groupOf);
+    const { compare } = new Intl.Collator("en", { numeric: true });
+    return rows.sort((a, b) => compare(groups[a] as string, groups[b] as string) || a - b);
+  }
   if (by === "rank") return rows;
   const sums = rows.map((row) => figures.subarray(row * job.steps.length, (row + 1) * job.steps.length).reduce((sum, each) => sum + (Number.isNaN(each) ? 0 : each), 0));
   return rows.sort((a, b) => (sums[b] as number) - (sums[a] as number) || a - b);
@@ -92,11 +105,17 @@ export function showing(window: Window, place: number): Window {
   return { from, count: window.count };
 }
 
-// Whom to hold a row against in a step: the one in the middle, and the one with the least, each once and not itself.
-export function peersOf(figures: Float64Array, steps: number, row: number, step: number): number[] {
+// Ranks that do the same work: all positions are the same, but for that among the data-parallel.
+export const isAlike = (job: Job, a: number, b: number): boolean => job.roles.every(({ name, at }) => name === "dp" || at[a] === at[b]);
+
+// Whom to hold a row against in a step: of those that do the same work, if there are any, the one in the middle, and the one
+// with the least, each once and not itself.
+export function peersOf(job: Job, measure: Measure, row: number, step: number): number[] {
+  const [figures, steps] = [job.figures[measure], job.steps.length];
   const rows: number[] = [];
   for (let each = 0; each * steps < figures.length; each++) if (!Number.isNaN(figures[each * steps + step])) rows.push(each);
   rows.sort((a, b) => (figures[a * steps + step] as number) - (figures[b * steps + step] as number) || a - b);
-  const others = rows.filter((each) => each !== row);
+  const alike = rows.filter((each) => each !== row && isAlike(job, each, row));
+  const others = alike.length > 0 ? alike : rows.filter((each) => each !== row);
   return [...new Set([others[others.length >> 1], others[0]])].filter((each): each is number => each !== undefined);
 }

@@ -10,6 +10,7 @@ const LABEL_STEP = 40;
 const GRID = 7; // px from which cells have a line between them
 const ZOOM = 1.25;
 const PAGE = 10; // rows
+const TONES = 256;
 
 export interface Cell {
   row: number; // of the job
@@ -21,7 +22,7 @@ interface Props {
   figures: Float64Array;
   extent: [number, number];
   order: readonly number[];
-  groups: boolean; // a line where the host changes
+  groupOf: ((row: number) => string) | null; // a line stands where it changes
   theme: string;
   describe: (cell: Cell) => string;
   onOpen: (cell: Cell) => void;
@@ -37,8 +38,10 @@ function paintCells(context: CanvasRenderingContext2D, props: Props, window: Win
   const [columns, bands] = [Math.min(job.steps.length, width), Math.min(window.count, height)];
   const fields = fieldsOf(figures, job.steps.length, order, window, columns, bands);
   const pixels = new ImageData(columns, bands);
+  const tones = Array.from({ length: TONES }, (_, k) => [...colorAt(k / (TONES - 1), dark), 255]);
+  const scale = high > low ? (TONES - 1) / (high - low) : 0;
   fields.forEach((figure, at) => {
-    if (!Number.isNaN(figure)) pixels.data.set([...colorAt(high > low ? (figure - low) / (high - low) : 0, dark), 255], at * 4);
+    if (!Number.isNaN(figure)) pixels.data.set(tones[Math.round((figure - low) * scale)] as number[], at * 4);
   });
   const small = Object.assign(document.createElement("canvas"), { width: columns, height: bands });
   small.getContext("2d")?.putImageData(pixels, 0, 0);
@@ -46,30 +49,31 @@ function paintCells(context: CanvasRenderingContext2D, props: Props, window: Win
   context.drawImage(small, LEFT, TOP, width, height);
 }
 
-function paintLines(context: CanvasRenderingContext2D, { job, order, groups }: Props, window: Window, { width, height }: Size, [back, strong]: string[]): void {
+function paintLines(context: CanvasRenderingContext2D, { job, order, groupOf }: Props, window: Window, { width, height }: Size, [back, strong]: string[]): void {
   const [cellWidth, cellHeight] = [width / job.steps.length, height / window.count];
   context.fillStyle = back ?? "white";
   for (let step = 1; cellWidth >= GRID && step < job.steps.length; step++) context.fillRect(LEFT + step * cellWidth, TOP, 1, height);
   for (let at = 1; at < window.count; at++) {
-    const [before, row] = [job.rows[order[window.from + at - 1] as number], job.rows[order[window.from + at] as number]];
-    const isNew = groups && before?.host !== row?.host;
+    const isNew = groupOf !== null && groupOf(order[window.from + at - 1] as number) !== groupOf(order[window.from + at] as number);
     context.fillStyle = (isNew ? strong : back) ?? "gray";
     if (isNew || cellHeight >= GRID) context.fillRect(isNew ? 0 : LEFT, TOP + at * cellHeight, width + LEFT, 1);
   }
 }
 
-// Names where there is room; of hosts in groups the first row of each, if not all have room.
-function paintNames(context: CanvasRenderingContext2D, { job, order, groups }: Props, window: Window, { width, height }: Size, ink: string): void {
+// Names where there is room; of groups the first row of each, if not all have room.
+function paintNames(context: CanvasRenderingContext2D, { job, order, groupOf }: Props, window: Window, { width, height }: Size, ink: string): void {
   const [cellWidth, cellHeight] = [width / job.steps.length, height / window.count];
   context.fillStyle = ink;
   context.textBaseline = "middle";
-  let [free, host] = [0, null as string | null]; // px from which there is room; of the row before
+  let [free, group] = [0, null as string | null]; // px from which there is room; of the row before
   for (let at = 0; at < window.count; at++) {
-    const row = job.rows[order[window.from + at] as number];
-    const isFirst = row?.host !== host;
-    host = row?.host ?? null;
-    if (at * cellHeight < free || (groups && !isFirst && cellHeight < LABEL_ROW)) continue;
-    context.fillText(`${row?.name}${host ? ` · ${host}` : ""}`, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2, LEFT - 8);
+    const number = order[window.from + at] as number;
+    const row = job.rows[number];
+    const own = groupOf ? groupOf(number) : row?.host ?? "";
+    const isFirst = own !== group;
+    group = own;
+    if (at * cellHeight < free || (groupOf && !isFirst && cellHeight < LABEL_ROW)) continue;
+    context.fillText(`${row?.name}${own ? ` · ${own}` : ""}`, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2, LEFT - 8);
     free = at * cellHeight + LABEL_ROW;
   }
   const across = Math.max(1, Math.ceil(LABEL_STEP / cellWidth));
@@ -129,7 +133,7 @@ function walked(key: string, { row, step }: Cell, order: readonly number[], step
 }
 
 export function JobPicture(props: Props): JSX.Element {
-  const { job, figures, order, groups, theme, describe, onOpen } = props;
+  const { job, figures, order, groupOf, theme, describe, onOpen } = props;
   const [box, size] = useSize();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [focus, setFocus] = useState<Cell | null>(null);
@@ -140,7 +144,7 @@ export function JobPicture(props: Props): JSX.Element {
   const window = within(chosen);
   useEffect(() => {
     if (canvas.current && size.width > 0 && size.height > 0) paint(canvas.current, props, window, focus, size);
-  }, [job, figures, order, groups, theme, window.from, window.count, focus, size]);
+  }, [job, figures, order, groupOf, theme, window.from, window.count, focus, size]);
   const share = (event: { clientY: number }): number => Math.min(1, Math.max(0, (event.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) - TOP) / size.height));
   const at = (event: TargetedMouseEvent<HTMLCanvasElement>): Cell | null => {
     const area = event.currentTarget.getBoundingClientRect();

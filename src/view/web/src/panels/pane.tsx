@@ -97,7 +97,7 @@ function Pane({ app }: { app: App }): JSX.Element {
         )}
       </div>
       {tab !== null && (
-        <div id="pane-body" class="body" role="tabpanel" aria-labelledby={`tab-${tab}`} style={{ height: `${clampHeight(height.value)}px` }}>
+        <div id="pane-body" class="body" role="tabpanel" aria-labelledby={`tab-${tab}`} style={{ height: `${clampHeight(isAlone(app) ? Infinity : height.value)}px` }}>
           <Guard key={tab}><Panel app={app} tab={tab} /></Guard>
         </div>
       )}
@@ -141,6 +141,9 @@ function onTabKey(app: App, event: TargetedKeyboardEvent<HTMLDivElement>): void 
   event.preventDefault();
   event.stopPropagation();
 }
+
+// There is nothing to see above it.
+const isAlone = (app: App): boolean => app.state.tab.value === "job" && app.state.session.value?.traces.length === 0;
 
 function clampHeight(px: number): number {
   return Math.max(LEAST, Math.min(px, Math.max(LEAST, innerHeight - 240)));

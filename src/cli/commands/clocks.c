@@ -1,0 +1,128 @@
+/* clocks.c - heddle clocks: report clocks of a job, with an exit status that says whether all clocks are known */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/job_in.h"
+#include "cli/report_out.h"
+#include "cli/table_out.h"
+
+struct clocks_options {
+    const char *ntp, *mpisync, *reference;
+    bool arrivals;
+};
+
+#define FIELD(member) .field = offsetof(struct clocks_options, member)
+
+static const cli_option options[] = {
+    {.name = "ntp",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(ntp),
+     .help = "lines HOST OFFSET BAR in seconds: what chrony, NTP or PTP says is to be added to a host's clock for true "
+             "time, and by how much that may be off"},
+    {.name = "mpisync",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(mpisync),
+     .help = "what Open MPI's mpisync -o wrote: lines HOST RTT OFFSET"},
+    {.name = "reference",
+     .kind = CLI_TEXT,
+     .value = "HOST",
+     FIELD(reference),
+     .help = "the host whose clock counts; else that of the lowest rank"},
+    {.name = "arrivals",
+     .kind = CLI_FLAG,
+     FIELD(arrivals),
+     .help = "who came last to each collective, and how long the first waited, unless that is less than the bars"},
+    {0},
+};
+
+static hd_status make_report(hd_report *out, cli_run *run, const hd_job *job)
+{
+    const struct clocks_options *o = run->options;
+    const char *const names[] = {"ntp", "mpisync", "reference"}, *const values[] = {o->ntp, o->mpisync, o->reference};
+    char *texts[5] = {0};
+    size_t count = 0;
+    int size = 0;
+    for (int i = 0; i < 3 && size >= 0; i++)
+        if (values[i]) size = asprintf(&texts[count++], "%s=%s", names[i], values[i]);
+    if (o->arrivals && size >= 0 && !(texts[count++] = strdup("arrivals"))) size = -1;
+    const hd_report_input input = {.job = job, .options = (const char *const *)texts};
+    hd_status status = size < 0 ? hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory")
+                                : hd_report_run(out, "clocks", &input, &run->err);
+    for (size_t i = 0; i < count && size >= 0; i++) free(texts[i]);
+    return status;
+}
+
+static void print_text(cli_run *run, const hd_report_about *about, const hd_report *report)
+{
+    for (size_t i = 0; i < report->table_count; i++) {
+        const hd_table *table = report->tables[i];
+        hd_table *shown;
+        if (!hd_table_row_count(table) || cli_table_without(&shown, table, "", 0, &run->err) != HD_OK) continue;
+        cli_print(run, "%s%s%s%s: %s\n", i ? "\n" : "", cli_style(run, CLI_BOLD), about->tables[i].name,
+                  cli_style(run, CLI_PLAIN), about->tables[i].meaning);
+        report_print_rows(run, shown, hd_table_row_count(shown));
+        hd_table_free(shown);
+    }
+}
+
+/* Clocks whose offset is not known. */
+static size_t count_unknown(const hd_table *clocks)
+{
+    size_t count = 0, offset = hd_table_find_column(clocks, "offset");
+    for (size_t row = 0; row < hd_table_row_count(clocks); row++) count += hd_table_is_null(clocks, row, offset);
+    return count;
+}
+
+static int run(cli_run *run)
+{
+    const hd_report_about *about = hd_report_about_find("clocks");
+    hd_report report = {0};
+    uint64_t failed;
+    hd_job *job;
+    size_t unknown = 0; /* clocks, and what is lost of summaries */
+    hd_status status = job_read(&job, &failed, run, 0, (job_shard){0}, &(hd_read_options){.lazy = true});
+    if (status == HD_OK) status = make_report(&report, run, job);
+    if (status == HD_OK) {
+        const hd_report_part part = {run->operands[0], about, &report, 0};
+        unknown =
+            count_unknown(hd_report_table(&report, "clocks")) + hd_table_row_count(hd_report_table(&report, "lost"));
+        if (run->global.json)
+            status = hd_report_print((hd_sink){cli_write, run}, HD_REPORT_JSON, &part, 1, &run->err);
+        else
+            print_text(run, about, &report);
+    }
+    hd_report_free(&report);
+    hd_job_free(job);
+    return status == HD_ERR_ARGUMENT ? CLI_USAGE : status != HD_OK || failed || unknown ? CLI_FAILED : CLI_OK;
+}
+
+const cli_command cmd_clocks = {
+    .name = "clocks",
+    .group = CLI_LOOK,
+    .summary = "tell by how much the clocks of a job's hosts differ",
+    .usage = "FILE...",
+    .offer = "<files>",
+    .description =
+        "Looks at all FILEs, traces or summaries (.hds), as one job. Tells for each host what is to be added to its "
+        "times for those of the reference, how far off that may be, its drift, and what that rests on: ends of "
+        "collectives, bounds by causality, or hints. The same as `heddle report clocks`, whose help tells what each "
+        "column means. No trace is changed.\n\n"
+        "The exit status is 1 if a FILE or a part of it cannot be read, or a clock is not known: nothing connects its "
+        "host with the "
+        "reference, or what is known contradicts itself; then the table contradiction names the collectives.",
+    .options = options,
+    .options_size = sizeof(struct clocks_options),
+    .operands_min = 1,
+    .operands_max = -1,
+    .has_json = true,
+    .run = run,
+    .examples = (const cli_example[]){{"heddle clocks job.hds", "of a job"},
+                                      {"heddle clocks rank*.json.gz", "of its traces"},
+                                      {"heddle clocks --mpisync offsets.txt job.hds", "with what mpisync measured"},
+                                      {0}},
+};

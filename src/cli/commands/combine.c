@@ -1,0 +1,133 @@
+/* combine.c - heddle combine: summaries of ranks as one job */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/job_in.h"
+#include "cli/shared_options.h"
+
+struct combine_options {
+    const char *output, *table;
+    bool strict, sync;
+};
+
+#define FIELD(member) .field = offsetof(struct combine_options, member)
+
+static const cli_option options[] = {
+    {.name = "output",
+     .letter = 'o',
+     .kind = CLI_TEXT,
+     .value = "OUT",
+     FIELD(output),
+     .help = "the file to write: .hds; .parquet: one table of all ranks; FOLDER.parquet/: all tables"},
+    {.name = "table",
+     .letter = 't',
+     .kind = CLI_TEXT,
+     .value = "TABLE",
+     FIELD(table),
+     .help = "the table of a .parquet file: rank, groups, collectives, kernels, operators, devices, ledger, steps, "
+             "breakdown, idle, copies, memory"},
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     FIELD(strict),
+     .help = "the exit status is 1 if a rank is missing, double, of another job, or damaged; without, they are told"},
+    OPTION_SYNC(FIELD(sync)),
+    {0},
+};
+static const struct combine_options defaults = {.table = "breakdown"};
+
+typedef struct losses {
+    cli_run *run;
+    uint64_t count;
+} losses;
+
+static void count_lost(void *user, const hd_error *why)
+{
+    losses *l = user;
+    l->count++;
+    job_print_lost(l->run, why);
+}
+
+static hd_status write_parquet(const hd_job *job, losses *l)
+{
+    const struct combine_options *o = l->run->options;
+    bool all = o->output[strlen(o->output) - 1] == '/';
+    hd_report report = {0};
+    hd_status status = HD_OK;
+    for (size_t i = 0; hd_job_table_at(i) && status == HD_OK; i++) {
+        const char *name = hd_job_table_at(i)->name;
+        if (!all && strcmp(name, o->table) != 0) continue;
+        hd_table *table = NULL;
+        status = hd_job_whole_table(&table, job, name, count_lost, l, &l->run->err);
+        if (table) report.tables[report.table_count++] = table;
+    }
+    const hd_report_part part = {.path = o->output, .report = &report};
+    if (status == HD_OK && !report.table_count)
+        status = hd_error_set(&l->run->err, HD_ERR_ARGUMENT, o->output, HD_OFFSET_NONE,
+                              "nothing to write: no rank has %s", all ? "any table" : o->table);
+    if (status == HD_OK) status = hd_report_write(o->output, HD_REPORT_PARQUET, &part, 1, &l->run->err);
+    hd_report_free(&report);
+    return status;
+}
+
+static int check(cli_run *run, bool *parquet)
+{
+    const struct combine_options *o = run->options;
+    size_t size = o->output ? strlen(o->output) : 0, i = 0;
+    *parquet = cli_ends_with(o->output, size, ".parquet") || cli_ends_with(o->output, size, ".parquet/");
+    if (!size) return cli_usage_error(run, "-o OUT is missing: job.hds");
+    if (!*parquet && !cli_ends_with(o->output, size, ".hds"))
+        return cli_usage_error(run, "-o: '%.100s' is neither .hds nor .parquet", o->output);
+    while (hd_job_table_at(i) && strcmp(hd_job_table_at(i)->name, o->table) != 0) i++;
+    return hd_job_table_at(i) ? CLI_OK : cli_usage_error(run, "--table: summaries have no table '%.40s'", o->table);
+}
+
+static int run(cli_run *run)
+{
+    const struct combine_options *o = run->options;
+    losses l = {.run = run};
+    hd_job *job;
+    uint64_t failed;
+    bool parquet;
+    int usage = check(run, &parquet);
+    if (usage != CLI_OK) return usage;
+    const hd_read_options read = {.lazy = true};
+    if (job_read(&job, &failed, run, 0, (job_shard){0}, &read) != HD_OK) return CLI_FAILED;
+    const hd_job_write_options write = {.sync = o->sync, .lost = count_lost, .user = &l};
+    hd_status status = HD_OK;
+    if (!hd_job_count(job) && failed)
+        status = hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to combine");
+    else
+        status = parquet ? write_parquet(job, &l) : hd_job_write(job, o->output, &write, &run->err);
+    uint64_t misfits = status == HD_OK ? job_print_misfits(run, job) : 0;
+    if (status == HD_OK && !run->global.quiet)
+        fprintf(stderr, "%s: %zu rank%s\n", o->output, hd_job_count(job), hd_job_count(job) == 1 ? "" : "s");
+    hd_job_free(job);
+    if (status == HD_OK && !o->strict) run->reported = false; /* told, and not fatal */
+    return status != HD_OK || (o->strict && (failed || misfits || l.count)) ? CLI_FAILED : CLI_OK;
+}
+
+const cli_command cmd_combine = {
+    .name = "combine",
+    .group = CLI_CHANGE,
+    .summary = "put the summaries of a job's ranks into one file",
+    .usage = "FILE...",
+    .offer = "<files>",
+    .description =
+        "Takes summaries (.hds) that `heddle summarize` wrote, each of any number of ranks, folders of them, and "
+        "traces, which it summarises; writes all of them as one. In whatever order and in however many steps ranks are "
+        "combined, the same bytes come out, and what is given twice is kept once: so a tree of processes may do it, "
+        "and what was interrupted goes on with `heddle combine job.hds more.hds -o job.hds`.\n\n"
+        "Ranks that are missing, double, or damaged are told and hinder nothing else; with --strict the exit status is "
+        "1.",
+    .options = options,
+    .defaults = &defaults,
+    .options_size = sizeof(struct combine_options),
+    .operands_min = 1,
+    .operands_max = -1,
+    .run = run,
+    .examples = (const cli_example[]){{"heddle combine parts/ -o job.hds", "all summaries of a folder"},
+                                      {"heddle combine job.hds late.hds -o job.hds", "one more rank"},
+                                      {"heddle combine job.hds -o job.parquet/", "for pandas, polars, DuckDB, Spark"},
+                                      {0}},
+};

@@ -1,0 +1,241 @@
+/* job.c - heddle job: a job's traces summarised by the processes of an MPI job, or by threads of one */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/job_in.h"
+#include "cli/shared_options.h"
+#include "heddle/mpi.h"
+
+struct job_options {
+    const char *output, *ranks;
+    int mpi; /* hd_mpi_kind */
+    bool sync;
+    uint64_t threads, memory_limit;
+};
+
+#define FIELD(member) .field = offsetof(struct job_options, member)
+
+static const char *const mpi_choices[] = {"auto", "openmpi", "mpich", "none", NULL}; /* as hd_mpi_kind */
+
+static const cli_option options[] = {
+    {.name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "OUT.hds", FIELD(output), .help = "the file to write"},
+    {.name = "ranks",
+     .kind = CLI_TEXT,
+     .value = "PATTERN",
+     FIELD(ranks),
+     .help = "traces or summaries, with {rank} in the place of a number, in names that a shell need not list",
+     .offer = "<files>"},
+    {.name = "mpi",
+     .kind = CLI_CHOICE,
+     .value = "WHICH",
+     .choices = mpi_choices,
+     FIELD(mpi),
+     .help = "the MPI of the launcher: auto, openmpi, mpich; none: this process does all by itself"},
+    {.name = "threads",
+     .letter = 'j',
+     .kind = CLI_COUNT,
+     .value = "N",
+     .max = 64,
+     FIELD(threads),
+     .help = "threads of each process; 0 is one per core, or with MPI one"},
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_SYNC(FIELD(sync)),
+    {0},
+};
+
+typedef struct work {
+    cli_run *run;
+    hd_job *job;
+    char *bytes; /* of the paths */
+    const char **paths;
+    size_t count;
+    hd_read_options read;
+    hd_byte_sink *packed; /* the summaries of this process */
+} work;
+
+/* ---- which files ---- */
+
+typedef struct sized {
+    off_t size;
+    const char *path;
+} sized;
+
+static int by_size(const void *x, const void *y)
+{
+    const sized *a = x, *b = y;
+    return a->size != b->size ? (a->size < b->size ? 1 : -1) : strcmp(a->path, b->path);
+}
+
+/* The paths, largest first, each with its zero byte. */
+static hd_status pack_files(char **out, size_t *out_size, const job_files *files, hd_error *err)
+{
+    sized *all = calloc(files->count + 1, sizeof *all);
+    FILE *bytes = all ? open_memstream(out, out_size) : NULL;
+    for (size_t i = 0; bytes && i < files->count; i++) {
+        struct stat about;
+        all[i] = (sized){stat(files->list[i], &about) == 0 ? about.st_size : 0, files->list[i]};
+    }
+    if (bytes) qsort(all, files->count, sizeof *all, by_size);
+    for (size_t i = 0; bytes && i < files->count; i++) fwrite(all[i].path, 1, strlen(all[i].path) + 1, bytes);
+    free(all);
+    if (bytes && fclose(bytes) == 0) return HD_OK;
+    return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+}
+
+static hd_status find_files(char **out, size_t *out_size, cli_run *run)
+{
+    const struct job_options *o = run->options;
+    job_files found = {0};
+    hd_status status = HD_OK;
+    for (int i = 0; i < run->operand_count && status == HD_OK; i++)
+        status = job_files_add(&found, run->operands[i], &run->err);
+    if (o->ranks && status == HD_OK) status = job_files_add(&found, o->ranks, &run->err);
+    if (status == HD_OK) status = pack_files(out, out_size, &found, &run->err);
+    job_files_deinit(&found);
+    return status;
+}
+
+/* What process 0 finds is what all work on. */
+static hd_status agree_on_files(work *w, hd_mpi *mpi)
+{
+    char *packed = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    hd_status status = hd_mpi_rank(mpi) == 0 ? find_files(&packed, &size, w->run) : HD_OK;
+    if (status == HD_OK) status = hd_mpi_broadcast(&bytes, &size, mpi, packed, size, &w->run->err);
+    free(packed);
+    if (status != HD_OK) return status;
+    w->bytes = bytes;
+    w->paths = malloc((size + 1) * sizeof *w->paths);
+    if (!w->paths) return hd_error_set(&w->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    for (const char *at = w->bytes; at < w->bytes + size; at += strlen(at) + 1) w->paths[w->count++] = at;
+    return HD_OK;
+}
+
+/* ---- the work ---- */
+
+/* Several threads may be here. */
+static hd_status summarise(void *context, size_t item, hd_error *err)
+{
+    work *w = context;
+    cli_run own = *w->run;
+    own.global.quiet = true; /* no progress of one of many files */
+    hd_status status = job_add(w->job, &own, w->paths[item], &w->read);
+    if (status == HD_ERR_MEMORY) *err = own.err;
+    if (status == HD_OK || status == HD_ERR_MEMORY) return status;
+    flockfile(stderr);
+    cli_report(&own); /* and is missing, which hinders nobody */
+    funlockfile(stderr);
+    return HD_OK;
+}
+
+static const char *name_of(void *context, size_t item)
+{
+    return ((work *)context)->paths[item];
+}
+
+static hd_status take(const void **out, size_t *out_size, void *context, hd_error *err)
+{
+    work *w = context;
+    const hd_job_write_options write = {.lost = job_print_lost, .user = w->run};
+    hd_status status = hd_job_finish(w->job, err);
+    if (status == HD_OK) status = hd_byte_sink_new_memory(&w->packed, NULL, err);
+    if (status == HD_OK) status = hd_job_write_to(w->job, w->packed, &write, err);
+    if (status == HD_OK) *out = hd_byte_sink_get_memory(out_size, w->packed);
+    return status;
+}
+
+static hd_status merge(void *context, const void *bytes, size_t size, hd_error *err)
+{
+    return hd_job_add_bytes(((work *)context)->job, bytes, size, err);
+}
+
+static hd_status write_job(work *w)
+{
+    cli_run *run = w->run;
+    const struct job_options *o = run->options;
+    const hd_job_write_options write = {.sync = o->sync, .lost = job_print_lost, .user = run};
+    hd_status status = hd_job_finish(w->job, &run->err);
+    size_t count = hd_job_count(w->job);
+    if (status == HD_OK && !count)
+        return hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to summarise");
+    if (status == HD_OK) status = hd_job_write(w->job, o->output, &write, &run->err);
+    if (status != HD_OK) return status;
+    job_print_misfits(run, w->job);
+    if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", o->output, count, count == 1 ? "" : "s");
+    return HD_OK;
+}
+
+/* With MPI a thread for each process, as there is one per core; else one for each file, or for few files several. */
+static hd_status share_work(work *w, hd_mpi *mpi)
+{
+    enum { FEW = 8 };
+    const struct job_options *o = w->run->options;
+    hd_error *err = &w->run->err;
+    bool alone = hd_mpi_size(mpi) == 1, few = w->count < FEW;
+    bool many = alone ? !few : !o->threads;
+    w->read =
+        (hd_read_options){.lazy = true, .threads = many ? 1 : (unsigned)o->threads, .memory_limit = o->memory_limit};
+    const hd_mpi_work shared = {
+        .count = w->count, .work = summarise, .name = name_of, .context = w, .threads = few ? 1 : (unsigned)o->threads};
+    hd_status status = hd_mpi_share(mpi, &shared, err);
+    if (status == HD_OK)
+        status = hd_mpi_reduce(mpi, &(hd_mpi_reduction){.take = take, .merge = merge, .context = w}, err);
+    return status == HD_OK && hd_mpi_rank(mpi) == 0 ? write_job(w) : status;
+}
+
+static int run(cli_run *run)
+{
+    const struct job_options *o = run->options;
+    work w = {.run = run};
+    hd_mpi *mpi = NULL;
+    if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
+    if (!o->ranks && !run->operand_count) return cli_usage_error(run, "--ranks PATTERN is missing, or FILE...");
+    hd_status status = hd_mpi_open(&mpi, (hd_mpi_kind)o->mpi, &run->err);
+    if (status != HD_OK) return CLI_FAILED;
+    status = hd_trace_write_check(o->output, NULL, &run->err);
+    if (status == HD_OK) status = hd_job_new(&w.job, &run->err);
+    if (status == HD_OK) status = agree_on_files(&w, mpi);
+    if (status == HD_OK) status = share_work(&w, mpi);
+    if (status != HD_OK) cli_report(run);
+    if (status != HD_OK) hd_mpi_abort(mpi);
+    hd_mpi_close(mpi);
+    hd_byte_sink_free(w.packed);
+    hd_job_free(w.job);
+    free(w.paths);
+    free(w.bytes);
+    run->reported = status != HD_OK; /* what else was told is not fatal */
+    return status == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
+const cli_command cmd_job = {
+    .name = "job",
+    .group = CLI_CHANGE,
+    .summary = "summarise the ranks of a job into one file, with MPI or by itself",
+    .usage = "[FILE...]",
+    .offer = "<files>",
+    .description =
+        "Does what `heddle summarize` and `heddle combine` do, in one step: each process of an MPI job takes the next "
+        "largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same for any "
+        "number of processes. All must see the same files; where traces lie on disks of their nodes, use `heddle "
+        "summarize` there. Without MPI several threads do it.\n\n"
+        "Traces that cannot be read, and ranks that are missing, are told and hinder nothing else. The rank is what a "
+        "trace says; else it stands behind the word rank in its path. A process that is killed is named with the file "
+        "it was at. Open MPI and MPICH are loaded at run time (heddle-mpi-openmpi.so and heddle-mpi-mpich.so in "
+        "lib/heddle); a launcher of one that is not there is an error.",
+    .options = options,
+    .options_size = sizeof(struct job_options),
+    .operands_min = 0,
+    .operands_max = -1,
+    .run = run,
+    .examples = (const cli_example[]){{"mpirun -n 64 heddle job --ranks 'traces/rank{rank}.json.gz' -o job.hds",
+                                       "64 processes, one file"},
+                                      {"heddle job traces/ -o job.hds", "a folder of traces, threads of this machine"},
+                                      {"mpirun --map-by node -n 4 heddle job -j 16 traces/ -o job.hds",
+                                       "a process of 16 threads on each of 4 nodes"},
+                                      {"srun -K --mpi=pmix -n 64 heddle job traces/ -o job.hds",
+                                       "Slurm with Open MPI (pmi2: MPICH); -K ends the job if a process is killed"},
+                                      {0}},
+};

@@ -1,0 +1,263 @@
+/* job_in.c - the ranks of a job out of operands */
+#include "cli/job_in.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/report_out.h"
+
+/* ---- which files ---- */
+
+#define RANK "{rank}"
+
+static bool add_path(job_files *p, const char *folder, const char *name)
+{
+    char *path = NULL;
+    if (p->count == p->capacity) {
+        size_t capacity = p->capacity ? p->capacity * 2 : 64;
+        char **list = realloc(p->list, capacity * sizeof *list);
+        if (!list) return false;
+        p->list = list;
+        p->capacity = capacity;
+    }
+    if (folder ? asprintf(&path, "%s/%s", folder, name) < 0 : !(path = strdup(name))) return false;
+    p->list[p->count++] = path;
+    return true;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strverscmp(*(char *const *)x, *(char *const *)y);
+}
+
+static bool is_summary(const char *name)
+{
+    return cli_ends_with(name, strlen(name), ".hds");
+}
+
+/* The summaries in a folder; if there are none, its traces. */
+static bool add_folder(job_files *p, const char *folder, bool *found)
+{
+    bool fine = true;
+    for (int wants_traces = 0; wants_traces < 2 && fine && !*found; wants_traces++) {
+        DIR *entries = opendir(folder);
+        if (!entries) return true;
+        size_t first = p->count;
+        for (struct dirent *entry; fine && (entry = readdir(entries)) != NULL;) {
+            const char *name = entry->d_name;
+            if (*name == '.' || (wants_traces ? !hd_format_for_path(name) : !is_summary(name))) continue;
+            fine = add_path(p, folder, name);
+        }
+        closedir(entries);
+        *found = p->count > first;
+        if (*found) qsort(p->list + first, p->count - first, sizeof *p->list, by_name);
+    }
+    return fine;
+}
+
+/* Is that the pattern with digits for each {rank}? */
+static bool matches(const char *path, const char *pattern)
+{
+    while (*pattern && *path) {
+        bool is_rank = strncmp(pattern, RANK, strlen(RANK)) == 0;
+        size_t size = is_rank ? strspn(path, "0123456789") : *path == *pattern;
+        if (!size) return false;
+        path += size;
+        pattern += is_rank ? strlen(RANK) : 1;
+    }
+    return !*pattern && !*path;
+}
+
+/* The files of a pattern, in no order. All but {rank} stands for itself. */
+static bool add_ranks(job_files *p, const char *pattern)
+{
+    glob_t found = {0};
+    char *all = malloc(2 * strlen(pattern) + 1), *end = all;
+    if (!all) return false;
+    for (const char *at = pattern; *at;) {
+        bool is_rank = strncmp(at, RANK, strlen(RANK)) == 0;
+        end += sprintf(end, "%s%.*s", !is_rank && strchr("*?[\\", *at) ? "\\" : "", !is_rank, is_rank ? "" : at);
+        if (is_rank) *end++ = '*';
+        at += is_rank ? strlen(RANK) : 1;
+    }
+    *end = '\0';
+    bool fine = glob(all, GLOB_NOSORT, NULL, &found) != GLOB_NOSPACE;
+    for (size_t i = 0; i < found.gl_pathc && fine; i++)
+        if (matches(found.gl_pathv[i], pattern)) fine = add_path(p, NULL, found.gl_pathv[i]);
+    globfree(&found);
+    free(all);
+    return fine;
+}
+
+hd_status job_files_add(job_files *files, const char *operand, hd_error *err)
+{
+    struct stat about;
+    size_t before = files->count;
+    bool fine = true, found = false;
+    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode))
+        fine = add_folder(files, operand, &found);
+    else if (strstr(operand, RANK))
+        fine = add_ranks(files, operand);
+    if (fine && files->count == before) fine = add_path(files, NULL, operand); /* a folder may be a trace */
+    return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+}
+
+void job_files_deinit(job_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) free(files->list[i]);
+    free(files->list);
+}
+
+/* ---- reading ---- */
+
+static hd_status add_trace(hd_job *job, cli_run *run, const char *path, const hd_read_options *read)
+{
+    hd_trace *trace;
+    hd_status status = report_read(&trace, run, path, *read);
+    if (status != HD_OK) return status;
+    status = hd_job_add_trace(job, trace, path, &run->err);
+    if (status == HD_OK) status = report_check_read(trace, path, &run->err);
+    hd_trace_free(trace);
+    return status;
+}
+
+hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_options *read)
+{
+    hd_status status = hd_job_is_file(path) ? hd_job_add_file(job, path, &run->err) : add_trace(job, run, path, read);
+    if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
+    return status;
+}
+
+hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
+                   const hd_read_options *read)
+{
+    job_files files = {0};
+    *out_failed = 0;
+    hd_status status = hd_job_new(out, &run->err);
+    for (int i = first; i < run->operand_count && status == HD_OK; i++)
+        status = job_files_add(&files, run->operands[i], &run->err);
+    for (size_t i = 0; i < files.count && status == HD_OK; i++) {
+        if (shard.count && i % shard.count != shard.index) continue;
+        status = job_add(*out, run, files.list[i], read);
+        if (status == HD_OK || status == HD_ERR_MEMORY) continue;
+        cli_report(run);
+        (*out_failed)++;
+        status = HD_OK;
+    }
+    job_files_deinit(&files);
+    if (status == HD_OK) status = hd_job_finish(*out, &run->err);
+    if (status == HD_OK) return HD_OK;
+    hd_job_free(*out);
+    *out = NULL;
+    return status;
+}
+
+/* ---- shards ---- */
+
+static bool read_number(uint64_t *out, const char *text)
+{
+    char *end;
+    if (!text || *text < '0' || *text > '9') return false;
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+int job_shard_parse(job_shard *out, cli_run *run, const char *text)
+{
+    /* clang-format off */
+    static const char *const launchers[][2] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},   {"PMI_RANK", "PMI_SIZE"},
+        {"SLURM_PROCID", "SLURM_NTASKS"},                   {"RANK", "WORLD_SIZE"},
+        {"JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"},        {"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT"}};
+    /* clang-format on */
+    char index[24];
+    *out = (job_shard){0, 0};
+    if (!text) return CLI_OK;
+    size_t size = strcspn(text, "/");
+    bool is_auto = strcmp(text, "auto") == 0;
+    for (size_t i = 0; is_auto && i < sizeof launchers / sizeof *launchers; i++) {
+        job_shard own; /* one process only, as in each task of an array job, says nothing if another has more */
+        if (read_number(&own.index, getenv(launchers[i][0])) && read_number(&own.count, getenv(launchers[i][1])) &&
+            own.index < own.count && out->count <= 1 && own.count > out->count)
+            *out = own;
+    }
+    if (out->count) return CLI_OK;
+    if (is_auto)
+        return cli_usage_error(run, "--shard auto: no launcher says which process this is, and of how many; give I/N "
+                                    "(for an indexed job of Kubernetes: $JOB_COMPLETION_INDEX/N)");
+    snprintf(index, sizeof index, "%.*s", size < sizeof index ? (int)size : 0, text);
+    if (!text[size] || !read_number(&out->index, index) || !read_number(&out->count, text + size + 1) ||
+        out->index >= out->count)
+        return cli_usage_error(run, "--shard: '%.60s' is neither I/N with I from 0 to N - 1, nor auto", text);
+    return CLI_OK;
+}
+
+/* ---- what there is ---- */
+
+void job_print_lost(void *user, const hd_error *why)
+{
+    cli_run *run = user;
+    run->err = *why;
+    cli_report(run);
+}
+
+enum { RANGES_MAX = 20 };
+
+static void print_range(FILE *out, uint64_t *count, int64_t first, int64_t last)
+{
+    if (++*count > RANGES_MAX) return;
+    fprintf(out, *count > 1 ? ", %" PRId64 : "%" PRId64, first);
+    if (last > first) fprintf(out, "-%" PRId64, last);
+}
+
+static uint64_t print_missing(cli_run *run, const hd_job *job, int64_t world)
+{
+    int64_t next = 0;
+    uint64_t missing = 0, ranges = 0;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return 0;
+    for (size_t i = 0; i <= hd_job_count(job); i++) {
+        int64_t rank = i < hd_job_count(job) ? hd_job_at(job, i)->rank : world;
+        if (rank == HD_NO_NUMBER || rank < 0) continue;
+        if (rank > world) rank = world;
+        if (rank > next) {
+            missing += (uint64_t)(rank - next);
+            print_range(out, &ranges, next, rank - 1);
+        }
+        if (rank >= next && rank < INT64_MAX) next = rank + 1;
+    }
+    if (ranges > RANGES_MAX) fprintf(out, " and more");
+    fclose(out);
+    if (missing && !run->global.quiet)
+        fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing, world, text);
+    free(text);
+    return missing;
+}
+
+uint64_t job_print_misfits(cli_run *run, const hd_job *job)
+{
+    int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
+    uint64_t doubles = 0;
+    for (size_t i = 0; i < hd_job_count(job); i++) {
+        const hd_job_member *m = hd_job_at(job, i);
+        if (m->world_size > most) most = m->world_size;
+        if (m->world_size != HD_NO_NUMBER && (least == HD_NO_NUMBER || m->world_size < least)) least = m->world_size;
+        if (m->rank > highest) highest = m->rank;
+        if (i && m->rank != HD_NO_NUMBER && m->rank == hd_job_at(job, i - 1)->rank) doubles++;
+    }
+    if (doubles && !run->global.quiet)
+        fprintf(stderr, "heddle: %" PRIu64 " summar%s of a rank that another is of too: two jobs, or two recordings?\n",
+                doubles, doubles == 1 ? "y is" : "ies are");
+    if (least != most && !run->global.quiet)
+        fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
+    int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
+    return print_missing(run, job, world) + doubles + (least != most);
+}

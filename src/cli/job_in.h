@@ -1,0 +1,44 @@
+/* job_in.h - the ranks of a job out of operands: summaries, traces, and folders of either */
+#ifndef HD_CLI_JOB_IN_H
+#define HD_CLI_JOB_IN_H
+
+#include "cli/cli.h"
+#include "heddle/format.h"
+#include "heddle/job.h"
+
+/* Which of the files: every `count`th from `index` on. count 0: all. */
+typedef struct job_shard {
+    uint64_t index, count;
+} job_shard;
+
+/* Paths, owned. {0} is none. */
+typedef struct job_files {
+    char **list;
+    size_t count, capacity;
+} job_files;
+
+/* Those that an operand stands for: a file; a folder's summaries, or else traces; "rank{rank}.json", where {rank} is
+ * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
+void job_files_deinit(job_files *files);
+
+/* Add one summary or trace. The error is left in run->err, with its path. */
+hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_options *read);
+/* All of run->operands from `first` on. What cannot be read is printed, counted in *out_failed and left out; one trace
+ * at a time is in memory. The caller frees *out. */
+hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
+                   const hd_read_options *read);
+/* What to add to the times of each rank of a job (a summary or trace) for those of the reference, as `heddle clocks`
+ * has it: "RANK=TIME" of each whose clock is known, by one offset. Free with job_shifts_free, also after an error. */
+hd_status job_shifts(hd_option_texts *out, cli_run *run, const char *path);
+void job_shifts_free(hd_option_texts *shifts);
+/* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
+ * Kubernetes). */
+int job_shard_parse(job_shard *out, cli_run *run, const char *text);
+/* As hd_job_write_options.lost; user: the run. */
+void job_print_lost(void *user, const hd_error *why);
+/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest. And
+ * what is there twice, and world sizes that differ. Returns how many of these there are. */
+uint64_t job_print_misfits(cli_run *run, const hd_job *job);
+
+#endif

@@ -1,0 +1,187 @@
+/* about.c - the options and tables of a replay */
+#include "replay/replay.h"
+
+static const hd_report_column check_columns[] = {
+    {"what", HD_VALUE_STRING,
+     "span: from the first start to the last end; steps: their sum; busy: the time in which a "
+     "GPU works; start of work: how far off"},
+    {"recorded", HD_VALUE_DURATION, "in the trace"},
+    {"replayed", HD_VALUE_DURATION, "without change"},
+    {"error", HD_VALUE_DURATION, "of the replay"},
+    {"error_percent", HD_VALUE_DECIMAL, "of what was recorded, of starts: of the span; steps: the sum of their errors"},
+    {0},
+};
+
+static const hd_report_column model_columns[] = {
+    {"delay", HD_VALUE_STRING, "of work behind a call, behind work on its queue, behind an event"},
+    {"samples", HD_VALUE_COUNT, "where nothing else held the work back"},
+    {"mean", HD_VALUE_DURATION, "of the middle four fifths of them: the delay in the replay"},
+    {"after", HD_VALUE_STRING, "the end of that, or its start"},
+    {"spread", HD_VALUE_DURATION, "median distance of samples from their median"},
+    {0},
+};
+
+static const hd_report_column missing_columns[] = {
+    {"name", HD_VALUE_STRING, "of work"},
+    {"waited_for", HD_VALUE_STRING,
+     "what the graph has it wait for last: queue, launch, event; no launch: that is "
+     "not known"},
+    {"works", HD_VALUE_COUNT, "of that name and kind"},
+    {"late", HD_VALUE_DURATION, "sum of how much later they began than that allows: they wait for something else"},
+    {"early", HD_VALUE_DURATION, "sum of how much earlier they began than that allows"},
+    {"longest", HD_VALUE_DURATION, "of the delays that are not explained"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "the work with the longest"},
+    {0},
+};
+
+static const hd_report_column what_if_columns[] = {
+    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU works"},
+    {"before", HD_VALUE_DURATION, "replayed without change"},
+    {"after", HD_VALUE_DURATION, "with the changes"},
+    {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
+    {"uncertainty", HD_VALUE_DURATION, "what `after` may be off by: the error of the check, of it"},
+    {0},
+};
+
+static const hd_report_column step_columns[] = {
+    GPU_COLUMNS_RANK,
+    {"recorded", HD_VALUE_DURATION, "from its start, or the end of the one before, to its end with all of its work"},
+    {"replayed", HD_VALUE_DURATION, "without change"},
+    {"changed", HD_VALUE_DURATION, "with the changes; null: there are none"},
+    {0},
+};
+
+static const hd_report_column path_columns[] = {
+    {"class", HD_VALUE_STRING,
+     "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
+     "communication, copy; or the delay behind a launch, on a queue, behind an event"},
+    {"before", HD_VALUE_DURATION, "on the critical path of the replay without change"},
+    {"after", HD_VALUE_DURATION, "with the changes; null: there are none"},
+    {0},
+};
+
+static const hd_report_column hardware_columns[] = {
+    {"what", HD_VALUE_STRING, "of all kernels, and how far off their starts are, counted from the first"},
+    {"expected", HD_VALUE_DURATION, "in the replay, with its changes"},
+    {"ran", HD_VALUE_DURATION, "on the GPU, by its own clock"},
+    {"error", HD_VALUE_DURATION, "of the run"},
+    {"error_percent", HD_VALUE_DECIMAL, "of what was expected, of starts: of the span"},
+    {0},
+};
+
+static const hd_report_column operation_columns[] = {
+    {"operation", HD_VALUE_COUNT, "its number, in the order in which they begin"},
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"device", HD_VALUE_INT, "number of the GPU"},
+    {"queue", HD_VALUE_COUNT, "the number of the first operation of its queue"},
+    {"name", HD_VALUE_STRING, "of the kernel, copy or set"},
+    {"call", HD_VALUE_STRING, "that launches it; null: unknown, or another's"},
+    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {0},
+};
+
+static const hd_report_column order_columns[] = {
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"device", HD_VALUE_INT, "number of the GPU"},
+    {"stream", HD_VALUE_INT, "of this trace; the other's is that in the same place"},
+    {"works", HD_VALUE_COUNT, "of the queue"},
+    {"works_against", HD_VALUE_COUNT, "of the other trace's"},
+    {"same_first", HD_VALUE_COUNT, "of the same names in the same order at their starts"},
+    {"same_last", HD_VALUE_COUNT, "at their ends"},
+    {"name", HD_VALUE_STRING, "of the first work that differs; null: none does"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {"name_against", HD_VALUE_STRING, "of what the other trace has there"},
+    {"id_against", HD_VALUE_INT, "its id there"},
+    {0},
+};
+
+static const hd_report_column dependency_columns[] = {
+    {"what", HD_VALUE_STRING,
+     "call: the name of that which launched it; launch order: what the same thread launched before it; events: whose "
+     "end "
+     "its queue waits for; waits: whether a call waits for it"},
+    {"works", HD_VALUE_COUNT, "pairs of the same work in both traces"},
+    {"differ", HD_VALUE_COUNT, "of them"},
+    {"name", HD_VALUE_STRING, "of the first that differs"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {"id_against", HD_VALUE_INT, "its id in the other trace"},
+    {0},
+};
+
+static const hd_report_table_about tables[] = {
+    {"check", "how far a replay without change is off", check_columns, HD_CHART_NONE, NULL, NULL},
+    {"model", "the delays of GPU work in the replay", model_columns, HD_CHART_NONE, NULL, NULL},
+    {"missing", "work that began at other times than what it waited for explains", missing_columns, HD_CHART_BARS,
+     "name,waited_for", "late"},
+    {"what_if", "what the changes make of it", what_if_columns, HD_CHART_BARS, "what", "before,after"},
+    {"steps", "a row per step", step_columns, HD_CHART_BARS, "step", "recorded,replayed,changed"},
+    {"hardware", "launched again on a GPU: kernels that turn as long, copies of the same size", hardware_columns,
+     HD_CHART_NONE, NULL, NULL},
+    {"operations", "what runs, in which order, behind what", operation_columns, HD_CHART_NONE, NULL, NULL},
+    {"order", "two traces: the order of the work of each queue", order_columns, HD_CHART_NONE, NULL, NULL},
+    {"dependencies", "two traces: what the same work waits for", dependency_columns, HD_CHART_NONE, NULL, NULL},
+    {"path", "the critical path by class", path_columns, HD_CHART_BARS, "class", "before,after"},
+    GPU_NOTES,
+    {0},
+};
+
+#define FIELD(member) offsetof(replay_options, member)
+
+static const hd_option_about options[] = {
+    {"scale", HD_OPTION_TEXTS, NULL,
+     "PATTERN=FACTOR: kernels, copies, operators and calls of these names take that many times as long", FIELD(scale)},
+    {"remove", HD_OPTION_PATTERNS, NULL,
+     "without these kernels and their launches, these operators and all that is in them", FIELD(remove)},
+    {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
+     FIELD(fuse)},
+    {"overlap", HD_OPTION_PATTERNS, NULL,
+     "communication, copy: such work has a queue of its own and waits for its launch alone; events stay with the queue "
+     "on "
+     "which it was",
+     FIELD(overlap)},
+    {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches work takes this long", FIELD(launch_cost)},
+    {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
+    {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
+     FIELD(streams)},
+    {"schedule", HD_OPTION_TEXT, NULL,
+     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
+     "what stands before it",
+     FIELD(schedule)},
+    {"gpu", HD_OPTION_TEXT, NULL,
+     "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
+     "what the "
+     "trace tells",
+     FIELD(gpu)},
+    {"mode", HD_OPTION_TEXT, NULL,
+     "dry-run: only the operations of the GPUs with the changes, in their order and what each waits for, without times",
+     FIELD(mode)},
+    {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent than this (default: 5)",
+     FIELD(max_error)},
+    {"from", HD_OPTION_TIME, NULL,
+     "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest stays",
+     FIELD(from)},
+    {"until", HD_OPTION_TIME, NULL, "replay only until there", FIELD(until)},
+    {"step", HD_OPTION_TEXT, NULL, "replay only step N, of heddle report steps: its number or its whole name",
+     FIELD(step)},
+    {"stream", HD_OPTION_TEXT, NULL, "replay only the work of the stream of this number; all other work stays",
+     FIELD(stream)},
+    {"run", HD_OPTION_FLAG, NULL,
+     "launch it all again on an NVIDIA GPU, without the program: kernels that turn as long as those of the trace, "
+     "copies "
+     "of the same size, on as many streams, with the same waits; on the first that CUDA_VISIBLE_DEVICES lets it see",
+     FIELD(run)},
+    {"steps", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
+     FIELD(steps)},
+    {0},
+};
+
+const hd_report_about replay_about = {
+    .name = "replay",
+    .title = "a trace run again, as it is and with changes",
+    .text = "The graph of a trace is executed: threads take the time that they took, GPU work begins when its launch, "
+            "its queue and its events let it. The check tells how far that is off without a change.",
+    .options = options,
+    .options_size = sizeof(replay_options),
+    .tables = tables,
+};

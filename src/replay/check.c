@@ -1,0 +1,322 @@
+/* check.c - how well a replay without change fits the trace, and what a change makes of steps
+ *
+ * A step takes from its start, or the end of the step before if that is later, to its end and that of the work that is
+ * launched in it: steps that follow one another add up to the whole, also where work runs behind.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "replay/replay.h"
+#include "trace/event.h"
+
+/* ---- figures ---- */
+
+static int64_t span_of(const replay *r, const replay_times *t)
+{
+    int64_t start = INT64_MAX, end = INT64_MIN;
+    for (uint32_t n = 0; n < r->graph->node_count; n++) {
+        if (t->starts[n] < start) start = t->starts[n];
+        if (t->ends[n] > end) end = t->ends[n];
+    }
+    return start <= end ? end - start : 0;
+}
+
+typedef struct busy {
+    int64_t start, end;
+    uint32_t device;
+} busy;
+
+/* Summed up over devices. */
+static hd_status busy_of(int64_t *out, const replay *r, const replay_times *t, hd_error *err)
+{
+    size_t count = 0, most = (size_t)(r->graph->node_count - r->first_work) + 1;
+    busy *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
+    bool fine = list && spare;
+    for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++)
+        list[count++] = (busy){t->starts[n], t->ends[n], replay_gpu_work(r, n)->device};
+    if (fine)
+        HD_SORT_RUNS(list, spare, count, x, y, x->device != y->device ? x->device < y->device : x->start < y->start);
+    *out = 0;
+    for (size_t i = 0, end = 0; fine && i < count; i++) {
+        bool is_first = i == 0 || list[i].device != list[i - 1].device;
+        int64_t start = is_first || list[i].start > list[end].end ? list[i].start : list[end].end;
+        if (is_first || list[i].end > list[end].end) end = i;
+        if (list[i].end > start) *out = gpu_sum(*out, list[i].end - start);
+    }
+    hd_large_free(list);
+    hd_large_free(spare);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* By step of the scope; those whose thread is not in the graph, and of other windows: HD_NO_TIME. */
+static hd_status steps_of(int64_t **out, const replay *r, const replay_times *t, hd_error *err)
+{
+    const gpu_scope *s = &r->scope;
+    int64_t *ends = malloc(((size_t)s->step_count + 1) * sizeof *ends);
+    *out = malloc(((size_t)s->step_count + 1) * sizeof **out);
+    for (uint32_t i = 0; ends && i < s->step_count; i++) ends[i] = INT64_MIN;
+    for (uint32_t n = r->first_work; ends && n < r->graph->node_count; n++) {
+        uint32_t step = replay_gpu_work(r, n)->step;
+        if (step != HD_NONE && t->ends[n] > ends[step]) ends[step] = t->ends[n];
+    }
+    for (uint32_t i = 0; ends && *out && i < s->step_count; i++) {
+        const gpu_step *step = &s->steps[i];
+        uint32_t lane = r->lanes[gpu_lane_of(r->trace, hd_event_at(r->trace, HD_KIND_SLICE, step->row).track)];
+        (*out)[i] = HD_NO_TIME;
+        if (lane == HD_NONE) continue;
+        int64_t start = replay_time_of(r, t, &r->graph->lanes[lane], step->start);
+        int64_t end = replay_time_of(r, t, &r->graph->lanes[lane], step->end);
+        if (end > ends[i]) ends[i] = end;
+        for (uint32_t k = i; k-- > 0;) {
+            if (s->steps[k].rank != step->rank || (*out)[k] == HD_NO_TIME) continue;
+            if (ends[k] > start) start = ends[k];
+            break;
+        }
+        (*out)[i] = ends[i] > start ? ends[i] - start : 0;
+    }
+    free(ends);
+    return *out ? HD_OK : HD_NOMEM(err);
+}
+
+static bool is_step_listed(const replay *r, uint32_t step)
+{
+    int64_t start = r->scope.steps[step].start;
+    return !r->has_window || (start >= r->from && start < r->until);
+}
+
+/* ---- the check ---- */
+
+static double percent(int64_t difference, int64_t of)
+{
+    return of > 0 ? 100 * (double)(difference < 0 ? -difference : difference) / (double)of : 0;
+}
+
+static void add_check(hd_table_builder *t, replay *r, const char *what, int64_t recorded, int64_t replayed,
+                      double error)
+{
+    hd_table_add_text(t, what);
+    hd_table_add_int(t, recorded);
+    hd_table_add_int(t, replayed);
+    hd_table_add_int(t, replayed - recorded);
+    hd_table_add_decimal(t, error);
+    if (error > r->error) r->error = error;
+}
+
+static hd_status check_steps(hd_table_builder *t, replay *r, const replay_times *recorded, hd_error *err)
+{
+    int64_t *before, *after = NULL, sums[3] = {0};
+    hd_status status = steps_of(&before, r, recorded, err);
+    if (status == HD_OK) status = steps_of(&after, r, &r->unchanged, err);
+    for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
+        if (before[i] == HD_NO_TIME || !is_step_listed(r, i)) continue;
+        sums[0] = gpu_sum(sums[0], before[i]);
+        sums[1] = gpu_sum(sums[1], after[i]);
+        sums[2] = gpu_sum(sums[2], after[i] > before[i] ? after[i] - before[i] : before[i] - after[i]);
+    }
+    free(before);
+    free(after);
+    if (status == HD_OK && sums[0]) add_check(t, r, "steps", sums[0], sums[1], percent(sums[2], sums[0]));
+    return status;
+}
+
+static hd_status check_starts(hd_table_builder *t, replay *r, int64_t span, hd_error *err)
+{
+    static const char *const names[] = {"start of work: median", "start of work: 99 %", "start of work: largest"};
+    size_t count = 0, most = (size_t)(r->graph->node_count - r->first_work) + 1;
+    int64_t *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
+    bool fine = list && spare;
+    for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
+        int64_t error = r->unchanged.starts[n] - r->graph->starts[n];
+        if (!(r->plan.flags[n] & PLAN_PINNED)) list[count++] = error < 0 ? -error : error;
+    }
+    if (fine) HD_SORT_RUNS(list, spare, count, x, y, *x < *y);
+    for (int i = 0; fine && count && i < 3; i++) {
+        size_t at = i == 0 ? count / 2 : i == 1 ? (size_t)((gpu_i128)count * 99 / 100) : count - 1;
+        hd_table_add_text(t, names[i]);
+        hd_table_add_null(t);
+        hd_table_add_null(t);
+        hd_table_add_int(t, list[at]);
+        hd_table_add_decimal(t, percent(list[at], span));
+        if (i < 2 && percent(list[at], span) > r->error) r->error = percent(list[at], span);
+    }
+    hd_large_free(list);
+    hd_large_free(spare);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- what is missing ---- */
+
+typedef struct missing_key {
+    uint32_t name, kind; /* kind: hd_edge_kind; HD_EDGE_KINDS: it has no launch */
+} missing_key;
+
+typedef struct missing {
+    uint64_t works;
+    int64_t late, early, longest;
+    uint32_t id;
+} missing;
+
+typedef struct missings {
+    gpu_groups keys;
+    missing *list;
+    size_t capacity;
+} missings;
+
+/* How much later work began than its edges say, by the times of the trace; *kind: of the one that is ready last. */
+static int64_t unexplained(uint32_t *kind, const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    int64_t latest = INT64_MIN;
+    bool has_launch = false;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        hd_edge_kind of = (hd_edge_kind)g->edge_kinds[e];
+        uint32_t from = g->froms[e];
+        int64_t ready = replay_ready(r, NULL, node, from, of, (replay_span){g->starts[from], g->ends[from]});
+        has_launch |= of == HD_EDGE_LAUNCH;
+        if (ready < latest) continue;
+        latest = ready;
+        *kind = of;
+    }
+    if (latest == INT64_MIN) return 0;
+    if (!has_launch) *kind = HD_EDGE_KINDS;
+    return gpu_whole((gpu_i128)g->starts[node] - latest);
+}
+
+static bool sum_missing(missings *m, const replay *r)
+{
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
+        missing_key key = {.name = replay_work(r, n)->name};
+        int64_t late = r->plan.flags[n] & PLAN_PINNED ? 0 : unexplained(&key.kind, r, n);
+        if (!late) continue;
+        uint32_t count = m->keys.count, group = gpu_group(&m->keys, &key);
+        if (group == HD_NONE || !hd_grow((void **)&m->list, &m->capacity, group, sizeof *m->list)) return false;
+        missing *sum = &m->list[group];
+        if (group == count) *sum = (missing){.longest = INT64_MIN};
+        sum->works++;
+        int64_t *side = late > 0 ? &sum->late : &sum->early;
+        *side = gpu_sum(*side, late > 0 ? late : -late);
+        if (late <= sum->longest) continue;
+        sum->longest = late;
+        sum->id = r->graph->slices[n];
+    }
+    return true;
+}
+
+static hd_status add_missing(hd_report *out, const replay *r, hd_error *err)
+{
+    hd_table_builder *t;
+    missings m = {.keys = {.key_size = sizeof(missing_key)}};
+    hd_status status = report_builder(&t, &replay_about, "missing", err);
+    bool fine = status == HD_OK && sum_missing(&m, r);
+    for (uint32_t i = 0; fine && i < m.keys.count; i++) {
+        const missing_key *key = gpu_group_key(&m.keys, i);
+        report_cell_string(t, r->trace, key->name);
+        hd_table_add_text(t, key->kind == HD_EDGE_KINDS ? "no launch" : hd_edge_kind_name((hd_edge_kind)key->kind));
+        hd_table_add_count(t, m.list[i].works);
+        hd_table_add_int(t, m.list[i].late);
+        hd_table_add_int(t, m.list[i].early);
+        hd_table_add_int(t, m.list[i].longest);
+        hd_table_add_int(t, m.list[i].id);
+    }
+    free(m.list);
+    gpu_groups_deinit(&m.keys);
+    if (status != HD_OK) return status;
+    if (fine && hd_table_sort(t, NULL, "late") == HD_OK) return report_add(out, t, err);
+    hd_table_builder_free(t);
+    return HD_NOMEM(err);
+}
+
+static hd_status add_model(hd_report *out, const replay *r, hd_error *err)
+{
+    hd_table_builder *t;
+    HD_TRY(report_builder(&t, &replay_about, "model", err));
+    for (unsigned i = 0; i < LAG_CLASSES; i++) {
+        char name[80];
+        if (!r->lags[i].samples) continue;
+        replay_lag_name(name, sizeof name, i);
+        hd_table_add_text(t, name);
+        hd_table_add_count(t, r->lags[i].samples);
+        hd_table_add_int(t, r->lags[i].ns);
+        hd_table_add_text(t, r->lags[i].from_start ? "start" : "end");
+        hd_table_add_int(t, r->lags[i].spread_ns);
+    }
+    return report_add(out, t, err);
+}
+
+hd_status replay_check(hd_report *out, replay *r, hd_error *err)
+{
+    const replay_times recorded = {.starts = r->graph->starts, .ends = r->graph->ends};
+    hd_table_builder *t;
+    int64_t before, after, span = span_of(r, &recorded), replayed = span_of(r, &r->unchanged);
+    HD_TRY(busy_of(&before, r, &recorded, err));
+    HD_TRY(busy_of(&after, r, &r->unchanged, err));
+    HD_TRY(report_builder(&t, &replay_about, "check", err));
+    add_check(t, r, "span", span, replayed, percent(replayed - span, span));
+    hd_status status = check_steps(t, r, &recorded, err);
+    if (status == HD_OK) add_check(t, r, "busy", before, after, percent(after - before, before));
+    if (status == HD_OK) status = check_starts(t, r, span, err);
+    if (status != HD_OK) {
+        hd_table_builder_free(t);
+        return status;
+    }
+    HD_TRY(report_add(out, t, err));
+    HD_TRY(add_model(out, r, err));
+    return add_missing(out, r, err);
+}
+
+/* ---- with changes ---- */
+
+static void add_what_if(hd_table_builder *t, const replay *r, const char *what, int64_t before, int64_t after)
+{
+    hd_table_add_text(t, what);
+    hd_table_add_int(t, before);
+    hd_table_add_int(t, after);
+    gpu_cell_decimal(t, 100 * ((double)after - (double)before) / (double)before, before > 0);
+    hd_table_add_int(t, replay_scaled(after, r->error / 100));
+}
+
+hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err)
+{
+    hd_table_builder *t;
+    int64_t before, after, *steps, *changed = NULL, sums[2] = {0};
+    if (!r->has_change) return HD_OK;
+    HD_TRY(busy_of(&before, r, &r->unchanged, err));
+    HD_TRY(busy_of(&after, r, &r->changed, err));
+    hd_status status = steps_of(&steps, r, &r->unchanged, err);
+    if (status == HD_OK) status = steps_of(&changed, r, &r->changed, err);
+    for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
+        if (steps[i] == HD_NO_TIME || !is_step_listed(r, i)) continue;
+        sums[0] = gpu_sum(sums[0], steps[i]);
+        sums[1] = gpu_sum(sums[1], changed[i]);
+    }
+    free(steps);
+    free(changed);
+    if (status == HD_OK) status = report_builder(&t, &replay_about, "what_if", err);
+    if (status != HD_OK) return status;
+    if (sums[0]) add_what_if(t, r, "steps", sums[0], sums[1]);
+    add_what_if(t, r, "span", span_of(r, &r->unchanged), span_of(r, &r->changed));
+    add_what_if(t, r, "busy", before, after);
+    return report_add(out, t, err);
+}
+
+hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err)
+{
+    const replay_times recorded = {.starts = r->graph->starts, .ends = r->graph->ends};
+    hd_table_builder *t;
+    int64_t *lists[3] = {NULL};
+    hd_status status = steps_of(&lists[0], r, &recorded, err);
+    if (status == HD_OK) status = steps_of(&lists[1], r, &r->unchanged, err);
+    if (status == HD_OK) status = steps_of(&lists[2], r, r->has_change ? &r->changed : &r->unchanged, err);
+    if (status == HD_OK) status = report_builder(&t, &replay_about, "steps", err);
+    for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
+        if (lists[0][i] == HD_NO_TIME || !is_step_listed(r, i)) continue;
+        gpu_cells_rank(t, &r->scope, r->scope.steps[i].rank, i);
+        for (int k = 0; k < 3; k++) report_cell_int(t, k < 2 || r->has_change ? lists[k][i] : HD_NO_NUMBER);
+    }
+    for (int k = 0; k < 3; k++) free(lists[k]);
+    return status == HD_OK ? report_add(out, t, err) : status;
+}

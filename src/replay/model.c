@@ -1,0 +1,242 @@
+/* model.c - the delays of GPU work behind what it waits for
+ *
+ * A class of edges has samples where nothing else can have held the work back: behind a launch, where the queue was
+ * idle before the call; behind work and events, where the launch was due before. Its delay is the mean of their middle
+ * four fifths, which neither outliers move nor times that were rounded. Delays of launches count from the end of the
+ * call or from its start, whichever has the smaller spread. A class without samples has the delay of that of its kind,
+ * launch, queue or event, which has most.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "replay/replay.h"
+
+typedef struct sample {
+    uint32_t lag;
+    int64_t ns;
+} sample;
+
+/* Of a class all samples up to MANY, then every THIN-th. */
+enum { MANY = 1 << 16, THIN = 64 };
+
+typedef struct sampler {
+    replay *r;
+    sample *list;
+    size_t count, capacity;
+    uint64_t seen[LAG_CLASSES];
+    bool failed; /* no memory */
+} sampler;
+
+/* ---- classes ---- */
+
+static unsigned role_of(const replay *r, uint32_t node)
+{
+    return (unsigned)(replay_work(r, node)->role - HD_ROLE_KERNEL);
+}
+
+unsigned replay_lag_class(const replay *r, uint32_t node, uint32_t from, hd_edge_kind kind)
+{
+    unsigned role = role_of(r, node);
+    if (kind == HD_EDGE_LAUNCH) return r->launch_classes[node - r->first_work];
+    if (kind == HD_EDGE_EVENT) return LAG_EVENT + role;
+    uint32_t launch = replay_work(r, node)->launch;
+    bool is_same = launch != HD_NONE && launch == replay_work(r, from)->launch;
+    return LAG_QUEUE + (role * LAG_ROLES + role_of(r, from)) * 2 + is_same;
+}
+
+void replay_lag_name(char *out, size_t size, unsigned lag)
+{
+    static const char *const roles[] = {"kernel", "copy", "set"};
+    static const char *const sorts[] = {"a call", "a kernel's call", "a graph's call", "a copy's call", "a set's call"};
+    unsigned at = lag / 2;
+    if (lag < LAG_QUEUE)
+        snprintf(out, size, "launch: %s by %s%s", roles[at / LAG_SORTS], sorts[at % LAG_SORTS],
+                 lag % 2 ? " that waits for it" : "");
+    else if (lag >= LAG_EVENT)
+        snprintf(out, size, "event: %s", roles[lag - LAG_EVENT]);
+    else
+        snprintf(out, size, "queue: %s behind %s%s", roles[(at - LAG_QUEUE / 2) / LAG_ROLES],
+                 roles[(at - LAG_QUEUE / 2) % LAG_ROLES], (lag - LAG_QUEUE) % 2 ? " of one launch" : "");
+}
+
+/* A call that waits for its work has no stretch before that has ended: the edge comes from what is before the call. */
+static void set_launch_class(replay *r, uint32_t node, uint32_t from)
+{
+    const hd_launch *launch = &r->scope.launches->launches[replay_work(r, node)->launch];
+    bool waits = r->graph->starts[from] < launch->start_ns;
+    r->launch_classes[node - r->first_work] =
+        (uint8_t)((role_of(r, node) * LAG_SORTS + (unsigned)launch->sort) * 2 + waits);
+}
+
+/* ---- samples ---- */
+
+/* When the other edges let a node begin, by the times of the trace and the delays known so far. */
+static int64_t others_ready(const replay *r, uint32_t node, hd_edge_kind except)
+{
+    const hd_graph *g = r->graph;
+    int64_t latest = INT64_MIN;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        uint32_t from = g->froms[e];
+        hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
+        if (kind == except) continue;
+        int64_t ready = replay_ready(r, NULL, node, from, kind, (replay_span){g->starts[from], g->ends[from]});
+        if (ready > latest) latest = ready;
+    }
+    return latest;
+}
+
+static void add_sample(sampler *s, unsigned lag, int64_t ns)
+{
+    if (s->seen[lag]++ >= MANY && s->seen[lag] % THIN) return;
+    s->failed |= !hd_large_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list, s->r->large);
+    if (!s->failed) s->list[s->count++] = (sample){lag, gpu_time(ns)};
+}
+
+static void clear_samples(sampler *s)
+{
+    s->count = 0;
+    memset(s->seen, 0, sizeof s->seen);
+}
+
+static bool is_first_of_launch(const replay *r, uint32_t node)
+{
+    const hd_launches *l = r->scope.launches;
+    uint32_t work = r->works[node - r->first_work];
+    return l->work_order[l->launches[l->works[work].launch].first_work] == work;
+}
+
+/* is_end: from the end of the call. */
+static void sample_launches(sampler *s, bool is_end)
+{
+    replay *r = s->r;
+    const hd_graph *g = r->graph;
+    clear_samples(s);
+    for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
+            if (g->edge_kinds[e] != HD_EDGE_LAUNCH) continue;
+            uint32_t from = g->froms[e];
+            set_launch_class(r, n, from);
+            if (!is_first_of_launch(r, n) || others_ready(r, n, HD_EDGE_LAUNCH) > g->starts[from]) continue;
+            add_sample(s, r->launch_classes[n - r->first_work],
+                       g->starts[n] - (is_end ? g->ends[from] : g->starts[from]));
+        }
+    }
+}
+
+static bool has_launch(const hd_graph *g, uint32_t node)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return true;
+    }
+    return false;
+}
+
+/* Work whose launch is not known may have waited for that. */
+static void sample_gpu(sampler *s)
+{
+    const replay *r = s->r;
+    const hd_graph *g = r->graph;
+    clear_samples(s);
+    for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        if (!has_launch(g, n)) continue;
+        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
+            hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
+            uint32_t from = g->froms[e];
+            bool is_known = kind == HD_EDGE_QUEUE || kind == HD_EDGE_EVENT;
+            if (!is_known || g->ends[from] > g->starts[n]) continue;
+            if (others_ready(r, n, kind) > g->ends[from]) continue;
+            add_sample(s, replay_lag_class(r, n, from, kind), g->starts[n] - g->ends[from]);
+        }
+    }
+}
+
+/* ---- their means ---- */
+
+/* The median distance of sorted samples from their median, found from there to both sides. */
+static int64_t median_distance(const sample *list, size_t count)
+{
+    size_t below = count / 2, above = count / 2;
+    int64_t median = list[count / 2].ns, distance = 0;
+    for (size_t i = 0; i < count / 2; i++) {
+        bool up = above + 1 < count && (!below || list[above + 1].ns - median < median - list[below - 1].ns);
+        distance = up ? list[++above].ns - median : median - list[--below].ns;
+    }
+    return distance;
+}
+
+/* Of few samples at least the smallest and the largest are left out. */
+static replay_lag lag_of(const sample *list, size_t count, uint64_t seen)
+{
+    size_t cut = count > 2 ? (count + 9) / 10 : 0;
+    gpu_i128 sum = 0, kept = (gpu_i128)(count - 2 * cut);
+    for (size_t i = cut; i < count - cut; i++) sum += list[i].ns;
+    return (replay_lag){.ns = gpu_time(gpu_whole((sum + (sum < 0 ? -kept / 2 : kept / 2)) / kept)),
+                        .spread_ns = median_distance(list, count),
+                        .samples = seen};
+}
+
+/* Into out[LAG_CLASSES], those that have samples. */
+static bool reckon_lags(sampler *s, replay_lag *out)
+{
+    sample *spare = hd_large_new(s->count + 1, sizeof *spare, s->r->large);
+    if (!spare || s->failed) {
+        hd_large_free(spare);
+        return false;
+    }
+    HD_SORT_RUNS(s->list, spare, s->count, x, y, x->lag != y->lag ? x->lag < y->lag : x->ns < y->ns);
+    hd_large_free(spare);
+    for (size_t first = 0, end; first < s->count; first = end) {
+        uint32_t lag = s->list[first].lag;
+        for (end = first + 1; end < s->count && s->list[end].lag == lag;) end++;
+        out[lag] = lag_of(s->list + first, end - first, s->seen[lag]);
+    }
+    return true;
+}
+
+static bool reckon_launches(sampler *s)
+{
+    replay_lag from_start[LAG_CLASSES] = {{0}}, *lags = s->r->lags;
+    sample_launches(s, false);
+    if (!reckon_lags(s, from_start)) return false;
+    sample_launches(s, true);
+    if (!reckon_lags(s, lags)) return false;
+    for (unsigned i = 0; i < LAG_QUEUE; i++) {
+        if (!from_start[i].samples || from_start[i].spread_ns >= lags[i].spread_ns) continue;
+        lags[i] = from_start[i];
+        lags[i].from_start = true;
+    }
+    return true;
+}
+
+/* Of the classes of one kind, from `first` to `end`. */
+static void lend_lags(replay_lag *lags, unsigned first, unsigned end)
+{
+    uint32_t best = LAG_CLASSES;
+    for (unsigned i = first; i < end; i++) {
+        lags[i].of = i;
+        if (lags[i].samples && (best == LAG_CLASSES || lags[i].samples > lags[best].samples)) best = i;
+    }
+    for (unsigned i = first; i < end; i++) {
+        if (lags[i].samples) continue;
+        if (best < LAG_CLASSES) lags[i] = lags[best];
+        lags[i].samples = 0;
+        lags[i].of = best;
+    }
+}
+
+hd_status replay_model(replay *r, hd_error *err)
+{
+    sampler s = {.r = r};
+    r->launch_classes = hd_large_zeroed((size_t)(r->graph->node_count - r->first_work) + 1, 1, r->large);
+    bool fine = r->launch_classes && reckon_launches(&s);
+    lend_lags(r->lags, 0, LAG_QUEUE);
+    if (fine) sample_gpu(&s);
+    fine = fine && reckon_lags(&s, r->lags);
+    lend_lags(r->lags, LAG_QUEUE, LAG_EVENT);
+    lend_lags(r->lags, LAG_EVENT, LAG_CLASSES);
+    hd_large_free(s.list);
+    return fine ? HD_OK : HD_NOMEM(err);
+}

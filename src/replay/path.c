@@ -1,0 +1,82 @@
+/* path.c - the critical path of a replay: back from what ends last, by class */
+#include "base/error.h"
+#include "replay/replay.h"
+
+typedef enum path_class {
+    PATH_CPU,
+    PATH_GAP,
+    PATH_SYNC,
+    PATH_LAUNCH,
+    PATH_QUEUE,
+    PATH_EVENT,
+    PATH_COMPUTE,
+    PATH_COMMUNICATION,
+    PATH_COPY,
+    PATH_OTHER,
+    PATH_CLASSES
+} path_class;
+
+static const char *const class_names[PATH_CLASSES] = {"cpu",   "gap",     "sync",          "launch", "queue",
+                                                      "event", "compute", "communication", "copy",   "other"};
+
+static path_class class_of_node(const replay *r, uint32_t node)
+{
+    static const path_class of_work[GPU_CLASSES] = {PATH_COMPUTE, PATH_COMMUNICATION, PATH_COPY};
+    switch ((hd_node_kind)r->graph->kinds[node]) {
+    case HD_NODE_WORK: return of_work[replay_gpu_work(r, node)->class];
+    case HD_NODE_GAP: return PATH_GAP;
+    case HD_NODE_SYNC: return PATH_SYNC;
+    default: return PATH_CPU;
+    }
+}
+
+static path_class class_of_delay(hd_edge_kind kind)
+{
+    return kind == HD_EDGE_LAUNCH  ? PATH_LAUNCH
+           : kind == HD_EDGE_QUEUE ? PATH_QUEUE
+           : kind == HD_EDGE_EVENT ? PATH_EVENT
+                                   : PATH_OTHER;
+}
+
+/* Sums add up to the time from the start of the first node of the path to the end of the last. */
+static int64_t sum_path(int64_t *sums, const replay *r, const replay_times *t)
+{
+    const hd_graph *g = r->graph;
+    uint32_t node = 0;
+    for (uint32_t n = 1; n < g->node_count; n++) {
+        if (t->ends[n] >= t->ends[node]) node = n;
+    }
+    int64_t last = g->node_count ? t->ends[node] : 0, time = last;
+    while (g->node_count) {
+        if (t->starts[node] < time) {
+            sums[class_of_node(r, node)] += time - t->starts[node];
+            time = t->starts[node];
+        }
+        uint32_t from = t->bounds[node];
+        if (from == HD_NONE) break;
+        if (t->ends[from] < time) {
+            sums[class_of_delay((hd_edge_kind)t->bound_kinds[node])] += time - t->ends[from];
+            time = t->ends[from];
+        }
+        node = from;
+    }
+    return last - time;
+}
+
+hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err)
+{
+    int64_t before[PATH_CLASSES] = {0}, after[PATH_CLASSES] = {0}, sum = 0;
+    hd_table_builder *t;
+    int64_t length = sum_path(before, r, &r->unchanged);
+    for (int c = 0; c < PATH_CLASSES; c++) sum += before[c];
+    if (sum != length) return gpu_broken("path of the replay", sum, length, err);
+    if (r->has_change) sum_path(after, r, &r->changed);
+    HD_TRY(report_builder(&t, &replay_about, "path", err));
+    for (int c = 0; c < PATH_CLASSES; c++) {
+        if (!before[c] && !after[c]) continue;
+        hd_table_add_text(t, class_names[c]);
+        hd_table_add_int(t, before[c]);
+        report_cell_int(t, r->has_change ? after[c] : HD_NO_NUMBER);
+    }
+    return report_add(out, t, err);
+}

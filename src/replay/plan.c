@@ -1,0 +1,241 @@
+/* plan.c - what is to be run: all as it was, and with the changes of calls and kernels that options ask for */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/text/decimal.h"
+#include "pass/filter/pattern.h"
+#include "replay/replay.h"
+#include "trace/event.h"
+
+/* ---- as it was ---- */
+
+/* Work is in the window where its call is. */
+static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
+{
+    int64_t start = r->graph->starts[node];
+    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
+    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
+    if (r->has_window && (start < r->from || start >= r->until)) return true;
+    if (stream < 0 || !replay_is_work(r, node)) return false;
+    return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
+}
+
+hd_status replay_plan_init(replay_plan *plan, const replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    int64_t stream = -1;
+    if (r->options->stream && !hd_fixed_parse_whole(&stream, r->options->stream, strlen(r->options->stream)))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
+                            r->options->stream);
+    *plan =
+        (replay_plan){.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan->durations, r->large),
+                      .flags = hd_large_zeroed((size_t)g->node_count + 1, 1, r->large),
+                      .befores = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof(uint32_t), r->large)};
+    if (!plan->durations || !plan->flags || !plan->befores) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        plan->durations[n] = g->ends[n] - g->starts[n];
+        if (is_left_out(r, n, stream)) plan->flags[n] = PLAN_PINNED;
+    }
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++)
+            plan->befores[lane->first_node + i - r->first_work] = i ? lane->first_node + i - 1 : HD_NONE;
+    }
+    return HD_OK;
+}
+
+void replay_plan_deinit(replay_plan *plan)
+{
+    hd_large_free(plan->durations);
+    hd_large_free(plan->flags);
+    hd_large_free(plan->befores);
+    hd_large_free(plan->added);
+    hd_large_free(plan->first_added);
+    *plan = (replay_plan){0};
+}
+
+/* ---- names ---- */
+
+static bool name_nodes(replay *r)
+{
+    const hd_graph *g = r->graph;
+    if (r->names) return true;
+    r->names = hd_large_new((size_t)g->node_count + 1, sizeof *r->names, r->large);
+    for (uint32_t n = 0; r->names && n < g->node_count; n++) {
+        uint32_t at;
+        r->names[n] = HD_STRING_NONE;
+        if (g->slices[n] == HD_NONE) continue;
+        const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, g->slices[n]);
+        r->names[n] = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], at);
+    }
+    return r->names != NULL;
+}
+
+hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, const char *option, hd_error *err)
+{
+    filter_list list;
+    uint32_t count = hd_trace_string_count(r->trace);
+    *out = calloc((size_t)count + 1, 1);
+    if (!*out) return HD_NOMEM(err);
+    hd_status status = filter_list_init(&list, patterns, option, err);
+    for (uint32_t i = 0; status == HD_OK && i < count; i++) {
+        hd_string text = hd_trace_string(r->trace, i);
+        (*out)[i] = text.data && filter_list_passes(&list, &(filter_text){text.data, text.size}, 1) ? 2 : 1;
+    }
+    filter_list_deinit(&list);
+    return status;
+}
+
+static bool is_marked(const replay *r, const uint8_t *marks, uint32_t node)
+{
+    return r->names[node] != HD_STRING_NONE && marks[r->names[node]] == 2 && !(r->plan.flags[node] & PLAN_PINNED);
+}
+
+/* ---- calls ---- */
+
+typedef struct node_range {
+    uint32_t first, end; /* nodes; none where they are the same */
+} node_range;
+
+/* The nodes of a slice of a thread. */
+static node_range nodes_of(const replay *r, uint32_t track, uint64_t row, int64_t start, int64_t duration)
+{
+    const hd_graph *g = r->graph;
+    uint32_t lane = track < hd_trace_track_count(r->trace) ? r->lanes[gpu_lane_of(r->trace, track)] : HD_NONE;
+    if (lane == HD_NONE) return (node_range){0, 0};
+    uint32_t first = hd_graph_node_at(g, &g->lanes[lane], start - 1), end;
+    uint32_t behind = g->lanes[lane].first_node + g->lanes[lane].node_count;
+    first = first == HD_NONE ? g->lanes[lane].first_node : first + 1;
+    while (duration == 0 && first < behind && g->starts[first] == start && g->slices[first] != row) first++;
+    for (end = first; end < behind && (g->starts[end] < start + duration || g->slices[end] == row);) end++;
+    return (node_range){first, end};
+}
+
+static node_range nodes_of_launch(const replay *r, const hd_launch *launch)
+{
+    int64_t duration = launch->duration_ns > 0 ? launch->duration_ns : 0;
+    return nodes_of(r, launch->track, launch->row, gpu_time(launch->start_ns), duration);
+}
+
+static void drop_nodes(replay *r, node_range range)
+{
+    for (uint32_t n = range.first; n < range.end; n++) {
+        if (r->plan.flags[n] & PLAN_PINNED) continue;
+        r->plan.flags[n] |= PLAN_GONE;
+        r->plan.durations[n] = 0;
+    }
+}
+
+void replay_drop_calls(replay *r, unsigned flags)
+{
+    const hd_launches *l = r->scope.launches;
+    for (size_t i = 0; i < l->launch_count; i++) {
+        const hd_launch *launch = &l->launches[i];
+        bool all = launch->work_count > 0;
+        for (uint32_t w = 0; all && w < launch->work_count; w++) {
+            uint32_t node = r->nodes[l->work_order[launch->first_work + w]];
+            all = node != HD_NONE && r->plan.flags[node] & flags;
+        }
+        if (all) drop_nodes(r, nodes_of_launch(r, launch));
+    }
+}
+
+/* The rest of a call that waited is no cost of its launch. */
+static bool is_rest_of_wait(const hd_graph *g, uint32_t node)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_SYNC) return true;
+    }
+    return false;
+}
+
+static void set_cost(replay *r, node_range range, int64_t cost)
+{
+    int64_t sum = 0, given = 0;
+    uint32_t last = HD_NONE;
+    for (uint32_t n = range.first; n < range.end; n++) {
+        if (is_rest_of_wait(r->graph, n) || r->plan.flags[n] & PLAN_PINNED) continue;
+        sum += r->plan.durations[n];
+        last = n;
+    }
+    for (uint32_t n = range.first; last != HD_NONE && n <= last; n++) {
+        if (is_rest_of_wait(r->graph, n) || r->plan.flags[n] & PLAN_PINNED) continue;
+        int64_t share = n == last ? cost - given : (int64_t)((gpu_i128)r->plan.durations[n] * cost / (sum ? sum : 1));
+        r->plan.durations[n] = share;
+        given += share;
+    }
+}
+
+static hd_status set_launch_cost(replay *r, hd_error *err)
+{
+    hd_convert_time cost = r->options->launch_cost;
+    if (cost.unit != HD_CONVERT_NS)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "launch-cost: is a time, such as 2us");
+    for (size_t i = 0; i < r->scope.launches->launch_count; i++)
+        set_cost(r, nodes_of_launch(r, &r->scope.launches->launches[i]), cost.value);
+    return HD_OK;
+}
+
+/* ---- kernels, operators, calls by name ---- */
+
+/* "PATTERN=0.5" */
+static hd_status scale(replay *r, const char *text, hd_error *err)
+{
+    uint8_t *marks;
+    const char *equals = strrchr(text, '=');
+    char *end = NULL, patterns[1024];
+    double factor = equals ? strtod(equals + 1, &end) : -1;
+    if (!equals || equals == text || end == equals + 1 || *end || !(factor >= 0 && factor <= 1000) ||
+        (size_t)(equals - text) >= sizeof patterns)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "scale: '%.60s' is no PATTERN=FACTOR, such as ncclDevKernel*=0.5, with a factor of 0 to "
+                            "1000",
+                            text);
+    snprintf(patterns, sizeof patterns, "%.*s", (int)(equals - text), text);
+    hd_status status = replay_marks(&marks, r, patterns, "scale", err);
+    for (uint32_t n = 0; status == HD_OK && n < r->graph->node_count; n++) {
+        if (is_marked(r, marks, n)) r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
+    }
+    free(marks);
+    return status;
+}
+
+/* A slice of a thread goes with all that is in it, and the work that is launched there; work with its call. */
+static hd_status remove_named(replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    uint8_t *marks;
+    hd_status status = replay_marks(&marks, r, r->options->remove, "remove", err);
+    for (uint32_t n = 0; status == HD_OK && n < r->first_work; n++) {
+        if (!is_marked(r, marks, n) || r->plan.flags[n] & PLAN_GONE) continue;
+        hd_event e = hd_event_at(r->trace, HD_KIND_SLICE, g->slices[n]);
+        int64_t duration = e.duration_ns > 0 ? e.duration_ns : 0;
+        drop_nodes(r, nodes_of(r, e.track, e.row, gpu_time(e.start_ns), duration));
+    }
+    for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
+        bool is_gone = is_marked(r, marks, n);
+        for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++)
+            is_gone |= g->edge_kinds[e] == HD_EDGE_LAUNCH && r->plan.flags[g->froms[e]] & PLAN_GONE;
+        if (is_gone) drop_nodes(r, (node_range){n, n + 1});
+    }
+    free(marks);
+    if (status == HD_OK) replay_drop_calls(r, PLAN_GONE);
+    return status;
+}
+
+hd_status replay_change(replay *r, hd_error *err)
+{
+    const replay_options *o = r->options;
+    r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->gpu || o->graph ||
+                    o->launch_cost.unit || o->streams;
+    if (!r->has_change) return HD_OK;
+    if ((o->scale.count || o->remove || o->fuse) && !name_nodes(r)) return HD_NOMEM(err);
+    for (size_t i = 0; i < o->scale.count; i++) HD_TRY(scale(r, o->scale.items[i], err));
+    if (o->gpu) HD_TRY(replay_change_gpu(r, err));
+    if (o->launch_cost.unit) HD_TRY(set_launch_cost(r, err));
+    if (o->remove) HD_TRY(remove_named(r, err));
+    return replay_change_queues(r, err);
+}

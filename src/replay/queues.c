@@ -1,0 +1,390 @@
+/* queues.c - changes of what follows what on the queues of a GPU: fuse, graph, overlap, streams */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "base/text/decimal.h"
+#include "replay/replay.h"
+
+enum { STREAMS_MOST = 128 }; /* hardware queues of a GPU */
+
+static uint32_t launch_node(const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
+    }
+    return HD_NONE;
+}
+
+/* ---- fuse ---- */
+
+static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == kind) return true;
+    }
+    return false;
+}
+
+/* One launch can stand for both: one thread launches them and does not wait in between, nor does either for an event.
+ */
+static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    uint32_t from = launch_node(r, before), to = launch_node(r, node);
+    if (is_awaited[before - r->first_work] || has_edge(g, node, HD_EDGE_EVENT)) return false;
+    if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
+        return false;
+    for (uint32_t n = from + 1; n <= to; n++) {
+        if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC)) return false;
+    }
+    return true;
+}
+
+/* By node of a queue: something but its queue waits for it. */
+static uint8_t *find_awaited(const replay *r)
+{
+    const hd_graph *g = r->graph;
+    uint8_t *out = hd_large_zeroed((size_t)(g->node_count - r->first_work) + 1, 1, r->large);
+    for (size_t e = 0; out && g->node_count && e < g->first_edges[g->node_count]; e++) {
+        if (replay_is_work(r, g->froms[e]) && g->edge_kinds[e] != HD_EDGE_QUEUE) out[g->froms[e] - r->first_work] = 1;
+    }
+    return out;
+}
+
+static hd_status fuse(replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    uint8_t *marks, *is_awaited = find_awaited(r);
+    hd_status status = replay_marks(&marks, r, r->options->fuse, "fuse", err);
+    if (!is_awaited && status == HD_OK) status = HD_NOMEM(err);
+    for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
+        uint32_t before = r->plan.befores[n - r->first_work];
+        bool is_pair = before != HD_NONE && marks[r->names[n]] == 2 && marks[r->names[before]] == 2 &&
+                       replay_work(r, n)->role == HD_ROLE_KERNEL && replay_work(r, before)->role == HD_ROLE_KERNEL &&
+                       !((r->plan.flags[n] | r->plan.flags[before]) & (PLAN_PINNED | PLAN_GONE));
+        if (is_pair && can_fuse(r, is_awaited, before, n)) r->plan.flags[n] |= PLAN_NO_LAUNCH | PLAN_NO_LAG;
+    }
+    free(marks);
+    hd_large_free(is_awaited);
+    if (status == HD_OK) replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    return status;
+}
+
+/* ---- graph ---- */
+
+/* Launches of a step: nodes; HD_NONE. */
+typedef struct step_launches {
+    uint32_t first, last;
+} step_launches;
+
+static uint32_t launch_in_step(uint32_t *step, const replay *r, uint32_t node)
+{
+    *step = replay_gpu_work(r, node)->step;
+    return *step == HD_NONE || r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE) ? HD_NONE : launch_node(r, node);
+}
+
+static void find_launches(step_launches *steps, replay *r)
+{
+    const hd_graph *g = r->graph;
+    uint32_t step;
+    for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        uint32_t from = launch_in_step(&step, r, n);
+        if (from == HD_NONE) continue;
+        uint32_t *first = &steps[step].first;
+        if (*first == HD_NONE || g->starts[from] < g->starts[*first]) *first = from;
+    }
+    for (uint32_t n = r->first_work; n < g->node_count; n++) {
+        uint32_t from = launch_in_step(&step, r, n);
+        if (from == HD_NONE || from == steps[step].first) continue;
+        r->plan.flags[n] |= PLAN_NO_LAUNCH;
+        const hd_graph_lane *lane = hd_graph_lane_of(g, steps[step].first);
+        bool is_of_thread = from >= lane->first_node && from < lane->first_node + lane->node_count;
+        if (is_of_thread && (steps[step].last == HD_NONE || from > steps[step].last)) steps[step].last = from;
+    }
+}
+
+/* The first launch of a step launches all of its kernels; its thread does not do what it did between that and the last
+ * one, but for waiting. */
+static hd_status make_graphs(replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    step_launches *steps = malloc(((size_t)r->scope.step_count + 1) * sizeof *steps);
+    if (!steps) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < r->scope.step_count; i++) steps[i] = (step_launches){HD_NONE, HD_NONE};
+    find_launches(steps, r);
+    for (uint32_t i = 0; i < r->scope.step_count; i++) {
+        for (uint32_t n = steps[i].first + 1; steps[i].last != HD_NONE && n <= steps[i].last; n++) {
+            if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC) || r->plan.flags[n] & PLAN_PINNED) continue;
+            r->plan.durations[n] = 0;
+            r->plan.flags[n] |= PLAN_GONE;
+        }
+    }
+    free(steps);
+    replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    return HD_OK;
+}
+
+/* ---- queues that part ---- */
+
+typedef struct adder {
+    const replay *r;
+    const uint32_t *others; /* by node of a queue less first_work: the last before it of another queue now */
+    uint64_t depth;         /* how far back by `others` all of them are found */
+    replay_edge *list;
+    size_t count, capacity;
+    bool failed;
+} adder;
+
+static void add_edge(adder *a, uint32_t node, uint32_t from, uint8_t kind)
+{
+    a->failed |= !hd_large_grow((void **)&a->list, &a->capacity, a->count, sizeof *a->list, a->r->large);
+    if (!a->failed) a->list[a->count++] = (replay_edge){node, from, kind};
+}
+
+/* A queue that waited for an event did so for all that came behind. */
+static void keep_events(adder *a, const hd_graph_lane *lane, uint32_t node)
+{
+    const hd_graph *g = a->r->graph;
+    uint32_t before = a->r->plan.befores[node - a->r->first_work];
+    if (a->r->plan.flags[node] & PLAN_NO_EVENT) return;
+    for (uint32_t k = node; k-- > lane->first_node && k != before;) {
+        for (size_t e = g->first_edges[k]; e < g->first_edges[k + 1]; e++) {
+            if (g->edge_kinds[e] == HD_EDGE_EVENT) add_edge(a, node, g->froms[e], HD_EDGE_EVENT);
+        }
+    }
+}
+
+/* A call that waited for a queue waits for all that it became, an event for all but what does without events. */
+static void keep_waits(adder *a, uint32_t node)
+{
+    const hd_graph *g = a->r->graph;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        uint32_t from = g->froms[e];
+        bool is_event = g->edge_kinds[e] == HD_EDGE_EVENT;
+        if (!is_event && g->edge_kinds[e] != HD_EDGE_SYNC) continue;
+        for (uint64_t i = 0; replay_is_work(a->r, from) && i < a->depth; i++) {
+            from = a->others[from - a->r->first_work];
+            if (from == HD_NONE) break;
+            if (!is_event || !(a->r->plan.flags[from] & PLAN_NO_EVENT)) add_edge(a, node, from, g->edge_kinds[e]);
+        }
+    }
+}
+
+static bool index_added(replay *r, adder *a)
+{
+    replay_plan *p = &r->plan;
+    size_t nodes = r->graph->node_count, at = 0;
+    replay_edge *spare = hd_large_new(a->count + 1, sizeof *spare, r->large);
+    p->added = a->list;
+    p->first_added = hd_large_zeroed(nodes + 1, sizeof *p->first_added, r->large);
+    if (a->failed || !spare || !p->first_added) {
+        hd_large_free(spare);
+        return false;
+    }
+    HD_SORT_RUNS(a->list, spare, a->count, x, y, x->node < y->node);
+    hd_large_free(spare);
+    for (size_t n = 0; n <= nodes; n++) {
+        while (at < a->count && a->list[at].node < n) at++;
+        p->first_added[n] = at;
+    }
+    return true;
+}
+
+/* `others` is freed. */
+static hd_status add_edges(replay *r, uint32_t *others, uint64_t depth, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    adder a = {.r = r, .others = others, .depth = depth};
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        for (uint32_t i = 0; i < lane->node_count; i++) {
+            if (lane->is_queue) keep_events(&a, lane, lane->first_node + i);
+            keep_waits(&a, lane->first_node + i);
+        }
+    }
+    bool fine = index_added(r, &a);
+    hd_large_free(others);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- overlap ---- */
+
+static hd_status parse_overlap(bool *out, const char *text, hd_error *err)
+{
+    while (*text) {
+        size_t size = strcspn(text, ","), class = 0;
+        while (class < GPU_CLASSES &&
+               (strlen(gpu_class_names[class]) != size || memcmp(gpu_class_names[class], text, size) != 0))
+            class ++;
+        if (class != GPU_COMMUNICATION && class != GPU_COPY)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "overlap: '%.*s' is neither communication nor copy", (int)(size < 40 ? size : 40),
+                                text);
+        out[class] = true;
+        text += size + (text[size] == ',');
+    }
+    return HD_OK;
+}
+
+static bool has_rest(const replay *r, const hd_graph_lane *lane, const bool *overlaps)
+{
+    for (uint32_t i = 0; i < lane->node_count; i++) {
+        if (!overlaps[replay_gpu_work(r, lane->first_node + i)->class]) return true;
+    }
+    return false;
+}
+
+/* Where a queue has both, what overlaps follows what overlaps, the rest the rest, which keeps the events. */
+static hd_status overlap(replay *r, const bool *overlaps, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    uint32_t *others = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof *others, r->large);
+    if (!others) return HD_NOMEM(err);
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        uint32_t last[2] = {HD_NONE, HD_NONE};
+        bool is_parted = lane->is_queue && has_rest(r, lane, overlaps);
+        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
+            uint32_t node = lane->first_node + i;
+            bool is_moved = is_parted && overlaps[replay_gpu_work(r, node)->class];
+            r->plan.befores[node - r->first_work] = last[is_moved];
+            others[node - r->first_work] = last[!is_moved];
+            last[is_moved] = node;
+            if (is_moved) r->plan.flags[node] |= PLAN_NO_EVENT;
+        }
+    }
+    return add_edges(r, others, 1, err);
+}
+
+/* ---- streams ---- */
+
+typedef struct placed {
+    int64_t rank, device, queue, launch;
+    uint32_t node;
+} placed;
+
+static bool computes(const replay *r, const hd_graph_lane *lane)
+{
+    for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
+        if (replay_gpu_work(r, lane->first_node + i)->class == GPU_COMPUTE) return true;
+    }
+    return false;
+}
+
+/* Queues that compute, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
+static void number_queues(int64_t *out, const replay *r)
+{
+    const hd_graph *g = r->graph;
+    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = computes(r, &g->lanes[l]) ? 0 : -1;
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_track *track = hd_trace_track_at(r->trace, g->lanes[l].track);
+        for (uint32_t k = 0; out[l] >= 0 && k < g->lane_count; k++) {
+            const hd_track *other = hd_trace_track_at(r->trace, g->lanes[k].track);
+            bool is_beside = out[k] >= 0 && other->device == track->device &&
+                             r->scope.ranks[g->lanes[k].track] == r->scope.ranks[g->lanes[l].track];
+            out[l] += is_beside && (other->stream != track->stream ? other->stream < track->stream : k < l);
+        }
+    }
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        if (out[l] >= 0) out[l] = (int64_t)((uint64_t)out[l] % r->options->streams);
+    }
+}
+
+/* Work of what becomes one queue follows in the order of its launches. */
+static hd_status merge(replay *r, const int64_t *queues, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    size_t count = 0, most = (size_t)(g->node_count - r->first_work) + 1;
+    placed *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
+    bool fine = list && spare;
+    for (uint32_t l = 0; fine && l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        int64_t launched = INT64_MIN;
+        for (uint32_t i = 0; queues[l] >= 0 && i < lane->node_count; i++) {
+            uint32_t node = lane->first_node + i, from = launch_node(r, node);
+            if (r->plan.flags[node] & PLAN_NO_EVENT) continue; /* it overlaps */
+            int64_t launch = from == HD_NONE ? g->starts[node] : g->starts[from];
+            if (launch > launched) launched = launch; /* a queue keeps its own order */
+            list[count++] = (placed){r->scope.ranks[lane->track], hd_trace_track_at(r->trace, lane->track)->device,
+                                     queues[l], launched, node};
+        }
+    }
+    if (fine)
+        HD_SORT_RUNS(list, spare, count, x, y,
+                     x->rank != y->rank       ? x->rank < y->rank
+                     : x->device != y->device ? x->device < y->device
+                     : x->queue != y->queue   ? x->queue < y->queue
+                     : x->launch != y->launch ? x->launch < y->launch
+                                              : x->node < y->node);
+    for (size_t i = 0; fine && i < count; i++) {
+        const placed *p = &list[i], *b = i ? p - 1 : NULL;
+        bool follows = b && b->rank == p->rank && b->device == p->device && b->queue == p->queue;
+        r->plan.befores[p->node - r->first_work] = follows ? b->node : HD_NONE;
+    }
+    hd_large_free(list);
+    hd_large_free(spare);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+static hd_status set_streams(replay *r, hd_error *err)
+{
+    int64_t *queues = malloc(((size_t)r->graph->lane_count + 1) * sizeof *queues);
+    if (!queues) return HD_NOMEM(err);
+    number_queues(queues, r);
+    hd_status status = merge(r, queues, err);
+    free(queues);
+    return status;
+}
+
+/* ---- schedule ---- */
+
+/* As if work did not need what stands before it on its queue: a queue that computes becomes `by`, which take its work
+ * in turn. */
+static hd_status deal(replay *r, uint64_t by, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    uint32_t *others = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof *others, r->large);
+    if (!others) return HD_NOMEM(err);
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        bool is_dealt = computes(r, lane);
+        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
+            uint32_t node = lane->first_node + i;
+            others[node - r->first_work] = i && is_dealt ? node - 1 : HD_NONE;
+            if (is_dealt) r->plan.befores[node - r->first_work] = i >= by ? node - (uint32_t)by : HD_NONE;
+        }
+    }
+    return add_edges(r, others, by - 1, err);
+}
+
+static hd_status set_schedule(replay *r, hd_error *err)
+{
+    const replay_options *o = r->options;
+    int64_t by = 0;
+    const char *equals = strchr(o->schedule, '=');
+    if (o->overlap || o->streams)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "schedule: goes without overlap and streams");
+    if (!strcmp(o->schedule, "earliest")) by = STREAMS_MOST;
+    if (!strncmp(o->schedule, "streams=", 8) && !hd_fixed_parse_whole(&by, equals + 1, strlen(equals + 1))) by = 0;
+    if (by >= 1 && by <= STREAMS_MOST) return deal(r, (uint64_t)by, err);
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "schedule: '%.40s' is neither earliest nor streams=N, of 1 to %d", o->schedule, STREAMS_MOST);
+}
+
+hd_status replay_change_queues(replay *r, hd_error *err)
+{
+    const replay_options *o = r->options;
+    if (o->overlap) {
+        bool overlaps[GPU_CLASSES] = {false};
+        HD_TRY(parse_overlap(overlaps, o->overlap, err));
+        HD_TRY(overlap(r, overlaps, err));
+    }
+    if (o->streams) HD_TRY(set_streams(r, err));
+    if (o->schedule) HD_TRY(set_schedule(r, err));
+    if (o->fuse) HD_TRY(fuse(r, err));
+    return o->graph ? make_graphs(r, err) : HD_OK;
+}

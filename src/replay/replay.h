@@ -1,0 +1,193 @@
+/* replay.h - a trace is replayed: a simulation of its graph (heddle/graph.h), as it is and with changes
+ *
+ * In: a trace, options. Out: when each node of the graph would run. Threads take the time that they took, gaps as well.
+ * Delays of GPU work are not taken from the trace: those that one kind of edge has are modelled by their mean, so that
+ * a replay without change shows what the graph does not know. Begin with run.c; model.c has the delays, simulate.c the
+ * times, plan.c and change*.c what is changed, check.c the errors and path.c the critical path of a replay.
+ */
+#ifndef HD_REPLAY_REPLAY_H
+#define HD_REPLAY_REPLAY_H
+
+#include "heddle/graph.h"
+#include "heddle/replay.h"
+#include "report/gpu/gpu.h"
+#include "report/report.h"
+
+typedef struct replay_options {
+    const char *steps;
+    hd_convert_time from, until;
+    const char *step, *stream;
+    double max_error;
+    hd_option_texts scale;
+    const char *remove, *fuse;
+    const char *overlap, *schedule, *gpu, *mode;
+    bool graph;
+    hd_convert_time launch_cost;
+    uint64_t streams;
+    bool run;
+} replay_options;
+
+/* ---- delays ---- */
+
+enum { LAG_ROLES = HD_ROLE_SET - HD_ROLE_KERNEL + 1, LAG_SORTS = HD_LAUNCH_SET + 1 };
+/* Of a launch, by what is launched, the call, and whether that waits for its work; behind work on a queue, by the roles
+ * of both and whether one call launched them; behind an event. */
+enum {
+    LAG_QUEUE = LAG_ROLES * LAG_SORTS * 2,
+    LAG_EVENT = LAG_QUEUE + LAG_ROLES * LAG_ROLES * 2,
+    LAG_CLASSES = LAG_EVENT + LAG_ROLES,
+};
+
+typedef struct replay_lag {
+    int64_t ns, spread_ns; /* spread: median distance of samples from their median */
+    uint64_t samples;
+    uint32_t of;     /* the class whose delay it is: another's, where it has no samples; LAG_CLASSES: there is none */
+    bool from_start; /* of a launch: counted from the start of the call, else from its end */
+} replay_lag;
+
+/* ---- a replay ---- */
+
+/* What is to run. */
+enum {
+    PLAN_PINNED = 1,    /* when it did */
+    PLAN_GONE = 2,      /* takes no time, and no launch */
+    PLAN_NO_LAUNCH = 4, /* another call launches it */
+    PLAN_NO_LAG = 8,    /* follows at once on its queue */
+    PLAN_NO_EVENT = 16, /* waits for no event, and no event for it */
+};
+typedef struct replay_edge {
+    uint32_t node, from;
+    uint8_t kind; /* hd_edge_kind */
+} replay_edge;
+typedef struct replay_plan {
+    int64_t *durations;  /* by node */
+    uint8_t *flags;      /* by node: PLAN_… */
+    uint32_t *befores;   /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    replay_edge *added;  /* edges that the graph does not have, by node */
+    size_t *first_added; /* by node, one more at the end; NULL: there are none */
+} replay_plan;
+
+typedef struct replay_times {
+    int64_t *starts, *ends; /* by node */
+    uint32_t *bounds;       /* by node: what it waited for last; HD_NONE: nothing */
+    uint8_t *bound_kinds;   /* hd_edge_kind */
+    uint64_t cycles;        /* edges left out for them */
+} replay_times;
+
+typedef struct replay {
+    const hd_trace *trace;
+    const replay_options *options;
+    const hd_gpus *gpus;
+    gpu_options gpu_options;
+    gpu_scope scope;
+    hd_graph *graph;
+    uint64_t large;
+    uint32_t first_work;     /* node; those of queues stand behind it */
+    uint32_t *works;         /* by node less first_work: of launches->works */
+    uint32_t *nodes;         /* by work: its node; HD_NONE */
+    uint32_t *lanes;         /* by track: the lane of a thread; HD_NONE */
+    uint8_t *launch_classes; /* by node less first_work */
+    uint32_t *names;         /* by node: string, HD_STRING_NONE */
+    replay_lag lags[LAG_CLASSES];
+    replay_plan plan;
+    replay_times unchanged, changed;
+    char gpu_names[2][64], gpu_note[320];
+    bool has_window, has_change;
+    int64_t from, until;
+    uint64_t cut_copies, orphans, of_graphs; /* on hardware */
+    double error; /* percent: the largest of the check, but for the one work that is off most */
+} replay;
+
+static inline const hd_work *replay_work(const replay *r, uint32_t node)
+{
+    return &r->scope.launches->works[r->works[node - r->first_work]];
+}
+static inline const gpu_work *replay_gpu_work(const replay *r, uint32_t node)
+{
+    return &r->scope.works[r->works[node - r->first_work]];
+}
+static inline bool replay_is_work(const replay *r, uint32_t node)
+{
+    return node >= r->first_work;
+}
+/* `part` of `whole`, which now takes `now`; what lies behind `whole` keeps its distance. */
+static inline int64_t replay_stretch(int64_t part, int64_t whole, int64_t now)
+{
+    gpu_i128 at = part >= whole ? (gpu_i128)now + part - whole : (gpu_i128)part * now / whole;
+    return gpu_time(gpu_whole(at));
+}
+static inline int64_t replay_scaled(int64_t duration, double factor)
+{
+    double ns = (double)duration * factor + 0.5;
+    return ns < (double)GPU_LAST_TIME ? (int64_t)ns : GPU_LAST_TIME;
+}
+
+/* model.c */
+hd_status replay_model(replay *r, hd_error *err);
+/* The class of the delay of an edge of a queue, a launch or an event. */
+unsigned replay_lag_class(const replay *r, uint32_t node, uint32_t from, hd_edge_kind kind);
+/* "launch of a kernel by a call that waits" */
+void replay_lag_name(char *out, size_t size, unsigned lag);
+
+/* simulate.c */
+typedef struct replay_span {
+    int64_t start, end;
+} replay_span;
+/* When an edge lets a node begin whose other end runs in `from_now`. */
+int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
+                     replay_span from_now);
+/* What a node waits for by the plan, one after another from *at 0: what is before it on its queue, which the plan has
+ * in the place of the graph; the other edges of the graph; those that the plan adds. false: there are no more. */
+typedef struct replay_wait {
+    uint32_t from;
+    hd_edge_kind kind;
+} replay_wait;
+bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *plan, uint32_t node, size_t *at);
+hd_status replay_simulate(replay_times *out, const replay *r, const replay_plan *plan, hd_error *err);
+void replay_times_deinit(replay_times *times);
+/* When a thread or queue is where it was at a time of the trace. */
+int64_t replay_time_of(const replay *r, const replay_times *times, const hd_graph_lane *lane, int64_t time);
+
+/* plan.c */
+hd_status replay_plan_init(replay_plan *plan, const replay *r, hd_error *err); /* all as it was */
+void replay_plan_deinit(replay_plan *plan);
+hd_status replay_change(replay *r, hd_error *err); /* what the options say */
+
+/* The nodes of launches take no time whose works all have one of these flags. */
+void replay_drop_calls(replay *r, unsigned flags);
+/* A list of patterns as a mark by string: 2 passes, 1 does not; the caller frees it with free. */
+hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, const char *option, hd_error *err);
+
+/* roofline.c: sets gpu_note */
+hd_status replay_change_gpu(replay *r, hd_error *err);
+
+/* queues.c */
+hd_status replay_change_queues(replay *r, hd_error *err); /* fuse, graph, overlap, streams */
+
+/* check.c */
+hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables check, model, missing; sets error */
+hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
+hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
+
+/* notes.c */
+hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
+
+/* path.c */
+hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err);
+
+/* hardware.c */
+hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table hardware */
+
+/* write.c */
+hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);
+
+/* against.c */
+hd_status replay_compare(hd_report *out, bool *out_same, const replay *a, const replay *b, hd_error *err);
+
+/* dry.c */
+hd_status replay_add_operations(hd_report *out, const replay *r, hd_error *err);
+
+/* about.c */
+extern const hd_report_about replay_about;
+
+#endif

@@ -1,0 +1,28 @@
+/* rows.h - the tracks on which a replayed trace has its work */
+#ifndef HD_REPLAY_ROWS_H
+#define HD_REPLAY_ROWS_H
+
+#include "pass/copy/copy.h"
+#include "replay/replay.h"
+
+typedef struct replay_rows {
+    const replay *r;
+    hd_copy *copy;
+    hd_builder *builder;
+    hd_batch *names;
+    uint32_t
+        *tracks; /* by row of the slice table, as hd_copy_change takes them: where it goes; HD_NONE: it stays. NULL:
+                         all do */
+    int64_t last_tid;
+} replay_rows;
+
+/* By node less first_work, the first node of its queue by the plan. false: no memory. */
+bool replay_find_firsts(uint32_t *firsts, const replay *r);
+
+/* Behind hd_copy_tracks. Deinit either way. Errors: MEMORY. */
+hd_status replay_rows_init(replay_rows *rows, const replay *r, hd_copy *copy, hd_builder *builder, hd_error *err);
+void replay_rows_deinit(replay_rows *rows);
+/* The track of row i of a block, which is that slice, its end, or bound to it; slice below 0: to none. */
+void replay_rows_set(const replay_rows *rows, hd_copy_rows *of, uint32_t i, int64_t slice);
+
+#endif

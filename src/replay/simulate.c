@@ -1,0 +1,169 @@
+/* simulate.c - when each node of the graph runs, by what it waits for
+ *
+ * A node begins when the last of its edges is ready; what waits for nothing begins when it did. Each node comes behind
+ * all that it waits for, found depth first, so that this takes O(nodes + edges).
+ */
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "replay/replay.h"
+
+/* Work that begins while what is before it runs does so behind the same part of it; else behind the delay that such
+ * work has. */
+int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
+                     replay_span from_now)
+{
+    const hd_graph *g = r->graph;
+    int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part;
+    const replay_lag *lag;
+    switch (kind) {
+    case HD_EDGE_LAUNCH:
+        lag = &r->lags[replay_lag_class(r, node, from, kind)];
+        if (lag->from_start) return from_now.start + replay_stretch(lag->ns, whole, now);
+        return from_now.end + lag->ns > from_now.start ? from_now.end + lag->ns : from_now.start;
+    case HD_EDGE_EVENT: return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
+    case HD_EDGE_QUEUE:
+        if (plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
+        if (from + 1 != node || g->ends[from] <= g->starts[node])
+            return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
+        break;
+    default:
+        if (g->ends[from] <= g->starts[node]) return from_now.end;
+    }
+    part = g->starts[node] - g->starts[from];
+    return from_now.start + replay_stretch(part, whole, now);
+}
+
+bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, uint32_t node, size_t *at)
+{
+    const hd_graph *g = r->graph;
+    size_t count = g->first_edges[node + 1] - g->first_edges[node];
+    size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
+    bool is_work = replay_is_work(r, node);
+    while (*at < 1 + count + added) {
+        size_t i = (*at)++;
+        if (i == 0)
+            *out = (replay_wait){is_work ? p->befores[node - r->first_work] : HD_NONE, HD_EDGE_QUEUE};
+        else if (i > count)
+            *out = (replay_wait){p->added[p->first_added[node] + i - 1 - count].from,
+                                 (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
+        else
+            *out = (replay_wait){g->froms[g->first_edges[node] + i - 1],
+                                 (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
+        if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
+        if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
+        if (out->kind == HD_EDGE_EVENT && (p->flags[node] | p->flags[out->from]) & PLAN_NO_EVENT) continue;
+        if (out->from != HD_NONE) return true;
+    }
+    return false;
+}
+
+typedef struct simulation {
+    const replay *r;
+    const replay_plan *plan;
+    replay_times *out;
+    uint8_t *states; /* by node */
+    uint32_t *stack;
+} simulation;
+
+enum { NODE_NEW, NODE_OPEN, NODE_DONE };
+
+/* Something that the node waits for and that has not run yet; HD_NONE. */
+static uint32_t find_new(const simulation *s, uint32_t node)
+{
+    replay_wait w;
+    for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
+        if (s->states[w.from] == NODE_NEW) return w.from;
+    }
+    return HD_NONE;
+}
+
+static void take_edge(const simulation *s, uint32_t node, replay_wait w, int64_t *start)
+{
+    replay_times *t = s->out;
+    if (s->states[w.from] != NODE_DONE) {
+        t->cycles++;
+        return;
+    }
+    int64_t ready =
+        replay_ready(s->r, s->plan, node, w.from, w.kind, (replay_span){t->starts[w.from], t->ends[w.from]});
+    if (t->bounds[node] != HD_NONE && ready < *start) return;
+    *start = ready;
+    t->bounds[node] = w.from;
+    t->bound_kinds[node] = (uint8_t)w.kind;
+}
+
+static void run_node(const simulation *s, uint32_t node)
+{
+    const hd_graph *g = s->r->graph;
+    replay_times *t = s->out;
+    int64_t start = g->starts[node];
+    t->bounds[node] = HD_NONE;
+    t->bound_kinds[node] = HD_EDGE_KINDS;
+    if (!(s->plan->flags[node] & PLAN_PINNED)) {
+        replay_wait w;
+        for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) take_edge(s, node, w, &start);
+        bool is_gone = replay_is_work(s->r, node) && s->plan->flags[node] & PLAN_GONE;
+        if (t->bounds[node] == HD_NONE && is_gone) start = g->start_ns;
+    }
+    t->starts[node] = gpu_time(start);
+    t->ends[node] = gpu_time(gpu_sum(t->starts[node], s->plan->durations[node]));
+    s->states[node] = NODE_DONE;
+}
+
+static void run_all(simulation *s)
+{
+    for (uint32_t n = 0; n < s->r->graph->node_count; n++) {
+        size_t depth = 0;
+        if (s->states[n] == NODE_NEW) s->stack[depth++] = n;
+        while (depth) {
+            uint32_t node = s->stack[depth - 1], before = find_new(s, node);
+            s->states[node] = NODE_OPEN;
+            if (before == node) before = HD_NONE; /* never, for the graph and the plans */
+            if (before == HD_NONE) {
+                run_node(s, node);
+                depth--;
+            } else {
+                s->stack[depth++] = before;
+            }
+        }
+    }
+}
+
+hd_status replay_simulate(replay_times *out, const replay *r, const replay_plan *plan, hd_error *err)
+{
+    size_t count = (size_t)r->graph->node_count + 1;
+    simulation s = {.r = r, .plan = plan, .out = out};
+    *out = (replay_times){.starts = hd_large_new(count, sizeof *out->starts, r->large),
+                          .ends = hd_large_new(count, sizeof *out->ends, r->large),
+                          .bounds = hd_large_new(count, sizeof *out->bounds, r->large),
+                          .bound_kinds = hd_large_new(count, 1, r->large)};
+    s.states = hd_large_zeroed(count, 1, r->large);
+    s.stack = hd_large_new(count, sizeof *s.stack, r->large);
+    bool fine = out->starts && out->ends && out->bounds && out->bound_kinds && s.states && s.stack;
+    if (fine) run_all(&s);
+    hd_large_free(s.states);
+    hd_large_free(s.stack);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+void replay_times_deinit(replay_times *times)
+{
+    hd_large_free(times->starts);
+    hd_large_free(times->ends);
+    hd_large_free(times->bounds);
+    hd_large_free(times->bound_kinds);
+    *times = (replay_times){0};
+}
+
+int64_t replay_time_of(const replay *r, const replay_times *times, const hd_graph_lane *lane, int64_t time)
+{
+    const hd_graph *g = r->graph;
+    uint32_t node = hd_graph_node_at(g, lane, time), last = lane->first_node + lane->node_count - 1;
+    if (node == HD_NONE)
+        return gpu_time(gpu_whole((gpu_i128)time + times->starts[lane->first_node] - g->starts[lane->first_node]));
+    int64_t start = times->starts[node], end = times->ends[node];
+    if (time <= g->ends[node] || node == last)
+        return start + replay_stretch(time - g->starts[node], g->ends[node] - g->starts[node], end - start);
+    int64_t space = times->starts[node + 1] - end, was = g->starts[node + 1] - g->ends[node];
+    return end + replay_stretch(time - g->ends[node], was, space > 0 ? space : 0);
+}

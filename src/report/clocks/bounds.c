@@ -1,0 +1,216 @@
+/* bounds.c - what causality says for certain: difference constraints, by Bellman-Ford
+ *
+ * No taker of a collective ends before all givers have begun: start + clock of giver <= end + clock of taker. All such
+ * pairs go by way of one number, the latest start, so that a round takes as long as there are events. Hosts that
+ * are known are held against it with their bars. Those that are not get the bounds that follow from the known ones;
+ * half of the distance is their bar. A chain that comes back to a clock with less than it began with is a
+ * contradiction.
+ */
+#include <stdlib.h>
+
+#include "report/clocks/clocks.h"
+
+enum { LOW, HIGH, SIDES };
+
+typedef struct bound {
+    bool is_open;              /* to be found */
+    int64_t value[SIDES];      /* INT64_MIN, INT64_MAX: none */
+    hd_clock_step from[SIDES]; /* the collective that it is from, and there the other side's host */
+} bound;
+
+typedef struct causality {
+    hd_clocks *clocks;
+    const clock_events *events;
+    bound *bounds;
+    uint32_t *marks; /* by host, for walks */
+} causality;
+
+/* ---- one collective ---- */
+
+/* What may be added at most (or at least) to a time of a host; false: no limit is known. */
+static bool limit_at(int64_t *out, const causality *c, const hd_clock_event *e, int64_t time_ns, int side)
+{
+    const bound *b = &c->bounds[e->host];
+    int64_t offset, bar;
+    if (b->is_open) {
+        if (b->value[side] == (side == LOW ? INT64_MIN : INT64_MAX)) return false;
+        double away = fabs((double)((clock_i128)time_ns - clock_middle(&c->clocks->hosts[e->host])));
+        offset = b->value[side];
+        bar = clock_round(ceil(c->clocks->drift * away));
+    } else if (!hd_clocks_at(&offset, &bar, c->clocks, e->host, time_ns)) {
+        return false;
+    }
+    *out = clock_clip((clock_i128)offset + (side == LOW ? -(clock_i128)bar : bar));
+    return true;
+}
+
+/* The last start of a giver at least, or the first end of a taker at most; SIZE_MAX: nobody's is known. */
+static size_t find_extreme(clock_i128 *out, const causality *c, size_t first, size_t end, int side)
+{
+    size_t found = SIZE_MAX;
+    *out = 0;
+    for (size_t i = first; i < end; i++) {
+        const hd_clock_event *e = &c->events->all[c->events->order[i]];
+        int64_t limit, time_ns = side == LOW ? e->start_ns : e->end_ns;
+        if (e->role == (side == LOW ? HD_CLOCK_TAKES : HD_CLOCK_GIVES)) continue;
+        if (!limit_at(&limit, c, e, time_ns, side)) continue;
+        clock_i128 time = (clock_i128)time_ns + limit;
+        if (found != SIZE_MAX && (side == LOW ? time <= *out : time >= *out)) continue;
+        *out = time;
+        found = c->events->order[i];
+    }
+    return found;
+}
+
+/* From what takers may be at most follows what givers may be at most; and likewise for the least of givers, takers. */
+static bool narrow(causality *c, size_t first, size_t end, int side)
+{
+    clock_i128 time;
+    bool changed = false;
+    size_t by = find_extreme(&time, c, first, end, side);
+    for (size_t i = first; by != SIZE_MAX && i < end; i++) {
+        const size_t at = c->events->order[i];
+        const hd_clock_event *e = &c->events->all[at];
+        bound *b = &c->bounds[e->host];
+        if (!b->is_open || e->host == c->events->all[by].host) continue;
+        if (e->role == (side == LOW ? HD_CLOCK_GIVES : HD_CLOCK_TAKES)) continue;
+        int64_t own = side == LOW ? e->end_ns : e->start_ns;
+        double away = fabs((double)((clock_i128)own - clock_middle(&c->clocks->hosts[e->host])));
+        int64_t slack = clock_round(ceil(c->clocks->drift * away));
+        int64_t value = clock_clip(time - own + (side == LOW ? -(clock_i128)slack : slack));
+        if (side == LOW ? value <= b->value[LOW] : value >= b->value[HIGH]) continue;
+        b->value[side] = value;
+        b->from[side] = side == LOW ? (hd_clock_step){by, at} : (hd_clock_step){at, by};
+        changed = true;
+    }
+    return changed;
+}
+
+/* ---- contradictions ---- */
+
+static bool add_step(causality *c, hd_clock_step step)
+{
+    hd_clocks *clocks = c->clocks;
+    hd_clock_step *list = realloc(clocks->cycle, (clocks->cycle_count + 1) * sizeof *list);
+    if (!list) return false;
+    clocks->cycle = list;
+    list[clocks->cycle_count++] = step;
+    return true;
+}
+
+static uint32_t parent_of(const causality *c, uint32_t host, int side)
+{
+    const hd_clock_step *from = &c->bounds[host].from[side];
+    return c->events->all[side == LOW ? from->giver : from->taker].host;
+}
+
+static bool has_parent(const causality *c, uint32_t host, int side)
+{
+    return c->bounds[host].is_open && c->bounds[host].value[side] != (side == LOW ? INT64_MIN : INT64_MAX);
+}
+
+/* The chain from a host to one that is known, or once around. */
+static bool add_chain(causality *c, uint32_t host, int side)
+{
+    for (uint32_t at = host; has_parent(c, at, side);) {
+        if (!add_step(c, c->bounds[at].from[side])) return false;
+        at = parent_of(c, at, side);
+        if (at == host) break;
+    }
+    return true;
+}
+
+/* Bounds that rest on themselves, or leave no room. */
+static bool find_contradiction(causality *c)
+{
+    const uint32_t hosts = (uint32_t)c->clocks->host_count;
+    for (int side = LOW; side < SIDES; side++) {
+        memset(c->marks, 0, hosts * sizeof *c->marks);
+        for (uint32_t h = 0; h < hosts; h++) {
+            uint32_t at = h;
+            for (; has_parent(c, at, side) && !c->marks[at]; at = parent_of(c, at, side)) c->marks[at] = h + 1;
+            if (has_parent(c, at, side) && c->marks[at] == h + 1) return add_chain(c, at, side);
+        }
+    }
+    for (uint32_t h = 0; h < hosts; h++) {
+        const bound *b = &c->bounds[h];
+        if (b->is_open && b->value[LOW] > b->value[HIGH]) return add_chain(c, h, HIGH) && add_chain(c, h, LOW);
+    }
+    return true;
+}
+
+static bool narrow_all(causality *c)
+{
+    bool changed = true, fine = true;
+    while (changed && fine && !c->clocks->cycle_count) {
+        changed = false;
+        for (size_t i = 0; i < c->events->collectives; i++) {
+            for (int side = LOW; side < SIDES; side++)
+                changed |= narrow(c, c->events->firsts[i], c->events->firsts[i + 1], side);
+        }
+        if (changed) fine = find_contradiction(c);
+    }
+    return fine;
+}
+
+/* Whether all collectives are possible by what is known. */
+static bool certify(causality *c)
+{
+    for (size_t i = 0; i < c->events->collectives && !c->clocks->cycle_count; i++) {
+        clock_i128 begun, ended;
+        size_t giver = find_extreme(&begun, c, c->events->firsts[i], c->events->firsts[i + 1], LOW);
+        size_t taker = find_extreme(&ended, c, c->events->firsts[i], c->events->firsts[i + 1], HIGH);
+        if (giver != SIZE_MAX && taker != SIZE_MAX && begun > ended) return add_step(c, (hd_clock_step){giver, taker});
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static bool settle(causality *c)
+{
+    const hd_clock_piece *ends = c->clocks->hosts[c->clocks->reference].pieces.list;
+    for (size_t h = 0; h < c->clocks->host_count; h++) {
+        const int64_t low = c->bounds[h].value[LOW], high = c->bounds[h].value[HIGH];
+        clock_host *host = &c->clocks->hosts[h];
+        if (!c->bounds[h].is_open || low == INT64_MIN || high == INT64_MAX) continue;
+        hd_clock_piece *piece = malloc(sizeof *piece);
+        if (!piece) return false;
+        *piece = *ends;
+        piece->from_ns = host->low_ns;
+        piece->until_ns = host->high_ns;
+        piece->at_ns = piece->first_ns = piece->last_ns = clock_middle(host);
+        piece->offset_ns = (int64_t)(((clock_i128)low + high) / 2);
+        piece->bar_ns = clock_clip(((clock_i128)high - low) / 2 + 1);
+        free(host->pieces.list); /* a path that met at no time left an empty one */
+        host->pieces = (clock_pieces){piece, 1};
+        host->public.basis = HD_CLOCK_BOUNDS;
+    }
+    return true;
+}
+
+static void count_own(causality *c)
+{
+    for (size_t i = 0; i < c->events->count; i++) {
+        const uint32_t h = c->events->all[c->events->order[i]].host;
+        if (c->clocks->hosts[h].public.basis == HD_CLOCK_BOUNDS) c->clocks->hosts[h].public.collectives++;
+    }
+}
+
+bool clock_bounds(hd_clocks *clocks, const clock_events *events)
+{
+    causality c = {.clocks = clocks, .events = events};
+    c.bounds = calloc(clocks->host_count, sizeof *c.bounds);
+    c.marks = malloc(clocks->host_count * sizeof *c.marks);
+    bool fine = c.bounds && c.marks;
+    for (size_t h = 0; fine && h < clocks->host_count; h++) {
+        bool is_open = clocks->hosts[h].public.basis == HD_CLOCK_UNKNOWN && !clocks->hosts[h].is_unsettled;
+        c.bounds[h] = (bound){.is_open = is_open, .value = {INT64_MIN, INT64_MAX}};
+    }
+    fine = fine && certify(&c) && narrow_all(&c);
+    if (fine && !clocks->cycle_count) fine = settle(&c);
+    if (fine) count_own(&c);
+    free(c.bounds);
+    free(c.marks);
+    return fine;
+}

@@ -1,0 +1,313 @@
+/* solve.c - collectives of hosts -> a clock for each host
+ *
+ * Events become collectives, and those the ends that two hosts share (events.c). Each pair of hosts, by group
+ * and kind of collective, is fitted with lines (fit.c), and hints are lines to a host of their own. The shortest paths
+ * by their bars (Dijkstra) lead to the reference, and lines along a path are put one after the other (piece.c).
+ * Causality has the last word, and the first where there is nothing else (bounds.c).
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/heap.h"
+#include "base/options.h"
+#include "report/clocks/clocks.h"
+
+static const clock_pieces always = {
+    &(hd_clock_piece){.from_ns = INT64_MIN, .until_ns = INT64_MAX, .first_ns = INT64_MIN, .last_ns = INT64_MAX}, 1};
+
+/* What takes times of `host` to those of `hub`. */
+typedef struct edge {
+    uint32_t hub, host;
+    uint64_t collectives; /* 0: a hint */
+    clock_pieces pieces;
+} edge;
+
+typedef struct arrival {
+    double distance;
+    uint32_t node, edge;
+} arrival;
+
+typedef struct solver {
+    hd_clocks *clocks;
+    edge *edges;
+    size_t edge_count;
+    uint32_t *firsts, *ends_at; /* by node, of `ends_at`: edges there */
+    arrival *heap;
+    size_t heap_count;
+    bool *done;
+    clock_pieces hinted; /* of the host of hints, which is the last node */
+} solver;
+
+/* ---- edges ---- */
+
+static bool add_edge(solver *s, uint32_t hub, uint32_t host, uint64_t collectives, clock_pieces pieces)
+{
+    if (!(s->edge_count & (s->edge_count + 1))) { /* room for 1, 3, 7 … */
+        edge *wider = realloc(s->edges, (2 * s->edge_count + 1) * sizeof *wider);
+        if (!wider) return false;
+        s->edges = wider;
+    }
+    s->edges[s->edge_count++] = (edge){hub, host, collectives, pieces};
+    return true;
+}
+
+static bool is_same_pair(const clock_shared *x, const clock_shared *y)
+{
+    return x->hub == y->hub && x->host == y->host && x->operation == y->operation && x->group == y->group;
+}
+
+static bool fit_pairs(solver *s, const clock_shared *shared, size_t count)
+{
+    hd_clocks *c = s->clocks;
+    clock_sample *samples = malloc((count + 1) * sizeof *samples);
+    bool fine = samples != NULL;
+    for (size_t i = 0, end; fine && i < count; i = end) {
+        clock_pieces pieces;
+        for (end = i; end < count && is_same_pair(&shared[i], &shared[end]); end++)
+            samples[end - i] = shared[end].sample;
+        fine = clock_fit(&pieces, samples, end - i, c->skew_ns, c->drift);
+        if (!pieces.count && end - i >= CLOCK_SAMPLES_MIN)
+            c->hosts[shared[i].hub].is_unsettled = c->hosts[shared[i].host].is_unsettled = true;
+        bool is_edge = fine && pieces.count;
+        if (is_edge) fine = add_edge(s, shared[i].hub, shared[i].host, end - i, pieces);
+        if (!is_edge || !fine) free(pieces.list);
+    }
+    free(samples);
+    return fine;
+}
+
+static hd_clock_piece hint_piece(const hd_clock_hint *hint)
+{
+    hd_clock_piece piece = always.list[0];
+    piece.offset_ns = hint->offset_ns;
+    piece.bar_ns = hint->bar_ns < 0 ? 0 : hint->bar_ns;
+    return piece;
+}
+
+static bool add_hints(solver *s, const hd_clock_hint *hints, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        hd_clock_piece *piece = malloc(sizeof *piece);
+        if (!piece) return false;
+        *piece = hint_piece(&hints[i]);
+        if (!add_edge(s, (uint32_t)s->clocks->host_count, hints[i].host, 0, (clock_pieces){piece, 1})) {
+            free(piece);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* By counting sort. */
+static bool list_edges(solver *s)
+{
+    size_t nodes = s->clocks->host_count + 1;
+    s->firsts = calloc(nodes + 2, sizeof *s->firsts);
+    s->ends_at = malloc((2 * s->edge_count + 1) * sizeof *s->ends_at);
+    s->heap = malloc((2 * s->edge_count + 1) * sizeof *s->heap);
+    s->done = calloc(nodes, sizeof *s->done);
+    if (!s->firsts || !s->ends_at || !s->heap || !s->done) return false;
+    for (size_t i = 0; i < s->edge_count; i++) {
+        s->firsts[s->edges[i].hub + 2]++;
+        s->firsts[s->edges[i].host + 2]++;
+    }
+    for (size_t n = 2; n < nodes + 2; n++) s->firsts[n] += s->firsts[n - 1];
+    for (size_t i = 0; i < s->edge_count; i++) {
+        s->ends_at[s->firsts[s->edges[i].hub + 1]++] = (uint32_t)i;
+        s->ends_at[s->firsts[s->edges[i].host + 1]++] = (uint32_t)i;
+    }
+    return true;
+}
+
+/* ---- paths ---- */
+
+static clock_pieces *pieces_of(solver *s, uint32_t node)
+{
+    return node == s->clocks->host_count ? &s->hinted : &s->clocks->hosts[node].pieces;
+}
+
+static double worst_of(const clock_pieces *pieces)
+{
+    double worst = 0;
+    for (size_t i = 0; i < pieces->count; i++) worst = fmax(worst, clock_piece_worst(&pieces->list[i]));
+    return worst;
+}
+
+static void leave(solver *s, uint32_t node, double distance)
+{
+    for (uint32_t i = s->firsts[node]; i < s->firsts[node + 1]; i++) {
+        const edge *e = &s->edges[s->ends_at[i]];
+        arrival there = {distance + worst_of(&e->pieces), e->hub == node ? e->host : e->hub, s->ends_at[i]};
+        if (!s->done[there.node]) HD_HEAP_PUSH(s->heap, s->heap_count, there, x, y, x->distance < y->distance);
+    }
+}
+
+/* The clock of a node by an edge whose other end is known. It may stay unknown: if the two overlap at no time. */
+static bool arrive(solver *s, const arrival *at)
+{
+    const edge *e = &s->edges[at->edge];
+    const uint32_t from = e->hub == at->node ? e->host : e->hub;
+    clock_pieces inner = {malloc(e->pieces.count * sizeof *inner.list), e->pieces.count};
+    clock_pieces *own = pieces_of(s, at->node);
+    for (size_t i = 0; inner.list && i < inner.count; i++)
+        inner.list[i] = from == e->hub ? e->pieces.list[i] : clock_piece_inverse(&e->pieces.list[i]);
+    bool fine = inner.list && clock_pieces_part(&inner) &&
+                clock_pieces_compose(own, &inner, pieces_of(s, from), s->clocks->drift);
+    free(inner.list);
+    s->done[at->node] = own->count > 0;
+    if (!own->count || at->node == s->clocks->host_count) return fine;
+    bool by_hint = !e->collectives || s->clocks->hosts[from].public.basis == HD_CLOCK_HINTED;
+    s->clocks->hosts[at->node].public = (hd_host_clock){.basis = by_hint ? HD_CLOCK_HINTED : HD_CLOCK_ENDS,
+                                                        .via = e->collectives ? from : at->node,
+                                                        .collectives = e->collectives};
+    return fine;
+}
+
+static bool find_paths(solver *s)
+{
+    hd_clocks *c = s->clocks;
+    clock_host *reference = &c->hosts[c->reference];
+    bool fine = clock_pieces_compose(&reference->pieces, &always, &always, 0);
+    if (fine) reference->pieces.list[0].bar_ns = 0;
+    reference->public.basis = HD_CLOCK_REFERENCE;
+    s->done[c->reference] = true;
+    if (fine) leave(s, c->reference, 0);
+    while (fine && s->heap_count) {
+        const arrival next = s->heap[0];
+        HD_HEAP_POP(s->heap, s->heap_count, x, y, x->distance < y->distance);
+        if (s->done[next.node]) continue;
+        fine = arrive(s, &next);
+        if (fine && s->done[next.node]) leave(s, next.node, next.distance);
+    }
+    return fine;
+}
+
+/* ---- contradictions ---- */
+
+static void refuse(clock_host *host)
+{
+    free(host->pieces.list);
+    host->pieces = (clock_pieces){0};
+    host->public.basis = HD_CLOCK_REFUSED;
+}
+
+/* A host that its hint puts elsewhere than the rest. */
+static bool check_hints(solver *s, const hd_clock_hint *hints, size_t count)
+{
+    hd_clocks *c = s->clocks;
+    for (size_t i = 0; i < count; i++) {
+        clock_host *host = &c->hosts[hints[i].host];
+        hd_clock_piece piece = hint_piece(&hints[i]);
+        clock_pieces both = {0}, inner = {&piece, 1};
+        int64_t offset, bar, middle = clock_middle(host);
+        if (!clock_pieces_compose(&both, &inner, &s->hinted, c->drift)) return false;
+        bool known = both.count && hd_clocks_at(&offset, &bar, c, hints[i].host, middle);
+        if (known) {
+            clock_i128 apart = (clock_i128)offset - clock_piece_offset(both.list, middle);
+            clock_i128 bars = (clock_i128)bar + clock_piece_bar(both.list, middle, c->drift);
+            if (host->public.basis != HD_CLOCK_REFERENCE && (apart < 0 ? -apart : apart) > bars) refuse(host);
+        }
+        free(both.list);
+    }
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static void find_spans(hd_clocks *c, const clock_events *e)
+{
+    for (size_t h = 0; h < c->host_count; h++) {
+        c->hosts[h].low_ns = INT64_MAX;
+        c->hosts[h].high_ns = INT64_MIN;
+    }
+    for (size_t i = 0; i < e->count; i++) {
+        const hd_clock_event *event = &e->all[e->order[i]];
+        clock_host *host = &c->hosts[event->host];
+        if (event->start_ns < host->low_ns) host->low_ns = event->start_ns;
+        if (event->end_ns > host->high_ns) host->high_ns = event->end_ns;
+    }
+}
+
+static void finish(hd_clocks *c)
+{
+    for (size_t h = 0; h < c->host_count; h++) {
+        clock_host *host = &c->hosts[h];
+        if (c->cycle_count && h != c->reference) refuse(host);
+        if (host->public.basis == HD_CLOCK_UNKNOWN || host->public.basis == HD_CLOCK_REFERENCE ||
+            host->public.basis == HD_CLOCK_REFUSED)
+            host->public.via = (uint32_t)h;
+        host->public.pieces = host->pieces.list;
+        host->public.piece_count = host->pieces.count;
+    }
+}
+
+static bool solve(solver *s, const clock_events *events, const hd_clock_hint *hints, size_t hint_count)
+{
+    clock_shared *shared = NULL;
+    size_t count = 0;
+    find_spans(s->clocks, events);
+    bool fine = clock_shared_new(&shared, &count, events) && fit_pairs(s, shared, count);
+    free(shared);
+    fine = fine && add_hints(s, hints, hint_count) && list_edges(s) && find_paths(s) &&
+           check_hints(s, hints, hint_count) && clock_bounds(s->clocks, events);
+    for (size_t i = 0; i < s->edge_count; i++) free(s->edges[i].pieces.list);
+    free(s->edges);
+    free(s->firsts);
+    free(s->ends_at);
+    free(s->heap);
+    free(s->done);
+    free(s->hinted.list);
+    if (fine) finish(s->clocks);
+    return fine;
+}
+
+static hd_status check_arguments(size_t host_count, const hd_clock_event *events, size_t count,
+                                 const hd_clock_hint *hints, size_t hint_count, const hd_clock_options *o,
+                                 hd_error *err)
+{
+    const char *wrong = NULL;
+    if (host_count == 0 || host_count >= UINT32_MAX || o->reference >= host_count) wrong = "the reference is no host";
+    if (o->skew_ns < 0 || !(o->drift_ppm >= 0) || o->drift_ppm > 1e5) wrong = "a limit of clocks makes no sense";
+    for (size_t i = 0; i < count && !wrong; i++) {
+        if (events[i].host >= host_count || (unsigned)events[i].role >= HD_CLOCK_ROLES)
+            wrong = "an event of a host or role that is none";
+    }
+    for (size_t i = 0; i < hint_count && !wrong; i++) {
+        if (hints[i].host >= host_count) wrong = "a hint of a host that is none";
+    }
+    return wrong ? hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s", wrong) : HD_OK;
+}
+
+hd_status hd_clocks_new(hd_clocks **out, size_t host_count, const hd_clock_event *events, size_t count,
+                        const hd_clock_hint *hints, size_t hint_count, const hd_clock_options *options, hd_error *err)
+{
+    clock_events used = {0};
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_clock_options, options, err);
+    HD_TRY(check_arguments(host_count, events, count, hints, hint_count, options, err));
+    hd_clocks *c = calloc(1, sizeof *c);
+    if (!c) return HD_NOMEM(err);
+    *c = (hd_clocks){.host_count = host_count,
+                     .reference = options->reference,
+                     .skew_ns = options->skew_ns ? (double)options->skew_ns : 10e3,
+                     .drift = (options->drift_ppm > 0 ? options->drift_ppm : 200) / 1e6,
+                     .hosts = calloc(host_count, sizeof *c->hosts)};
+    solver s = {.clocks = c};
+    bool fine =
+        c->hosts && clock_events_init(&used, &c->left_out, events, count) && solve(&s, &used, hints, hint_count);
+    clock_events_deinit(&used);
+    *out = c;
+    if (fine) return HD_OK;
+    hd_clocks_free(c);
+    *out = NULL;
+    return HD_NOMEM(err);
+}
+
+void hd_clocks_free(hd_clocks *clocks)
+{
+    if (!clocks) return;
+    for (size_t h = 0; clocks->hosts && h < clocks->host_count; h++) free(clocks->hosts[h].pieces.list);
+    free(clocks->hosts);
+    free(clocks->cycle);
+    free(clocks);
+}

@@ -1,0 +1,40 @@
+/* op_figures.h - FLOP and bytes of the operators of a trace, and which of them launched what */
+#ifndef HD_REPORT_GPU_OP_FIGURES_H
+#define HD_REPORT_GPU_OP_FIGURES_H
+
+#include "report/gpu/gpu.h"
+#include "report/gpu/shapes.h"
+
+/* What figures depend on: strings. */
+typedef struct gpu_op_arguments {
+    uint32_t name, dims, types, values;
+} gpu_op_arguments;
+
+typedef struct gpu_op_figure {
+    gpu_shape_kind kind;
+    uint32_t dtype, dims; /* of the texts */
+    int64_t flop, bytes;
+    bool known;
+} gpu_op_figure;
+
+enum { GPU_OP_DIMS, GPU_OP_TYPES, GPU_OP_VALUES, GPU_OP_ARGUMENTS };
+
+typedef struct gpu_op_figures {
+    const gpu_scope *scope;
+    gpu_arg args[GPU_OP_ARGUMENTS];
+    gpu_texts texts;
+    gpu_shapes shapes;
+    gpu_groups groups;      /* of gpu_op_arguments */
+    gpu_op_figure *figures; /* by group */
+    size_t capacity;
+    gpu_slices ops;  /* known, none within another; user: group */
+    uint32_t *op_of; /* by launch; HD_NONE */
+    uint64_t named;  /* operators of names that are known, before their arguments are looked at */
+    bool failed;     /* no memory */
+} gpu_op_figures;
+
+/* Deinit either way. Errors: MEMORY. */
+hd_status gpu_op_figures_init(gpu_op_figures *out, const gpu_scope *scope, hd_error *err);
+void gpu_op_figures_deinit(gpu_op_figures *figures);
+
+#endif

@@ -1,0 +1,89 @@
+/* cells.h - columns of a member's table by their names, whatever version wrote it */
+#ifndef HD_REPORT_JOB_CELLS_H
+#define HD_REPORT_JOB_CELLS_H
+
+#include "report/gpu/gpu.h"
+#include "report/job/job.h"
+
+typedef struct job_wanted {
+    const char *name;
+    hd_value_type type; /* a column of another type is none */
+} job_wanted;
+
+enum { JOB_CELLS = 24 };
+typedef struct job_cells {
+    hd_table *table; /* NULL: none */
+    size_t rows, columns[JOB_CELLS];
+} job_cells;
+
+/* The caller frees out->table. A table that cannot be read is none, and a row of `lost`, which has the columns below
+ * (NULL: not told).
+ * Errors: MEMORY. */
+hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
+                       size_t count, hd_table_builder *lost, hd_error *err);
+#define JOB_COLUMNS_LOST                                                                                               \
+    {"rank", HD_VALUE_INT, "null: unknown"}, {"file", HD_VALUE_STRING, "name of its trace"},                           \
+        {"table", HD_VALUE_STRING, "of its summary, which is as if it were empty"},                                    \
+        {"why", HD_VALUE_STRING, "the error"},                                                                         \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+
+/* Numbers, times, counts (beyond int64: the highest) and bools; HD_NO_NUMBER: null, or there is no such column. */
+int64_t job_int(const job_cells *cells, size_t row, int column);
+/* A text as one of `texts`; HD_NONE: null. false: no memory. */
+bool job_text(uint32_t *out, gpu_texts *texts, const job_cells *cells, size_t row, int column);
+
+/* Median and 1.4826 MAD. false: no memory. */
+bool job_spread(double *out_middle, double *out_spread, const double *values, size_t count);
+
+/* ---- how late members were, step by step: lateness.c ---- */
+
+typedef struct job_late_step {
+    uint32_t member, step; /* step: text */
+    int64_t start;
+    uint64_t compared;
+    gpu_i128 late, waited;
+    double z; /* NaN: not known */
+} job_late_step;
+
+/* Zero-initialised is empty. */
+typedef struct job_lateness {
+    gpu_groups keys;
+    job_late_step *list; /* by key; sorted by member and start when it is finished */
+    size_t capacity;
+} job_lateness;
+
+bool job_lateness_add(job_lateness *steps, uint32_t member, uint32_t step, int64_t start, int64_t late, int64_t waited);
+/* z of each step among the members of the same role that have it, and the order. roles: by member. false: no memory. */
+bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
+void job_lateness_deinit(job_lateness *steps);
+
+/* ---- how fast collectives are: bandwidth.c ---- */
+
+typedef struct job_transfer {
+    int64_t size, bytes; /* HD_NO_NUMBER: not told */
+    uint32_t operation;  /* text */
+    int64_t shortest;    /* of the durations of its ranks */
+    gpu_i128 time, waited;
+} job_transfer;
+
+typedef struct job_bandwidth_sum {
+    gpu_i128 time, waited;
+} job_bandwidth_sum;
+
+/* Zero-initialised is empty. */
+typedef struct job_bandwidths {
+    gpu_groups keys;
+    job_bandwidth_sum *sums; /* by key */
+    gpu_value *values;       /* shortest durations */
+    size_t sum_capacity, value_capacity, count;
+} job_bandwidths;
+
+bool job_bandwidth_add(job_bandwidths *all, const job_transfer *transfer); /* false: no memory */
+bool job_bandwidth_rows(hd_table_builder *b, job_bandwidths *all, const gpu_texts *texts);
+void job_bandwidths_deinit(job_bandwidths *all);
+
+extern const hd_report_table_about job_straggler_tables[]; /* straggler_tables.c */
+
+#endif

@@ -1,0 +1,200 @@
+/* clock_events.c - the collectives of a job -> events of hosts
+ *
+ * Members with the same host share a clock, if the zero of their times is known; any other has a clock of its own.
+ * Used are the operations that end for all at once. Those without a number are matched by their place within a step
+ * of the same number: a count from the beginning of a recording may be off by one on one rank, in all of it.
+ */
+#include "report/job/clock_events.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+
+enum { RANK, DEVICE, STEP, STEP_START, GROUP, STREAM, SEQUENCE, COUNTED, OPERATION, SIZE, START, END, COLUMNS };
+static const job_wanted wanted[COLUMNS] = {
+    {"rank", HD_VALUE_INT},         {"device", HD_VALUE_INT}, {"step", HD_VALUE_STRING},  {"step_start", HD_VALUE_TIME},
+    {"group", HD_VALUE_STRING},     {"stream", HD_VALUE_INT}, {"sequence", HD_VALUE_INT}, {"counted", HD_VALUE_BOOL},
+    {"operation", HD_VALUE_STRING}, {"size", HD_VALUE_INT},   {"start", HD_VALUE_TIME},   {"end", HD_VALUE_TIME}};
+
+typedef struct collector {
+    clock_job *job;
+    const hd_job_member *about;
+    int64_t place; /* of the member */
+    uint32_t host; /* text, which all with that name share; HD_NONE: a clock of its own */
+    job_cells cells;
+} collector;
+
+/* A row of the table `collectives`. */
+typedef struct row {
+    int64_t rank, device, step_start, sequence, size, start, end;
+    uint32_t step, operation; /* texts */
+    clock_job_group group;
+} row;
+
+/* ---- hosts ---- */
+
+/* HD_NONE: no memory. */
+static uint32_t find_host(const collector *c, int64_t rank)
+{
+    clock_job *j = c->job;
+    const int64_t shared[3] = {-1, -1, c->host}, own[3] = {c->place, rank, c->host};
+    uint32_t known = j->host_keys.count, at = gpu_group(&j->host_keys, c->host != HD_NONE ? shared : own);
+    if (at == HD_NONE || !hd_grow((void **)&j->hosts, &j->host_capacity, at, sizeof *j->hosts)) return HD_NONE;
+    if (at == known) j->hosts[at] = (clock_job_host){.name = c->host, .rank = rank, .ranks = c->host == HD_NONE};
+    return at;
+}
+
+static int64_t rank_of(const collector *c, size_t at)
+{
+    int64_t rank = job_int(&c->cells, at, RANK);
+    if (rank == HD_NO_NUMBER) rank = c->about->rank;
+    return rank == HD_NO_NUMBER ? c->place : rank;
+}
+
+/* ---- one collective ---- */
+
+static bool read_row(row *out, const collector *c, size_t at)
+{
+    const job_cells *cells = &c->cells;
+    gpu_texts *texts = &c->job->texts;
+    *out = (row){.rank = rank_of(c, at),
+                 .device = job_int(cells, at, DEVICE),
+                 .step_start = job_int(cells, at, STEP_START),
+                 .sequence = job_int(cells, at, SEQUENCE),
+                 .size = job_int(cells, at, SIZE),
+                 .start = job_int(cells, at, START),
+                 .end = job_int(cells, at, END)};
+    out->group.is_counted = out->sequence == HD_NO_NUMBER || job_int(cells, at, COUNTED) == 1;
+    bool fine = job_text(&out->step, texts, cells, at, STEP) && job_text(&out->group.name, texts, cells, at, GROUP) &&
+                job_text(&out->operation, texts, cells, at, OPERATION);
+    if (out->group.name == HD_NONE) out->group.stream = job_int(cells, at, STREAM);
+    return fine;
+}
+
+static bool is_same_run(const row *x, const row *y)
+{
+    return x->rank == y->rank && x->device == y->device && x->step == y->step && x->step_start == y->step_start &&
+           x->group.name == y->group.name && x->group.stream == y->group.stream;
+}
+
+/* The number behind the name: of "ProfilerStep#12", not of "gemm_f32". false: there is none. */
+static bool step_number(int64_t *out, hd_string name)
+{
+    enum { DIGITS_MAX = 10 };
+    size_t digits = 0;
+    while (digits < name.size && name.data[name.size - digits - 1] >= '0' && name.data[name.size - digits - 1] <= '9')
+        digits++;
+    *out = 0;
+    for (size_t i = name.size - digits; i < name.size; i++) *out = *out * 10 + (name.data[i] - '0');
+    return digits > 0 && digits <= DIGITS_MAX && digits < name.size &&
+           strchr("# :=_-", name.data[name.size - digits - 1]);
+}
+
+/* Of those that a root gives or takes, ends say little. */
+static bool is_of_all(hd_string operation)
+{
+    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i]) == operation.size && memcmp(names[i], operation.data, operation.size) == 0) return true;
+    }
+    return false;
+}
+
+/* index: within its step, of in_step. */
+static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t index, int64_t in_step)
+{
+    const gpu_texts *texts = &c->job->texts;
+    int64_t base = c->about->base_ns == HD_NO_TIME ? 0 : c->about->base_ns, step = 0;
+    if (r->operation == HD_NONE || !is_of_all(gpu_text_of(texts, r->operation))) return CLOCK_ROOTED;
+    if (r->group.name == HD_NONE && (r->size == HD_NO_NUMBER || r->size != c->about->world_size)) return CLOCK_UNNAMED;
+    if (r->group.is_counted) {
+        if (r->step == HD_NONE || !step_number(&step, gpu_text_of(texts, r->step))) return CLOCK_UNNUMBERED;
+        if (in_step >= INT64_C(1) << CLOCK_STEP_BITS) return CLOCK_UNNUMBERED;
+        r->sequence = clock_step_sequence(step, index);
+        r->group.in_step = in_step;
+    }
+    *out = (hd_clock_event){.operation = r->operation, .sequence = r->sequence};
+    if (r->size > 0 && r->size <= UINT32_MAX) out->size = (uint32_t)r->size;
+    bool is_timed = r->start != HD_NO_TIME && r->end != HD_NO_TIME &&
+                    !__builtin_add_overflow(r->start, base, &out->start_ns) &&
+                    !__builtin_add_overflow(r->end, base, &out->end_ns);
+    return is_timed ? CLOCK_USED : CLOCK_UNTIMED;
+}
+
+static bool add_event(const collector *c, row *r, int64_t index, int64_t in_step)
+{
+    clock_job *j = c->job;
+    hd_clock_event event;
+    clock_use use = use_of(&event, c, r, index, in_step);
+    j->uses[use]++;
+    if (use != CLOCK_USED) return true;
+    uint32_t group = gpu_group(&j->groups, &r->group);
+    event.host = find_host(c, r->rank);
+    event.group = group;
+    event.member = gpu_group(&j->members, &(clock_job_member){r->rank, r->device});
+    if (group == HD_NONE || event.host == HD_NONE || event.member == HD_NONE ||
+        !hd_grow((void **)&j->events, &j->capacity, j->count, sizeof *j->events))
+        return false;
+    j->events[j->count++] = event;
+    return true;
+}
+
+/* ---- all of them ---- */
+
+/* Rows are by rank, device and group, then start: those of a step are a run. */
+static bool add_rows(const collector *c)
+{
+    bool fine = true;
+    for (size_t first = 0, end; first < c->cells.rows && fine; first = end) {
+        row run, next;
+        fine = read_row(&run, c, first);
+        for (end = first + 1; fine && end < c->cells.rows; end++) {
+            fine = read_row(&next, c, end);
+            if (!is_same_run(&run, &next)) break;
+        }
+        for (size_t i = first; i < end && fine; i++)
+            fine = read_row(&next, c, i) && add_event(c, &next, (int64_t)(i - first), (int64_t)(end - first));
+    }
+    return fine;
+}
+
+static hd_status add_member(clock_job *j, const hd_job *job, size_t at, hd_table_builder *lost, hd_error *err)
+{
+    collector c = {.job = j, .about = hd_job_at(job, at), .place = (int64_t)at, .host = HD_NONE};
+    const hd_string host = c.about->host;
+    HD_TRY(job_cells_of(&c.cells, job, at, "collectives", wanted, COLUMNS, lost, err));
+    bool fine = true, is_shared = host.data && c.about->base_ns != HD_NO_TIME && c.about->rank != HD_NO_NUMBER;
+    if (is_shared) {
+        c.host = gpu_text(&j->texts, host.data, host.size);
+        fine = c.host != HD_NONE;
+    }
+    if (fine && (is_shared || !c.cells.rows)) {
+        uint32_t own = find_host(&c, c.about->rank == HD_NO_NUMBER ? c.place : c.about->rank);
+        fine = own != HD_NONE;
+        if (fine) j->hosts[own].ranks += is_shared;
+    }
+    fine = fine && add_rows(&c);
+    hd_table_free(c.cells.table);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err)
+{
+    *out = (clock_job){.host_keys.key_size = 3 * sizeof(int64_t),
+                       .groups.key_size = sizeof(clock_job_group),
+                       .members.key_size = sizeof(clock_job_member)};
+    for (size_t m = 0; job && m < hd_job_count(job); m++) HD_TRY(add_member(out, job, m, lost, err));
+    return HD_OK;
+}
+
+void clock_job_deinit(clock_job *job)
+{
+    gpu_texts_deinit(&job->texts);
+    gpu_groups_deinit(&job->host_keys);
+    gpu_groups_deinit(&job->groups);
+    gpu_groups_deinit(&job->members);
+    free(job->hosts);
+    free(job->events);
+    free(job->hints);
+}

@@ -1,0 +1,80 @@
+/* clock_events.h - the collectives of a job as what hosts tell of their clocks; clocks.c makes the report of it */
+#ifndef HD_REPORT_JOB_CLOCK_EVENTS_H
+#define HD_REPORT_JOB_CLOCK_EVENTS_H
+
+#include "heddle/clocks.h"
+#include "report/job/cells.h"
+
+typedef struct clock_job_host {
+    uint32_t name;  /* text; HD_NONE: not told, then it is the clock of one rank alone */
+    int64_t rank;   /* the lowest */
+    uint64_t ranks; /* summaries of them */
+} clock_job_host;
+
+/* What a collective is one of. */
+typedef struct clock_job_group {
+    uint32_t name;       /* text; HD_NONE: none */
+    uint32_t is_counted; /* its sequences are those below */
+    int64_t stream;      /* that stands for the name */
+    int64_t in_step;     /* collectives of the group in the step, where they are counted */
+} clock_job_group;
+
+/* Sequence of the `index`th collective of a group in a step, where the trace has no numbers. */
+enum { CLOCK_STEP_BITS = 24 };
+static inline int64_t clock_step_sequence(int64_t step, int64_t index)
+{
+    return step * (INT64_C(1) << CLOCK_STEP_BITS) + index;
+}
+
+typedef struct clock_job_member {
+    int64_t rank, device;
+} clock_job_member;
+
+/* What became of a collective, or a hint. */
+typedef enum clock_use {
+    CLOCK_USED,
+    CLOCK_ROOTED,
+    CLOCK_UNNAMED,
+    CLOCK_UNNUMBERED,
+    CLOCK_UNTIMED,
+    CLOCK_SPOILED,
+    CLOCK_HINTS,
+    CLOCK_NO_HOST,
+    CLOCK_USES
+} clock_use;
+
+typedef struct clock_job {
+    gpu_texts texts;
+    gpu_groups host_keys, groups, members; /* keys of groups: clock_job_group, of members: clock_job_member */
+    clock_job_host *hosts;                 /* by the number of host_keys */
+    hd_clock_event *events;                /* operation: text; group, member: numbers */
+    hd_clock_hint *hints;
+    size_t host_capacity, count, capacity, hint_count, hint_capacity;
+    uint64_t uses[CLOCK_USES];
+} clock_job;
+
+/* Whether it has that name. */
+static inline bool clock_job_is_host(const clock_job *job, uint32_t host, hd_string name)
+{
+    if (job->hosts[host].name == HD_NONE) return false;
+    hd_string own = gpu_text_of(&job->texts, job->hosts[host].name);
+    return own.size == name.size && memcmp(own.data, name.data, name.size) == 0;
+}
+
+/* All collectives of all members. Deinit it all the same on errors. */
+hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err);
+void clock_job_deinit(clock_job *job);
+/* Add the hints of a file: of lines "HOST OFFSET BAR", or, as mpisync writes them, "HOST RTT OFFSET", in seconds.
+ * Errors: those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */
+hd_status clock_hints_read(clock_job *job, const char *path, bool is_mpisync, hd_error *err);
+
+/* group, stream, operation, step and sequence of a collective; and the rank of its member. */
+void clock_cells_of(hd_table_builder *builder, const clock_job *job, const hd_clock_event *event);
+static inline int64_t clock_job_rank(const clock_job *job, const hd_clock_event *event)
+{
+    return ((const clock_job_member *)gpu_group_key(&job->members, event->member))->rank;
+}
+/* Rows of the table `arrivals`. Errors: MEMORY. */
+hd_status clock_arrivals(hd_table_builder *builder, const clock_job *job, const hd_clocks *clocks, hd_error *err);
+
+#endif

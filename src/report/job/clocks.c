@@ -1,0 +1,259 @@
+/* clocks.c - the report clocks: by how much the clocks of a job's hosts differ, and what that rests on */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "report/job/clock_events.h"
+#include "report/job/job.h"
+
+static const hd_report_column clock_columns[] = {
+    {"host", HD_VALUE_STRING, "null: not told, or nobody knows what its times count from; then it is that rank alone"},
+    {"rank", HD_VALUE_INT, "the lowest on it"},
+    {"ranks", HD_VALUE_COUNT, "on it"},
+    {"basis", HD_VALUE_STRING,
+     "reference; ends (of collectives), bounds (causality alone), hint; unknown: nothing tells; refused: what is known "
+     "contradicts itself"},
+    {"offset", HD_VALUE_DURATION,
+     "what to add to its times, at the time at, for those of the reference; null: not known"},
+    {"bar", HD_VALUE_DURATION, "the offset is off by no more, in 99 of 100 cases, from first to last"},
+    {"drift_ppm", HD_VALUE_DECIMAL,
+     "by how much the offset grows, in millionths, from the time at on; null: not measured, the bar has it"},
+    {"at", HD_VALUE_TIME, "of the offset, on the host's clock as Unix time; null: any"},
+    {"first", HD_VALUE_TIME, "of what the offset rests on; outside, the bar grows by 200 ppm; null: no limit"},
+    {"last", HD_VALUE_TIME, "of it; a clock that steps has a row for each time between"},
+    {"via", HD_VALUE_STRING, "host with which it was compared; null: none"},
+    {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
+    {"collectives", HD_VALUE_COUNT, "in which it was compared; of bounds: its own"},
+    {0}};
+#define COLLECTIVE                                                                                                     \
+    {"group", HD_VALUE_STRING, "of processes"},                                                                        \
+        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+        {"operation", HD_VALUE_STRING, "AllReduce …"},                                                                 \
+        {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},                                \
+    {                                                                                                                  \
+        "sequence", HD_VALUE_INT, "number within the group, or within that step"                                       \
+    }
+static const hd_report_column contradiction_columns[] = {
+    COLLECTIVE,
+    {"giver_rank", HD_VALUE_INT, "whose part has to begin before the taker's ends"},
+    {"giver_host", HD_VALUE_STRING, "its host"},
+    {"giver_start", HD_VALUE_TIME, "on its clock, as Unix time"},
+    {"taker_rank", HD_VALUE_INT, "who ends too early"},
+    {"taker_host", HD_VALUE_STRING, "its host"},
+    {"taker_end", HD_VALUE_TIME, "on its clock, as Unix time"},
+    {0}};
+static const hd_report_column arrival_columns[] = {
+    COLLECTIVE,
+    {"members", HD_VALUE_COUNT, "that have it"},
+    {"last_rank", HD_VALUE_INT, "who came last; null: another came so shortly before that the clocks cannot tell"},
+    {"last_host", HD_VALUE_STRING, "its host"},
+    {"first_rank", HD_VALUE_INT, "one that had to wait"},
+    {"wait", HD_VALUE_DURATION, "how long it did, at least; null: less than the bars of the clocks"},
+    {"bar", HD_VALUE_DURATION, "how far off that may be"},
+    {0}};
+static const hd_report_column evidence_columns[] = {
+    {"what", HD_VALUE_STRING, "was looked at"}, {"count", HD_VALUE_COUNT, "of them"}, {0}};
+static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
+
+static const hd_report_table_about tables[] = {
+    {.name = "clocks", .meaning = "a row per host, or per time between steps of its clock", .columns = clock_columns},
+    {.name = "contradiction",
+     .meaning = "a chain of collectives that cannot all be: for that no clock is told",
+     .columns = contradiction_columns},
+    {.name = "arrivals",
+     .meaning = "with --arrivals: a row per collective: who came last, as far as the clocks allow to say",
+     .columns = arrival_columns},
+    {.name = "evidence", .meaning = "what the offsets rest on, and what was left out", .columns = evidence_columns},
+    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
+    {0},
+};
+
+static const char *const use_names[CLOCK_USES] = {
+    [CLOCK_USED] = "collectives of ranks",
+    [CLOCK_ROOTED] = "left out: no operation that ends for all at once",
+    [CLOCK_UNNAMED] = "left out: its group has no name, and is not of all ranks",
+    [CLOCK_UNNUMBERED] = "left out: no number, and in no step that has one",
+    [CLOCK_UNTIMED] = "left out: no time",
+    [CLOCK_SPOILED] = "left out: a member twice, too many, or other operations; or it ends before it begins",
+    [CLOCK_HINTS] = "hints",
+    [CLOCK_NO_HOST] = "left out: a hint of a host that is not in the job",
+};
+
+/* ---- cells ---- */
+
+static void add_host(hd_table_builder *b, const clock_job *j, uint32_t host)
+{
+    gpu_cell_text(b, &j->texts, j->hosts[host].name);
+}
+
+static void add_time(hd_table_builder *b, int64_t time_ns)
+{
+    gpu_cell_time(b, time_ns, time_ns != INT64_MIN && time_ns != INT64_MAX);
+}
+
+/* Where the evidence lies. */
+static int64_t worst_bar(const hd_clocks *solved, uint32_t host, const hd_clock_piece *piece)
+{
+    int64_t offset, first = piece->bar_ns, last = piece->bar_ns;
+    if (piece->first_ns != INT64_MIN) {
+        hd_clocks_at(&offset, &first, solved, host, piece->first_ns);
+        hd_clocks_at(&offset, &last, solved, host, piece->last_ns);
+    }
+    return first > last ? first : last;
+}
+
+/* piece: NULL: nothing is known. */
+static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *solved, uint32_t host,
+                      const hd_clock_piece *piece)
+{
+    static const hd_clock_piece none = {0};
+    const hd_host_clock *clock = hd_clocks_host(solved, host);
+    const hd_clock_piece *p = piece ? piece : &none;
+    const bool is_bound = p->first_ns != INT64_MIN && piece;
+    add_host(b, j, host);
+    hd_table_add_int(b, j->hosts[host].rank);
+    hd_table_add_count(b, j->hosts[host].ranks);
+    hd_table_add_text(b, hd_clock_basis_name(clock->basis));
+    gpu_cell_time(b, p->offset_ns, piece);
+    gpu_cell_time(b, worst_bar(solved, host, p), piece);
+    gpu_cell_decimal(b, p->drift * 1e6, p->has_drift);
+    gpu_cell_time(b, p->at_ns, is_bound);
+    add_time(b, piece ? p->first_ns : INT64_MIN);
+    add_time(b, piece ? p->last_ns : INT64_MIN);
+    gpu_cell_text(b, &j->texts, clock->via == host ? HD_NONE : j->hosts[clock->via].name);
+    report_cell_int(b, clock->via == host ? HD_NO_NUMBER : j->hosts[clock->via].rank);
+    hd_table_add_count(b, clock->collectives);
+}
+
+void clock_cells_of(hd_table_builder *b, const clock_job *j, const hd_clock_event *event)
+{
+    const clock_job_group *group = gpu_group_key(&j->groups, (uint32_t)event->group);
+    const int64_t whole = INT64_C(1) << CLOCK_STEP_BITS;
+    gpu_cell_text(b, &j->texts, group->name);
+    report_cell_int(b, group->name == HD_NONE ? group->stream : HD_NO_NUMBER);
+    gpu_cell_text(b, &j->texts, event->operation);
+    report_cell_int(b, group->is_counted ? event->sequence / whole : HD_NO_NUMBER);
+    hd_table_add_int(b, group->is_counted ? event->sequence % whole : event->sequence);
+}
+
+static void add_step(hd_table_builder *b, const clock_job *j, const hd_clock_step *step)
+{
+    const hd_clock_event *giver = &j->events[step->giver], *taker = &j->events[step->taker];
+    clock_cells_of(b, j, giver);
+    hd_table_add_int(b, clock_job_rank(j, giver));
+    add_host(b, j, giver->host);
+    hd_table_add_int(b, giver->start_ns);
+    hd_table_add_int(b, clock_job_rank(j, taker));
+    add_host(b, j, taker->host);
+    hd_table_add_int(b, taker->end_ns);
+}
+
+/* ---- all of it ---- */
+
+typedef struct clock_values {
+    const char *ntp, *mpisync, *reference;
+    bool arrivals;
+} clock_values;
+
+enum { CLOCKS, CONTRADICTION, ARRIVALS, EVIDENCE, LOST, TABLES };
+
+/* The host of that name; else the first that tells anything, by rank. HD_NONE: none of that name. */
+static uint32_t reference_of(const clock_job *j, const char *name)
+{
+    if (!name) return j->count ? j->events[0].host : 0;
+    for (uint32_t h = 0; h < j->host_keys.count; h++) {
+        if (clock_job_is_host(j, h, (hd_string){name, strlen(name)})) return h;
+    }
+    return HD_NONE;
+}
+
+static hd_status add_clocks(hd_table_builder *const *builders, clock_job *j, const clock_values *values, hd_error *err)
+{
+    hd_clocks *solved = NULL;
+    const hd_clock_options options = {.size = sizeof options, .reference = reference_of(j, values->reference)};
+    if (options.reference == HD_NONE)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no rank of the job ran on a host '%.60s'",
+                            values->reference);
+    if (!j->host_keys.count) return HD_OK;
+    HD_TRY(hd_clocks_new(&solved, j->host_keys.count, j->events, j->count, j->hints, j->hint_count, &options, err));
+    j->uses[CLOCK_SPOILED] = hd_clocks_left_out(solved);
+    j->uses[CLOCK_USED] -= j->uses[CLOCK_SPOILED];
+    for (uint32_t h = 0; h < hd_clocks_count(solved); h++) {
+        const hd_host_clock *clock = hd_clocks_host(solved, h);
+        for (size_t i = 0; i < clock->piece_count; i++) add_clock(builders[CLOCKS], j, solved, h, &clock->pieces[i]);
+        if (!clock->piece_count) add_clock(builders[CLOCKS], j, solved, h, NULL);
+    }
+    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++)
+        add_step(builders[CONTRADICTION], j, hd_clocks_cycle_at(solved, i));
+    hd_status status = values->arrivals ? clock_arrivals(builders[ARRIVALS], j, solved, err) : HD_OK;
+    hd_clocks_free(solved);
+    return status;
+}
+
+static hd_status make_rows(hd_table_builder *const *builders, const hd_job *job, const clock_values *values,
+                           hd_error *err)
+{
+    clock_job j;
+    hd_status status = clock_job_init(&j, job, builders[LOST], err);
+    const char *hints = values->ntp ? values->ntp : values->mpisync;
+    if (status == HD_OK && hints) status = clock_hints_read(&j, hints, !values->ntp, err);
+    if (status == HD_OK) status = add_clocks(builders, &j, values, err);
+    for (int i = 0; i < CLOCK_USES; i++) {
+        if (!j.uses[i]) continue;
+        hd_table_add_text(builders[EVIDENCE], use_names[i]);
+        hd_table_add_count(builders[EVIDENCE], j.uses[i]);
+    }
+    clock_job_deinit(&j);
+    return status;
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    const clock_values *values = options;
+    hd_table_builder *builders[TABLES] = {0};
+    hd_job *own = NULL;
+    if (values->ntp && values->mpisync)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "--ntp and --mpisync lead to different clocks: give one of them");
+    hd_status status = job_of_input(&own, input, err);
+    for (int i = 0; i < TABLES && status == HD_OK; i++)
+        status = report_builder(&builders[i], &report_clocks_about, tables[i].name, err);
+    if (status == HD_OK) status = make_rows(builders, own ? own : input->job, values, err);
+    for (int i = 0; i < TABLES; i++) {
+        hd_table_builder *table = builders[i];
+        builders[i] = NULL;
+        if (status == HD_OK)
+            status = report_add(out, table, err);
+        else
+            hd_table_builder_free(table);
+    }
+    if (status != HD_OK) hd_report_free(out);
+    hd_job_free(own);
+    return status;
+}
+
+static const hd_option_about options[] = {
+    {"ntp", HD_OPTION_TEXT, NULL,
+     "FILE of lines \"HOST OFFSET BAR\" in seconds: what to add to its clock for true time",
+     offsetof(clock_values, ntp)},
+    {"mpisync", HD_OPTION_TEXT, NULL, "FILE of Open MPI's mpisync: lines \"HOST RTT OFFSET\" in seconds",
+     offsetof(clock_values, mpisync)},
+    {"reference", HD_OPTION_TEXT, NULL, "the host whose clock counts; else that of the lowest rank",
+     offsetof(clock_values, reference)},
+    {"arrivals", HD_OPTION_FLAG, NULL, "make the table arrivals", offsetof(clock_values, arrivals)},
+    {0}};
+
+const hd_report_about report_clocks_about = {
+    .name = "clocks",
+    .title = "by how much the clocks of a job's hosts differ",
+    .text = "Looks at the ranks of a job together, as report stragglers does. A collective of all ends for all of its "
+            "members at about the same time: offset and drift of a clock are those of its ends, the bar is made of "
+            "their spread. No member's ends before the last has begun: by that the result is certified, or refused. "
+            "Collectives are matched by group and number; where the trace has none, by their place within the step of "
+            "that number. Nothing is changed in any trace.",
+    .of_job = true,
+    .options = options,
+    .options_size = sizeof(clock_values),
+    .tables = tables,
+    .run = run,
+};

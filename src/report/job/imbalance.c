@@ -1,0 +1,250 @@
+/* imbalance.c - report imbalance: how unevenly the ranks of a job share its time and memory, by kind, kernel and
+ * operator
+ *
+ * In: tables of all members. A sample is what one rank has of one name, summed up over its devices and steps; all
+ * samples are sorted by name and rank, and a run of them is a row.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "report/job/cells.h"
+#include "report/job/groups.h"
+
+typedef struct sample {
+    int64_t rank, value;
+    uint32_t name; /* text */
+} sample;
+
+typedef struct samples {
+    sample *list;
+    size_t count, capacity;
+} samples;
+
+typedef struct job {
+    const hd_job *of;
+    gpu_texts texts;
+    hd_table_builder *lost;
+} job;
+
+/* ---- samples ---- */
+
+static bool add_sample(samples *s, int64_t rank, uint32_t name, int64_t value)
+{
+    if (value == HD_NO_NUMBER || name == HD_NONE) return true;
+    if (!hd_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list)) return false;
+    s->list[s->count++] = (sample){rank, value, name};
+    return true;
+}
+
+/* Columns of a table, each a name of its own. */
+static hd_status add_columns(samples *s, job *j, const char *table, const char *const *columns,
+                             const char *const *names, hd_value_type type, hd_error *err)
+{
+    job_wanted wanted[8] = {{"rank", HD_VALUE_INT}};
+    uint32_t texts[8];
+    int count = 1;
+    bool fine = true;
+    for (; columns[count - 1]; count++) {
+        wanted[count] = (job_wanted){columns[count - 1], type};
+        texts[count] = gpu_text(&j->texts, names[count - 1], strlen(names[count - 1]));
+        fine &= texts[count] != HD_NONE;
+    }
+    for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
+        job_cells cells;
+        HD_TRY(job_cells_of(&cells, j->of, m, table, wanted, (size_t)count, j->lost, err));
+        for (size_t row = 0; row < cells.rows; row++) {
+            int64_t rank = job_int(&cells, row, 0);
+            for (int c = 1; c < count && fine; c++)
+                fine = add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, texts[c], job_int(&cells, row, c));
+        }
+        hd_table_free(cells.table);
+    }
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* Names and totals of a table. */
+static hd_status add_names(samples *s, job *j, const char *table, hd_error *err)
+{
+    enum { RANK, NAME, TOTAL, COLUMNS };
+    static const job_wanted wanted[COLUMNS] = {
+        {"rank", HD_VALUE_INT}, {"name", HD_VALUE_STRING}, {"total", HD_VALUE_DURATION}};
+    bool fine = true;
+    for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
+        job_cells cells;
+        HD_TRY(job_cells_of(&cells, j->of, m, table, wanted, COLUMNS, j->lost, err));
+        for (size_t row = 0; fine && row < cells.rows; row++) {
+            int64_t rank = job_int(&cells, row, RANK);
+            uint32_t name;
+            fine = job_text(&name, &j->texts, &cells, row, NAME) &&
+                   add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, job_int(&cells, row, TOTAL));
+        }
+        hd_table_free(cells.table);
+    }
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- rows ---- */
+
+/* Bytes are counts. */
+static void add_value(hd_table_builder *b, bool is_bytes, int64_t value)
+{
+    if (is_bytes)
+        hd_table_add_count(b, value > 0 ? (uint64_t)value : 0);
+    else
+        hd_table_add_int(b, value);
+}
+
+/* Samples of one name, a rank once, in order of ranks. */
+static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t count, bool is_bytes)
+{
+    double middle, spread, sum = 0, squares = 0, *values = malloc((count + 1) * sizeof *values);
+    size_t low = 0, high = 0;
+    if (!values) return false;
+    for (size_t i = 0; i < count; i++) {
+        values[i] = (double)s[i].value;
+        sum += values[i];
+        if (s[i].value < s[low].value) low = i;
+        if (s[i].value > s[high].value) high = i;
+    }
+    double mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
+    bool fine = job_spread(&middle, &spread, values, count);
+    free(values);
+    gpu_cell_text(b, &j->texts, s->name);
+    hd_table_add_count(b, count);
+    add_value(b, is_bytes, (int64_t)llround(mean));
+    add_value(b, is_bytes, (int64_t)llround(middle));
+    add_value(b, is_bytes, s[low].value);
+    hd_table_add_int(b, s[low].rank);
+    add_value(b, is_bytes, s[high].value);
+    hd_table_add_int(b, s[high].rank);
+    gpu_cell_decimal(b, 100 * ((double)s[high].value - mean) / mean, mean > 0);
+    gpu_cell_decimal(b, 100 * sqrt(squares / (double)count) / mean, mean > 0);
+    gpu_cell_decimal(b, ((double)s[high].value - middle) / spread, spread > 0);
+    add_value(b, is_bytes, (int64_t)llround((double)s[high].value - mean));
+    return fine;
+}
+
+/* Frees the samples. `sums`: of one rank they add up, else the largest counts. */
+static hd_status add_table(hd_report *out, job *j, const char *table, samples *s, bool sums, hd_error *err)
+{
+    hd_table_builder *b = NULL;
+    sample *spare = malloc((s->count + 1) * sizeof *spare);
+    hd_status status = spare ? report_builder(&b, &report_imbalance_about, table, err) : HD_NOMEM(err);
+    size_t kept = 0, end;
+    bool fine = true;
+    if (status == HD_OK && s->count)
+        HD_SORT_RUNS(s->list, spare, s->count, x, y, x->name != y->name ? x->name < y->name : x->rank < y->rank);
+    for (size_t i = 0; i < s->count; i++) {
+        sample *last = kept ? &s->list[kept - 1] : NULL;
+        if (!last || last->name != s->list[i].name || last->rank != s->list[i].rank)
+            s->list[kept++] = s->list[i];
+        else
+            last->value = sums                             ? gpu_sum(last->value, s->list[i].value)
+                          : last->value > s->list[i].value ? last->value
+                                                           : s->list[i].value;
+    }
+    for (size_t i = 0; status == HD_OK && fine && i < kept; i = end) {
+        for (end = i + 1; end < kept && s->list[end].name == s->list[i].name;) end++;
+        fine = add_row(b, j, s->list + i, end - i, !sums);
+    }
+    free(spare);
+    free(s->list);
+    *s = (samples){0};
+    if (status == HD_OK && fine && hd_table_sort(b, NULL, "cost") == HD_OK) return report_add(out, b, err);
+    hd_table_builder_free(b);
+    return status == HD_OK ? HD_NOMEM(err) : status;
+}
+
+/* ---- the report ---- */
+
+static hd_status add_tables(hd_report *out, job *j, hd_error *err)
+{
+    static const char *const parts[] = {"compute", "exposed_communication", "exposed_copy",
+                                        "idle",    "communication",         NULL};
+    static const char *const part_names[] = {"compute", "exposed communication", "exposed copies", "idle",
+                                             "all communication"};
+    static const char *const durations[] = {"duration", NULL}, *const step_names[] = {"steps"};
+    static const char *const peaks[] = {"peak", NULL}, *const peak_names[] = {"peak"};
+    samples s = {0};
+    hd_status status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, err);
+    if (status == HD_OK) status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, err);
+    if (status == HD_OK) status = add_table(out, j, "imbalance", &s, true, err);
+    if (status == HD_OK) status = add_names(&s, j, "kernels", err);
+    if (status == HD_OK) status = add_table(out, j, "kernels", &s, true, err);
+    if (status == HD_OK) status = add_names(&s, j, "operators", err);
+    if (status == HD_OK) status = add_table(out, j, "operators", &s, true, err);
+    if (status == HD_OK) status = add_columns(&s, j, "memory", peaks, peak_names, HD_VALUE_BYTES, err);
+    if (status == HD_OK) status = add_table(out, j, "memory", &s, false, err);
+    free(s.list);
+    return status;
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    hd_job *own = NULL;
+    job j = {0};
+    (void)options;
+    HD_TRY(job_of_input(&own, input, err));
+    j.of = own ? own : input->job;
+    hd_status status = report_builder(&j.lost, &report_imbalance_about, "lost", err);
+    if (status == HD_OK) status = add_tables(out, &j, err);
+    if (status == HD_OK) {
+        status = report_add(out, j.lost, err);
+        j.lost = NULL;
+    }
+    hd_table_builder_free(j.lost);
+    gpu_texts_deinit(&j.texts);
+    hd_job_free(own);
+    return status;
+}
+
+#define SPREAD(type)                                                                                                   \
+    {"ranks", HD_VALUE_COUNT, "that have it"}, {"mean", type, "of these"}, {"median", type, "of these"},               \
+        {"min", type, "the least"}, {"min_rank", HD_VALUE_INT, "who has that; of several the lowest"},                 \
+        {"max", type, "the most"}, {"max_rank", HD_VALUE_INT, "who has that; of several the lowest"},                  \
+        {"imbalance_percent", HD_VALUE_DECIMAL, "(max - mean) / mean"},                                                \
+        {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean"},                                          \
+        {"z", HD_VALUE_DECIMAL, "(max - median) / (1.4826 MAD); above 3 it stands out; null: MAD is 0"},               \
+        {"cost", type, "max - mean: what an even share would save, if all wait for the last"},                         \
+    {                                                                                                                  \
+        0                                                                                                              \
+    }
+static const hd_report_column part_columns[] = {
+    {"what", HD_VALUE_STRING, "of all steps: their time, and parts of it as of report breakdown"},
+    SPREAD(HD_VALUE_DURATION)};
+static const hd_report_column name_columns[] = {{"name", HD_VALUE_STRING, "in full"}, SPREAD(HD_VALUE_DURATION)};
+static const hd_report_column memory_columns[] = {{"what", HD_VALUE_STRING, "peak: of what was allocated on a device"},
+                                                  SPREAD(HD_VALUE_BYTES)};
+static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
+
+static const hd_report_table_about tables[] = {
+    {.name = "imbalance",
+     .meaning = "a row per part of the steps: how unevenly ranks have it, the costliest first",
+     .columns = part_columns,
+     .chart = HD_CHART_BARS,
+     .chart_label = "what",
+     .chart_values = "min,mean,max"},
+    {.name = "kernels", .meaning = "a row per kernel: its time on each rank", .columns = name_columns},
+    {.name = "operators", .meaning = "a row per operator: its time on each rank", .columns = name_columns},
+    {.name = "memory", .meaning = "the peak of each rank", .columns = memory_columns},
+    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
+    {0},
+};
+
+const hd_report_about report_imbalance_about = {
+    .name = "imbalance",
+    .title = "how unevenly the ranks of a job share its time and memory",
+    .text = "Sums up what each rank has of a part of its steps, of a kernel, of an operator, and compares ranks. What "
+            "a rank waits in "
+            "communication is not its own doing: who has more compute has less communication, so that the two are best "
+            "seen "
+            "together. Ranks of other roles, as the stages of a pipeline, differ by their nature.",
+    .of_job = true,
+    .tables = tables,
+    .run = run,
+};

@@ -1,0 +1,76 @@
+/* job.h - the summaries of a job: how they are made, kept and stored
+ *
+ * In: traces and .hds files. Out: members with packed tables. Begin with job.c; summary.c makes the tables of a trace,
+ * sums.c those of its kernels and operators, hds.c reads and writes files, whose bytes are docs/formats/hds.md.
+ */
+#ifndef HD_REPORT_JOB_JOB_H
+#define HD_REPORT_JOB_JOB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/bytes.h"
+#include "base/io/compress.h"
+#include "heddle/job.h"
+
+/* A packed table, zstd compressed. size 0: there is none, or it is lost. */
+typedef struct job_chunk {
+    uint64_t size, plain_size;
+    bool is_lost;      /* it was there, and is damaged */
+    uint64_t checksum; /* of the compressed bytes */
+    uint64_t offset;   /* in the file */
+    uint8_t *data;     /* owned; NULL: it lies in the file */
+} job_chunk;
+
+typedef struct job_member {
+    hd_job_member about; /* its texts are owned */
+    uint32_t file;       /* of the job; HD_NONE: all chunks lie in memory */
+    uint32_t chunk_count;
+    job_chunk *chunks; /* by table of the job */
+} job_member;
+
+typedef struct job_file {
+    char *path;
+    int descriptor; /* -1: opened anew each time, since there are many */
+} job_file;
+
+struct hd_job {
+    pthread_mutex_t lock; /* of what follows, while it grows */
+    char **tables;        /* names: those of hd_job_table_at, then others that files have */
+    uint32_t table_count;
+    size_t table_capacity;
+    job_member *members;
+    size_t count, capacity;
+    job_file *files;
+    uint32_t file_count;
+    size_t file_capacity;
+    /* JOB_SPARES, NULL: none; making one takes longer than reading a table with it. Any thread takes and puts. */
+    _Atomic(hd_decompressor *) *spares;
+};
+
+enum { JOB_SPARES = 16 };
+
+void job_member_deinit(job_member *member);
+/* Takes the member, also when it fails. */
+hd_status job_add_member(hd_job *job, job_member *member, hd_error *err);
+/* The number of a table, which is added if it is new; HD_NONE: no memory. */
+uint32_t job_table_number(hd_job *job, const char *name, size_t size);
+/* The bytes of a chunk that is there, checked. The caller frees *out, unless it is chunk->data. Errors: IO, MEMORY;
+ * DAMAGED. */
+hd_status job_chunk_read(uint8_t **out, const hd_job *job, const job_member *member, const job_chunk *chunk,
+                         hd_error *err);
+
+/* What `add` gets is one table of the summary, which is freed afterwards. */
+typedef hd_status job_add_table(void *user, const hd_table *table, hd_error *err);
+/* Fills `out` and calls `add` for each table that is not empty; texts of `out` are malloc'ed. */
+hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add, void *user,
+                        hd_error *err);
+/* Where there is no input->job, one of input->trace, which the caller frees; else *out is NULL. */
+hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
+/* hd_collectives_new of input->trace, with launches where they are there. */
+hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err);
+/* The tables `kernels` and `operators`. */
+hd_status job_sums(hd_report *out, const hd_report_input *input, hd_error *err);
+extern const hd_report_column job_kernel_columns[], job_operator_columns[];
+
+#endif

@@ -1,0 +1,401 @@
+/* slowdown.c - how fast a job would be without stragglers: its collectives simulated, from summaries
+ *
+ * A rank computes from the end of a collective to the start of its next, and a collective ends for all of its ranks
+ * together: (max, +) over two lists, ops by member and start, and the same by collective. No common clock is needed.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "report/job/cells.h"
+#include "report/job/roles.h"
+
+typedef struct op {
+    int64_t start, end;
+    uint32_t member, collective, kind; /* kind: of gaps */
+    uint32_t operation, step;          /* texts */
+    double gap;                        /* to the end of the op before; 0 for the first of a member */
+} op;
+
+typedef struct collective {
+    int64_t shortest;
+    uint32_t count, kind; /* kind: of transfers */
+    size_t first;         /* of by_collective */
+    uint32_t arrived;     /* while simulating, as `latest` */
+    double latest;
+} collective;
+
+typedef struct member_key {
+    int64_t rank, device; /* rank: or the place of the member */
+} member_key;
+typedef struct collective_key {
+    int64_t stream, sequence;
+    uint32_t group, is_point_to_point;
+} collective_key;
+typedef struct gap_kind {
+    int64_t tp, pp;
+    uint32_t place, operation; /* place: number in its step */
+} gap_kind;
+typedef struct transfer_kind {
+    int64_t size, bytes;
+    uint32_t operation, zero;
+} transfer_kind;
+
+typedef struct slow_job {
+    const hd_job *of;
+    gpu_texts texts;
+    job_roles roles;
+    gpu_groups members, collective_keys, gap_kinds, transfer_kinds;
+    op *ops; /* by member and start */
+    size_t count, capacity, collective_capacity;
+    collective *collectives;
+    uint32_t *by_collective;  /* ops */
+    size_t *first;            /* of ops, by member; one more */
+    double *gaps, *transfers; /* ideal, by kind */
+    size_t *next;             /* while simulating: op, by member */
+    double *now;
+    uint32_t *stack;
+    bool *kept; /* members whose gaps are as measured */
+} slow_job;
+
+/* ---- what is read ---- */
+
+enum { RANK, DEVICE, STEP, GROUP, STREAM, POINT, SEQUENCE, OPERATION, SIZE, BYTES, START, END, COLUMNS };
+static const job_wanted wanted[COLUMNS] = {
+    {"rank", HD_VALUE_INT},     {"device", HD_VALUE_INT},       {"step", HD_VALUE_STRING},
+    {"group", HD_VALUE_STRING}, {"stream", HD_VALUE_INT},       {"point_to_point", HD_VALUE_BOOL},
+    {"sequence", HD_VALUE_INT}, {"operation", HD_VALUE_STRING}, {"size", HD_VALUE_INT},
+    {"bytes", HD_VALUE_COUNT},  {"start", HD_VALUE_TIME},       {"end", HD_VALUE_TIME}};
+
+static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
+{
+    int64_t rank = job_int(c, row, RANK), start = gpu_time(job_int(c, row, START)),
+            end = gpu_time(job_int(c, row, END));
+    const member_key m = {rank == HD_NO_NUMBER ? place : rank, job_int(c, row, DEVICE)};
+    collective_key key = {HD_NO_NUMBER, job_int(c, row, SEQUENCE), HD_NONE, job_int(c, row, POINT) == 1};
+    op of = {.start = start, .end = end > start ? end : start};
+    if (!job_text(&key.group, &j->texts, c, row, GROUP) || !job_text(&of.step, &j->texts, c, row, STEP) ||
+        !job_text(&of.operation, &j->texts, c, row, OPERATION))
+        return false;
+    if (key.group == HD_NONE) key.stream = job_int(c, row, STREAM);
+    const transfer_kind kind = {job_int(c, row, SIZE), job_int(c, row, BYTES), of.operation, 0};
+    uint32_t known = j->collective_keys.count, transfer = gpu_group(&j->transfer_kinds, &kind);
+    of.member = gpu_group(&j->members, &m);
+    of.collective = gpu_group(&j->collective_keys, &key);
+    if (of.member == HD_NONE || of.collective == HD_NONE || transfer == HD_NONE ||
+        !hd_grow((void **)&j->collectives, &j->collective_capacity, of.collective, sizeof *j->collectives) ||
+        !hd_grow((void **)&j->ops, &j->capacity, j->count, sizeof *j->ops))
+        return false;
+    collective *all = &j->collectives[of.collective];
+    if (of.collective == known) *all = (collective){.shortest = INT64_MAX, .kind = transfer};
+    if (of.end - of.start < all->shortest) all->shortest = of.end - of.start;
+    all->count++;
+    j->ops[j->count++] = of;
+    return true;
+}
+
+static hd_status read_ops(slow_job *j, hd_table_builder *lost, hd_error *err)
+{
+    for (size_t m = 0; m < hd_job_count(j->of); m++) {
+        job_cells cells;
+        bool fine = true;
+        HD_TRY(job_cells_of(&cells, j->of, m, "collectives", wanted, COLUMNS, lost, err));
+        for (size_t row = 0; row < cells.rows && fine; row++) fine = add_op(j, &cells, row, (int64_t)m);
+        hd_table_free(cells.table);
+        if (!fine) return HD_NOMEM(err);
+    }
+    if (j->count > UINT32_MAX)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 collectives");
+    return HD_OK;
+}
+
+/* ---- ops by member and by collective ---- */
+
+static const member_key *member_at(const slow_job *j, uint32_t member)
+{
+    return gpu_group_key(&j->members, member);
+}
+
+static bool find_gaps(slow_job *j)
+{
+    uint32_t place = 0;
+    for (size_t i = 0; i < j->count; i++) {
+        op *o = &j->ops[i];
+        bool is_first = !i || o[-1].member != o->member;
+        const job_role *role = job_role_of(&j->roles, member_at(j, o->member)->rank);
+        place = is_first || o[-1].step != o->step ? 0 : place + 1;
+        o->gap = is_first ? 0 : (double)((gpu_i128)o->start - o[-1].end);
+        const gap_kind kind = {role ? role->at[JOB_TENSOR] : -1, role ? role->at[JOB_PIPELINE] : -1, place,
+                               is_first ? HD_NONE : o->operation};
+        o->kind = gpu_group(&j->gap_kinds, &kind);
+        if (o->kind == HD_NONE) return false;
+    }
+    return true;
+}
+
+static bool make_lists(slow_job *j)
+{
+    size_t members = j->members.count, at = 0;
+    op *spare = malloc((j->count + 1) * sizeof *spare);
+    if (!spare) return false;
+    if (j->count)
+        HD_SORT_RUNS(j->ops, spare, j->count, x, y,
+                     x->member != y->member ? x->member < y->member : x->start < y->start);
+    free(spare);
+    j->by_collective = calloc(j->count + 1, sizeof *j->by_collective);
+    j->first = calloc(members + 1, sizeof *j->first);
+    j->next = calloc(members + 1, sizeof *j->next);
+    j->now = calloc(members + 1, sizeof *j->now);
+    j->stack = calloc(members + 1, sizeof *j->stack);
+    j->kept = calloc(members + 1, sizeof *j->kept);
+    if (!j->by_collective || !j->first || !j->next || !j->now || !j->stack || !j->kept || !find_gaps(j)) return false;
+    for (uint32_t c = 0; c < j->collective_keys.count; c++) {
+        j->collectives[c].first = at;
+        at += j->collectives[c].count;
+    }
+    for (size_t i = 0; i < j->count; i++) {
+        collective *c = &j->collectives[j->ops[i].collective];
+        j->by_collective[c->first + c->arrived++] = (uint32_t)i;
+        j->first[j->ops[i].member + 1] = i + 1;
+    }
+    return true;
+}
+
+/* Of gaps the mean over ranks and steps, of transfers the median. */
+static bool find_ideals(slow_job *j)
+{
+    uint32_t kinds = j->gap_kinds.count, transfers = j->transfer_kinds.count, collectives = j->collective_keys.count;
+    double *counts = calloc(kinds + 1, sizeof *counts);
+    gpu_value *values = malloc((collectives + 1) * sizeof *values);
+    gpu_stats *stats = calloc(transfers + 1, sizeof *stats);
+    j->gaps = calloc(kinds + 1, sizeof *j->gaps);
+    j->transfers = calloc(transfers + 1, sizeof *j->transfers);
+    bool fine = counts && values && stats && j->gaps && j->transfers;
+    size_t used = 0;
+    for (size_t i = 0; i < j->count && fine; i++) {
+        j->gaps[j->ops[i].kind] += j->ops[i].gap;
+        counts[j->ops[i].kind]++;
+    }
+    for (uint32_t k = 0; k < kinds && fine; k++) j->gaps[k] /= counts[k];
+    for (uint32_t c = 0; c < collectives && fine; c++)
+        values[used++] = (gpu_value){j->collectives[c].shortest, j->collectives[c].kind};
+    fine = fine && gpu_stats_of(stats, transfers, values, used, UINT64_MAX);
+    for (uint32_t k = 0; k < transfers && fine; k++) j->transfers[k] = (double)stats[k].median;
+    free(counts);
+    free(values);
+    free(stats);
+    return fine;
+}
+
+/* ---- the simulation ---- */
+
+/* The member arrives at its next collective, which ends when all have. */
+static void arrive(slow_job *j, uint32_t member, bool ideal_transfers, size_t *depth, size_t *done, double *first_ends)
+{
+    const op *o = &j->ops[j->next[member]];
+    collective *c = &j->collectives[o->collective];
+    double at = j->now[member] + (j->kept[member] ? o->gap : j->gaps[o->kind]);
+    if (!c->arrived++ || at > c->latest) c->latest = at;
+    if (c->arrived < c->count) return;
+    double end = c->latest + (ideal_transfers ? j->transfers[c->kind] : (double)c->shortest);
+    for (uint32_t i = 0; i < c->count; i++) {
+        uint32_t m = j->ops[j->by_collective[c->first + i]].member;
+        if (j->next[m] == j->first[m]) *first_ends += end;
+        j->now[m] = end;
+        ++*done;
+        if (++j->next[m] < j->first[m + 1]) j->stack[(*depth)++] = m;
+    }
+}
+
+/* Mean time over members from the end of the first to the end of the last collective; NaN: they wait for each other. */
+static double simulate(slow_job *j, bool ideal_transfers)
+{
+    uint32_t members = j->members.count;
+    size_t depth = 0, done = 0;
+    double first_ends = 0, sum = 0;
+    for (uint32_t c = 0; c < j->collective_keys.count; c++) j->collectives[c].arrived = 0;
+    for (uint32_t m = 0; m < members; m++) {
+        j->next[m] = j->first[m];
+        j->now[m] = 0;
+        j->stack[depth++] = m;
+    }
+    while (depth) arrive(j, j->stack[--depth], ideal_transfers, &depth, &done, &first_ends);
+    for (uint32_t m = 0; m < members; m++) sum += j->now[m];
+    return done == j->count && members ? (sum - first_ends) / members : NAN;
+}
+
+static double measure(const slow_job *j)
+{
+    double sum = 0;
+    for (uint32_t m = 0; m < j->members.count; m++)
+        sum += (double)((gpu_i128)j->ops[j->first[m + 1] - 1].end - j->ops[j->first[m]].end);
+    return sum / j->members.count;
+}
+
+static void keep(slow_job *j, bool all)
+{
+    for (uint32_t m = 0; m < j->members.count; m++) j->kept[m] = all;
+}
+
+/* ---- tables ---- */
+
+static double ideal_of(const slow_job *j, uint32_t member, double *measured)
+{
+    double ideal = *measured = 0;
+    for (size_t i = j->first[member]; i < j->first[member + 1]; i++) {
+        *measured += j->ops[i].gap;
+        ideal += j->gaps[j->ops[i].kind];
+    }
+    return ideal;
+}
+
+static void add_members(hd_table_builder *b, slow_job *j, double ideal)
+{
+    const double visits_max = 1e9; /* some 15 s */
+    bool each = (double)j->members.count * (double)j->count < visits_max && ideal > 0;
+    for (uint32_t m = 0; m < j->members.count; m++) {
+        double measured, expected = ideal_of(j, m, &measured), alone = 0;
+        const job_role *role = job_role_of(&j->roles, member_at(j, m)->rank);
+        j->kept[m] = true;
+        if (each) alone = simulate(j, true) / ideal;
+        j->kept[m] = false;
+        hd_table_add_int(b, member_at(j, m)->rank);
+        report_cell_int(b, member_at(j, m)->device);
+        report_cell_int(b, role && role->at[JOB_TENSOR] >= 0 ? role->at[JOB_TENSOR] : HD_NO_NUMBER);
+        report_cell_int(b, role && role->at[JOB_PIPELINE] >= 0 ? role->at[JOB_PIPELINE] : HD_NO_NUMBER);
+        hd_table_add_int(b, llround(measured));
+        hd_table_add_int(b, llround(expected));
+        gpu_cell_decimal(b, alone, each);
+    }
+    hd_table_sort(b, "", "slowdown");
+}
+
+static hd_status add_rows(slow_job *j, hd_table_builder *check, hd_table_builder *what_if, hd_table_builder *ranks,
+                          hd_error *err)
+{
+    enum { PERCENT_MAX = 5 };
+    if (!j->count) return HD_OK;
+    keep(j, true);
+    double measured = measure(j), replayed = simulate(j, false);
+    if (isnan(replayed))
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+                            "ranks have their collectives in different orders, or one twice: what would have been "
+                            "cannot be told");
+    double error = measured > 0 ? 100 * fabs(replayed - measured) / measured : 0;
+    if (error > PERCENT_MAX)
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+                            "the simulation takes %.6f s where %.6f s were measured, %.1f %% off: what would have "
+                            "been cannot be told above %d %%",
+                            replayed / 1e9, measured / 1e9, error, (int)PERCENT_MAX);
+    hd_table_add_count(check, j->members.count);
+    hd_table_add_count(check, j->collective_keys.count);
+    hd_table_add_int(check, llround(measured));
+    hd_table_add_int(check, llround(replayed));
+    hd_table_add_decimal(check, error);
+    keep(j, false);
+    double ideal = simulate(j, true), transfers = simulate(j, false);
+    hd_table_add_int(what_if, llround(replayed));
+    hd_table_add_int(what_if, llround(ideal));
+    gpu_cell_decimal(what_if, replayed / ideal, ideal > 0);
+    gpu_cell_decimal(what_if, transfers / ideal, ideal > 0);
+    add_members(ranks, j, ideal);
+    return HD_OK;
+}
+
+/* ---- the report ---- */
+
+static const hd_report_column check_columns[] = {
+    {"ranks", HD_VALUE_COUNT, "and devices that have collectives"},
+    {"collectives", HD_VALUE_COUNT, "that were simulated"},
+    {"measured", HD_VALUE_DURATION, "mean over ranks, from the end of the first collective to that of the last"},
+    {"replayed", HD_VALUE_DURATION, "the same, simulated from what was measured"},
+    {"error", HD_VALUE_DECIMAL, "between them, in percent; above 5 the report is refused"},
+    {0}};
+static const hd_report_column slowdown_columns[] = {
+    {"replayed", HD_VALUE_DURATION, "as of self_check"},
+    {"ideal", HD_VALUE_DURATION, "where every computation takes the mean, and every transfer the median, of its kind"},
+    {"slowdown", HD_VALUE_DECIMAL, "S: replayed / ideal"},
+    {"transfer_slowdown", HD_VALUE_DECIMAL, "where only transfers are as measured, over ideal"},
+    {0}};
+static const hd_report_column rank_columns[] = {
+    {"rank", HD_VALUE_INT, "of the job; where it is not known, the place of the file"},
+    {"device", HD_VALUE_INT, "of the GPU"},
+    {"tp", HD_VALUE_INT, "position in its tensor-parallel group, as of report topology"},
+    {"pp", HD_VALUE_INT, "pipeline stage, likewise"},
+    {"compute", HD_VALUE_DURATION, "sum of what lies between its collectives"},
+    {"ideal_compute", HD_VALUE_DURATION, "the same by the means"},
+    {"slowdown", HD_VALUE_DECIMAL, "of the job where only this rank is as measured; null: too many to simulate each"},
+    {0}};
+static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
+
+static const hd_report_table_about tables[] = {
+    {.name = "self_check", .meaning = "one row: the simulation against what was measured", .columns = check_columns},
+    {.name = "slowdown", .meaning = "one row: the job without stragglers", .columns = slowdown_columns},
+    {.name = "ranks", .meaning = "a row per rank and device, the costliest first", .columns = rank_columns},
+    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
+    {0}};
+
+static void deinit(slow_job *j)
+{
+    gpu_groups *groups[] = {&j->members, &j->collective_keys, &j->gap_kinds, &j->transfer_kinds};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
+    void *lists[] = {j->ops,       j->collectives, j->by_collective, j->first, j->gaps,
+                     j->transfers, j->next,        j->now,           j->stack, j->kept};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    job_roles_deinit(&j->roles);
+    gpu_texts_deinit(&j->texts);
+}
+
+static hd_status slowdown_of(hd_report *out, const hd_job *of, hd_error *err)
+{
+    enum { CHECK, SLOWDOWN, RANKS, LOST, TABLES };
+    hd_table_builder *builders[TABLES] = {NULL};
+    slow_job j = {.of = of,
+                  .members.key_size = sizeof(member_key),
+                  .collective_keys.key_size = sizeof(collective_key),
+                  .gap_kinds.key_size = sizeof(gap_kind),
+                  .transfer_kinds.key_size = sizeof(transfer_kind)};
+    hd_status status = HD_OK;
+    *out = (hd_report){0};
+    for (size_t i = 0; i < TABLES && status == HD_OK; i++)
+        status = report_builder(&builders[i], &report_slowdown_about, tables[i].name, err);
+    if (status == HD_OK) status = job_roles_init(&j.roles, &of, 1, false, builders[LOST], err);
+    if (status == HD_OK) status = read_ops(&j, builders[LOST], err);
+    if (status == HD_OK && !(make_lists(&j) && find_ideals(&j))) status = HD_NOMEM(err);
+    if (status == HD_OK) status = add_rows(&j, builders[CHECK], builders[SLOWDOWN], builders[RANKS], err);
+    for (size_t i = 0; i < TABLES && status == HD_OK; i++) {
+        hd_table_builder *table = builders[i];
+        builders[i] = NULL;
+        status = report_add(out, table, err);
+    }
+    if (status != HD_OK) hd_report_free(out);
+    for (size_t i = 0; i < TABLES; i++) hd_table_builder_free(builders[i]);
+    deinit(&j);
+    return status;
+}
+
+static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
+{
+    hd_job *own = NULL;
+    (void)options;
+    HD_TRY(job_of_input(&own, input, err));
+    hd_status status = slowdown_of(out, own ? own : input->job, err);
+    hd_job_free(own);
+    return status;
+}
+
+const hd_report_about report_slowdown_about = {
+    .name = "slowdown",
+    .title = "how fast a job would be without stragglers, from its collectives",
+    .text =
+        "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. What lies between "
+        "two collectives of a rank is its computation; a collective begins with its last rank, and takes as long "
+        "as the shortest duration over them. The job is simulated as it was measured, and with the mean of each "
+        "computation among ranks of the same role and steps. Computation that ran while its rank waited counts as "
+        "waiting. The self-check comes first; a job whose simulation is more than 5 % off is refused.",
+    .of_job = true,
+    .tables = tables,
+    .run = run,
+};

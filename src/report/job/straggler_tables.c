@@ -1,0 +1,140 @@
+/* straggler_tables.c - the tables of report stragglers */
+#include "report/job/cells.h"
+
+#define MEMBER                                                                                                         \
+    {"rank", HD_VALUE_INT, "of the job; where it is not known, the place of the file"},                                \
+    {                                                                                                                  \
+        "device", HD_VALUE_INT, "of the GPU"                                                                           \
+    }
+#define GROUP                                                                                                          \
+    {"group", HD_VALUE_STRING, "of processes, as the trace names it"},                                                 \
+        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+        {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},                             \
+    {                                                                                                                  \
+        "sequence", HD_VALUE_INT, "number within the group"                                                            \
+    }
+
+static const hd_report_column straggler_columns[] = {
+    MEMBER,
+    {"collectives", HD_VALUE_COUNT, "that were compared"},
+    {"last", HD_VALUE_COUNT, "of them to which it came last; of several the lowest"},
+    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
+    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
+    {"transfer", HD_VALUE_DURATION, "sum of the shortest durations: nobody waited in these"},
+    {"z", HD_VALUE_DECIMAL,
+     "(late / collectives - median) / (1.4826 MAD) among all of the same tp and pp; above 3 it stands out"},
+    {"host", HD_VALUE_STRING, "that it ran on"},
+    {"tp", HD_VALUE_INT, "position in its tensor-parallel group, as of report topology"},
+    {"pp", HD_VALUE_INT, "pipeline stage, likewise"},
+    {0}};
+static const hd_report_column collective_columns[] = {
+    GROUP,
+    {"counted", HD_VALUE_BOOL, "the number is none of the trace: it was counted from the first of the recording on"},
+    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
+    {"members", HD_VALUE_COUNT, "that have it"},
+    {"last_rank", HD_VALUE_INT, "who came last"},
+    {"last_device", HD_VALUE_INT, "its GPU"},
+    {"late", HD_VALUE_DURATION, "by how much it came after the first: longest less shortest duration"},
+    {"transfer", HD_VALUE_DURATION, "the shortest duration"},
+    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told"},
+    {"bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in the shortest duration, as nccl-tests count it"},
+    {0}};
+static const hd_report_column bandwidth_columns[] = {
+    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
+    {"size", HD_VALUE_INT, "ranks in the group; where it is not told, those that have the collective"},
+    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told"},
+    {"count", HD_VALUE_COUNT, "collectives that were compared"},
+    {"time", HD_VALUE_DURATION, "sum of their durations on all ranks"},
+    {"waited", HD_VALUE_DECIMAL, "percent of time beyond the shortest duration of each"},
+    {"min_transfer", HD_VALUE_DURATION, "lowest of the shortest durations"},
+    {"transfer", HD_VALUE_DURATION, "their median"},
+    {"max_transfer", HD_VALUE_DURATION, "the highest"},
+    {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes / transfer"},
+    {"min_bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in max_transfer, as nccl-tests count it"},
+    {"bus_bandwidth", HD_VALUE_DECIMAL, "the same in transfer"},
+    {"max_bus_bandwidth", HD_VALUE_DECIMAL, "the same in min_transfer"},
+    {0}};
+static const hd_report_column step_columns[] = {
+    MEMBER,
+    {"step", HD_VALUE_STRING, "its name"},
+    {"step_start", HD_VALUE_TIME, "on the clock of the rank"},
+    {"collectives", HD_VALUE_COUNT, "that were compared"},
+    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
+    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
+    {"z", HD_VALUE_DECIMAL, "as of stragglers, among those in this step"},
+    {0}};
+static const hd_report_column persistent_columns[] = {MEMBER,
+                                                      {"host", HD_VALUE_STRING, "that it ran on"},
+                                                      {"first_step", HD_VALUE_STRING, "of those in a row"},
+                                                      {"last_step", HD_VALUE_STRING, "of them"},
+                                                      {"steps", HD_VALUE_COUNT, "in a row with z above 3; at least 3"},
+                                                      {"late", HD_VALUE_DURATION, "in all of them"},
+                                                      {"mean_late", HD_VALUE_DURATION, "of a collective"},
+                                                      {"lowest_z", HD_VALUE_DECIMAL, "of these steps"},
+                                                      {0}};
+static const hd_report_column wait_columns[] = {
+    GROUP,
+    MEMBER,
+    {"step", HD_VALUE_STRING, "in which it was launched"},
+    {"wait", HD_VALUE_DURATION, "its duration less the shortest: it waited for the last"},
+    {"transfer", HD_VALUE_DURATION, "the shortest duration"},
+    {0}};
+static const hd_report_column share_columns[] = {
+    {"by", HD_VALUE_STRING, "host, pp (pipeline stage) or tp (tensor-parallel position)"},
+    {"of", HD_VALUE_STRING, "which of these"},
+    {"members", HD_VALUE_COUNT, "ranks and devices in it"},
+    {"collectives", HD_VALUE_COUNT, "of them that were compared"},
+    {"last", HD_VALUE_COUNT, "to which one of them came last"},
+    {"late", HD_VALUE_DURATION, "sum over them"},
+    {"mean_late", HD_VALUE_DURATION, "of a collective"},
+    {"z", HD_VALUE_DECIMAL, "of mean_late among all hosts, stages or positions"},
+    {0}};
+static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
+static const hd_report_column mismatched_columns[] = {
+    GROUP,
+    {"defect", HD_VALUE_STRING,
+     "double, operation (another than the first's): not compared; missing, size, bytes (others than the first's)"},
+    MEMBER,
+    {"members", HD_VALUE_COUNT, "that have the defect"},
+    {0}};
+static const hd_report_column last_columns[] = {
+    MEMBER,
+    GROUP,
+    {"operation", HD_VALUE_STRING, "of its last"},
+    {"behind", HD_VALUE_COUNT, "collectives behind the furthest of the group"},
+    {0}};
+
+const hd_report_table_about job_straggler_tables[] = {
+    {.name = "stragglers",
+     .meaning = "a row per rank and device: how often it came last, and what that cost the others",
+     .columns = straggler_columns,
+     .chart = HD_CHART_BARS,
+     .chart_label = "rank,device",
+     .chart_values = "late"},
+    {.name = "collectives",
+     .meaning = "a row per collective that was compared: who came last",
+     .columns = collective_columns},
+    {.name = "mismatched",
+     .meaning = "a row per defect: collectives that a rank lacks, or has otherwise",
+     .columns = mismatched_columns},
+    {.name = "last",
+     .meaning = "a row per rank and group: its last collective, where a job that hangs stopped",
+     .columns = last_columns},
+    {.name = "steps",
+     .meaning = "a row per rank, device and step: how late it was in that step",
+     .columns = step_columns},
+    {.name = "persistent",
+     .meaning = "a row per run of steps in which a rank stood out: a single event is none",
+     .columns = persistent_columns},
+    {.name = "shares",
+     .meaning = "a row per host, pipeline stage and tensor-parallel position: how late its ranks were",
+     .columns = share_columns},
+    {.name = "bandwidths",
+     .meaning = "a row per operation, size of the group and bytes: how fast, and what of the time is waiting",
+     .columns = bandwidth_columns},
+    {.name = "waits",
+     .meaning = "with --each: a row per collective and rank: how long it waited, how long the transfer took",
+     .columns = wait_columns},
+    {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
+    {0},
+};

@@ -1,0 +1,371 @@
+/* summary.c - the tables of a summary: those of reports by step, and a few of its own
+ *
+ * All have a column `rank`, which is filled in where a trace does not say it and its file's name does.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json/json.h"
+#include "report/gpu/gpu.h"
+#include "report/job/job.h"
+#include "trace/clock_base.h"
+#include "trace/ranks.h"
+#include "trace/roles/trace_roles.h"
+
+/* ---- what a summary has ---- */
+
+static const hd_report_column rank_columns[] = {
+    {"rank", HD_VALUE_INT, "of the job; null: unknown, or several in one trace"},
+    {"world_size", HD_VALUE_INT, "how many ranks took part"},
+    {"host", HD_VALUE_STRING, "whose clock it has"},
+    {"file", HD_VALUE_STRING, "name of the trace"},
+    {"format", HD_VALUE_STRING, "of the trace, or of what it was made from"},
+    {"producer", HD_VALUE_STRING, "who wrote it"},
+    {"clock_base", HD_VALUE_INT, "Unix time in ns of the zero of all times; null: unknown"},
+    {"start", HD_VALUE_TIME, "of the first event"},
+    {"end", HD_VALUE_TIME, "of the last event"},
+    {"events", HD_VALUE_COUNT, "of all kinds but metadata"},
+    {0}};
+static const hd_report_column group_columns[] = {
+    {"rank", HD_VALUE_INT, "that says so"},
+    {"group", HD_VALUE_STRING, "name of the process group"},
+    {"description", HD_VALUE_STRING, "as the program gave it: default_pg, tp, dp …"},
+    {"backend", HD_VALUE_STRING, "that it talks through"},
+    {"size", HD_VALUE_INT, "ranks in it"},
+    {"ranks", HD_VALUE_STRING, "JSON list of them; the profiler may have cut it"},
+    {0}};
+static const hd_report_column collective_columns[] = {
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"device", HD_VALUE_INT, "of the GPU"},
+    {"step", HD_VALUE_STRING, "in which it began; null: in none"},
+    {"step_start", HD_VALUE_TIME, "of that step"},
+    {"group", HD_VALUE_STRING, "of processes; null: the stream stands for it"},
+    {"stream", HD_VALUE_INT, "that it ran on"},
+    {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},
+    {"sequence", HD_VALUE_INT, "number within the group"},
+    {"counted", HD_VALUE_BOOL, "the number was counted from the first of the recording on"},
+    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
+    {"size", HD_VALUE_INT, "ranks in the group"},
+    {"bytes", HD_VALUE_COUNT, "as report communication counts them; null: not told"},
+    {"start", HD_VALUE_TIME, "of its kernel"},
+    {"end", HD_VALUE_TIME, "of its kernel"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {0}};
+
+/* Tables that are a report's, and which. */
+static const struct source {
+    const char *table, *report, *of_report, *option;
+} sources[] = {{"devices", "info", "devices", NULL},        {"ledger", "info", "ledger", NULL},
+               {"steps", "steps", "steps", NULL},           {"breakdown", "breakdown", "breakdown", "by=step"},
+               {"idle", "idle", "idle", "by=step"},         {"copies", "copies", "copies", "by=step"},
+               {"memory", "memory", "devices", "no-stacks"}};
+enum { SOURCES = sizeof sources / sizeof *sources };
+
+static const hd_report_table_about tables[] = {
+    {.name = "rank", .meaning = "one row: what the summary is of", .columns = rank_columns},
+    {.name = "groups", .meaning = "a row per process group that the trace tells", .columns = group_columns},
+    {.name = "collectives", .meaning = "a row per collective, by group and number", .columns = collective_columns},
+    {.name = "kernels", .meaning = "a row per kernel of a device, most time first", .columns = job_kernel_columns},
+    {.name = "operators", .meaning = "a row per operator, most time first", .columns = job_operator_columns},
+    {.name = "devices", .meaning = "of report info"},
+    {.name = "ledger", .meaning = "of report info: what was repaired and lost"},
+    {.name = "steps", .meaning = "of report steps"},
+    {.name = "breakdown", .meaning = "of report breakdown, by step"},
+    {.name = "idle", .meaning = "of report idle, by step: its causes"},
+    {.name = "copies", .meaning = "of report copies, by step"},
+    {.name = "memory", .meaning = "of report memory: its devices, with the peak"},
+};
+
+const hd_report_table_about *hd_job_table_at(size_t index)
+{
+    return index < sizeof tables / sizeof *tables ? &tables[index] : NULL;
+}
+
+typedef struct summarizer {
+    hd_report_input input;
+    hd_job_member *about;
+    job_add_table *add;
+    void *user;
+} summarizer;
+
+static hd_status table_builder(hd_table_builder **out, const char *name, const hd_report_column *columns, hd_error *err)
+{
+    HD_TRY(hd_table_builder_new(out, name, err));
+    for (const hd_report_column *c = columns; c->name; c++) hd_table_add_column(*out, c->name, c->type);
+    return HD_OK;
+}
+
+static void text_cell(hd_table_builder *b, hd_string text)
+{
+    if (text.data)
+        hd_table_add_string(b, text.data, text.size);
+    else
+        hd_table_add_null(b);
+}
+
+static hd_status finish(const summarizer *s, hd_table_builder *b, hd_error *err)
+{
+    hd_table *table;
+    HD_TRY(hd_table_finish(&table, b, err));
+    hd_status status = hd_table_row_count(table) ? s->add(s->user, table, err) : HD_OK;
+    hd_table_free(table);
+    return status;
+}
+
+/* ---- who it is ---- */
+
+/* "rank7.json", "trace_rank_007.json.gz", "rank7/trace.json" */
+static int64_t rank_in_path(const char *path)
+{
+    int64_t rank = HD_NO_NUMBER;
+    for (const char *at = path; (at = strcasestr(at, "rank")) != NULL;) {
+        at += 4;
+        const char *digits = at + (*at == '_' || *at == '-' || *at == '=' || *at == '.');
+        if (isdigit((unsigned char)*digits) && strspn(digits, "0123456789") <= 9) rank = strtol(digits, NULL, 10);
+    }
+    return rank;
+}
+
+/* That of the trace's tracks, if it is one; else what the trace says of itself, else its path. */
+static int64_t rank_of(const hd_trace *trace, const char *path)
+{
+    int64_t rank = HD_NO_NUMBER, own;
+    for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
+        own = hd_trace_rank_of(trace, t);
+        if (own == HD_NO_NUMBER || own == rank) continue;
+        if (rank != HD_NO_NUMBER) return HD_NO_NUMBER;
+        rank = own;
+    }
+    if (rank == HD_NO_NUMBER) rank = hd_trace_facts_of(trace)->rank;
+    return rank != HD_NO_NUMBER ? rank : rank_in_path(path);
+}
+
+/* A JSON string as text, owned; false: no memory. Anything else is none. */
+static bool take_text(hd_string *out, const char *json)
+{
+    hd_json_text text;
+    if (!json || *json != '"' || !hd_json_string(&text, json + 1)) return true;
+    char *copy = malloc(text.size + 1);
+    if (!copy) return false;
+    if (hd_json_decode(copy, &out->size, &text) && out->size)
+        out->data = copy;
+    else
+        free(copy);
+    return true;
+}
+
+/* Where recorders put the name of the host: a key of the trace, and a member where its value is an object. */
+static bool find_host(hd_string *out, const hd_trace *trace)
+{
+    static const char *const places[][2] = {
+        {"hostname", NULL}, {"process", "host"}, {"perf", "hostname"}, {"distributedInfo", "hostname"}};
+    bool fine = true;
+    for (size_t i = 0; i < sizeof places / sizeof *places && fine && !out->data; i++) {
+        hd_string value = hd_trace_metadata_find(trace, places[i][0]);
+        if (!value.size) continue;
+        char *padded = calloc(1, value.size + HD_JSON_PADDING);
+        const char *found = padded;
+        size_t size;
+        if (!padded) return false;
+        memcpy(padded, value.data, value.size);
+        if (places[i][1] && !(*padded == '{' && hd_json_find(&found, &size, padded, places[i][1]))) found = NULL;
+        fine = take_text(out, found);
+        free(padded);
+    }
+    return fine;
+}
+
+static hd_status describe(hd_job_member *out, const hd_trace *trace, const char *path, hd_error *err)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    *out = (hd_job_member){.rank = rank_of(trace, path),
+                           .world_size = hd_trace_facts_of(trace)->world_size,
+                           .base_ns = hd_trace_clock_base(trace),
+                           .file = {strdup(name), strlen(name)}};
+    return out->file.data && find_host(&out->host, trace) ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- the rank ---- */
+
+static hd_status add_rank(const summarizer *s, hd_error *err)
+{
+    const hd_trace *trace = s->input.trace;
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    hd_table_builder *b;
+    HD_TRY(table_builder(&b, "rank", rank_columns, err));
+    report_cell_int(b, s->about->rank);
+    report_cell_int(b, s->about->world_size);
+    text_cell(b, s->about->host);
+    text_cell(b, s->about->file);
+    hd_table_add_text(b, facts->origin ? facts->origin : facts->format);
+    hd_table_add_text(b, hd_producer_of(trace));
+    report_cell_int(b, s->about->base_ns);
+    report_cell_int(b, facts->start_ns);
+    report_cell_int(b, facts->end_ns);
+    hd_table_add_count(b, hd_trace_event_count(trace));
+    return finish(s, b, err);
+}
+
+/* ---- groups ---- */
+
+static void member_text(hd_table_builder *b, const char *json, const char *name)
+{
+    const char *found;
+    size_t size;
+    hd_string text = {NULL, 0};
+    bool fine = !hd_json_find(&found, &size, json, name) || take_text(&text, found);
+    text_cell(b, fine ? text : (hd_string){NULL, 0});
+    free((char *)(uintptr_t)text.data);
+}
+
+static void add_group(hd_table_builder *b, const summarizer *s, const char *json)
+{
+    const char *found;
+    size_t size;
+    report_cell_int(b, s->about->rank);
+    member_text(b, json, "pg_name");
+    member_text(b, json, "pg_desc");
+    member_text(b, json, "backend_config");
+    if (hd_json_find(&found, &size, json, "pg_size"))
+        hd_table_add_int(b, strtol(found, NULL, 10));
+    else
+        hd_table_add_null(b);
+    if (hd_json_find(&found, &size, json, "ranks"))
+        hd_table_add_string(b, found, size);
+    else
+        hd_table_add_null(b);
+}
+
+/* PyTorch's list of process groups. */
+static hd_status add_groups(const summarizer *s, hd_error *err)
+{
+    hd_string info = hd_trace_metadata_find(s->input.trace, "distributedInfo");
+    hd_table_builder *b;
+    const char *at;
+    size_t size;
+    if (!info.size) return HD_OK;
+    char *padded = calloc(1, info.size + HD_JSON_PADDING);
+    if (!padded) return HD_NOMEM(err);
+    memcpy(padded, info.data, info.size);
+    hd_status status = table_builder(&b, "groups", group_columns, err);
+    if (status != HD_OK) {
+        free(padded);
+        return status;
+    }
+    if (hd_json_find(&at, &size, padded, "pg_config") && *at == '[') {
+        const char *end = at + size;
+        for (at = hd_json_skip_space(at + 1); at < end && *at == '{';) {
+            add_group(b, s, at);
+            at = hd_json_skip_value(at);
+            if (!at) break;
+            at = hd_json_skip_space(at);
+            if (*at != ',') break;
+            at = hd_json_skip_space(at + 1);
+        }
+    }
+    free(padded);
+    return finish(s, b, err);
+}
+
+/* ---- collectives ---- */
+
+static void add_collective(hd_table_builder *b, const hd_collective *c)
+{
+    report_cell_int(b, c->rank);
+    report_cell_int(b, c->device);
+    text_cell(b, c->step);
+    report_cell_int(b, c->step_start_ns);
+    text_cell(b, c->group);
+    report_cell_int(b, c->stream);
+    hd_table_add_bool(b, c->is_point_to_point);
+    hd_table_add_int(b, c->sequence);
+    hd_table_add_bool(b, c->sequence_is_counted);
+    text_cell(b, c->operation);
+    report_cell_int(b, c->size);
+    if (c->bytes == HD_NO_NUMBER)
+        hd_table_add_null(b);
+    else
+        hd_table_add_count(b, (uint64_t)c->bytes);
+    hd_table_add_int(b, c->start_ns);
+    hd_table_add_int(b, c->end_ns);
+    hd_table_add_int(b, (int64_t)c->event);
+}
+
+static hd_status add_collectives(const summarizer *s, hd_error *err)
+{
+    hd_collectives *all;
+    hd_table_builder *b;
+    HD_TRY(job_collectives_new(&all, &s->input, err));
+    hd_status status = table_builder(&b, "collectives", collective_columns, err);
+    for (size_t i = 0; status == HD_OK && i < hd_collectives_count(all); i++)
+        add_collective(b, hd_collectives_at(all, i));
+    hd_collectives_free(all);
+    return status == HD_OK ? finish(s, b, err) : status;
+}
+
+/* ---- tables of reports ---- */
+
+/* The same rows, with the rank where it is not told; in front, if there is no such column. */
+static hd_status add_with_rank(const summarizer *s, const char *name, const hd_table *table, hd_error *err)
+{
+    hd_table_builder *b;
+    size_t columns = hd_table_column_count(table), rank = hd_table_find_column(table, "rank");
+    HD_TRY(hd_table_builder_new(&b, name, err));
+    if (rank == SIZE_MAX) hd_table_add_column(b, "rank", HD_VALUE_INT);
+    for (size_t i = 0; i < columns; i++) {
+        const hd_table_column *column = hd_table_get_column(table, i);
+        hd_table_add_column(b, column->name, column->type);
+        hd_table_set_decimals(b, column->decimals);
+    }
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        if (rank == SIZE_MAX) report_cell_int(b, s->about->rank);
+        for (size_t i = 0; i < columns; i++) {
+            if (i == rank && hd_table_is_null(table, row, i))
+                report_cell_int(b, s->about->rank);
+            else
+                hd_table_add_cell(b, table, row, i);
+        }
+    }
+    return finish(s, b, err);
+}
+
+static hd_status add_of_report(const summarizer *s, const struct source *source, hd_error *err)
+{
+    hd_report report;
+    hd_report_input input = s->input;
+    input.options = (const char *const[]){source->option, NULL};
+    HD_TRY(hd_report_run(&report, source->report, &input, err));
+    const hd_table *table = hd_report_table(&report, source->of_report);
+    hd_status status = table ? add_with_rank(s, source->table, table, err) : HD_OK;
+    hd_report_free(&report);
+    return status;
+}
+
+static hd_status add_sums(const summarizer *s, hd_error *err)
+{
+    hd_report report;
+    hd_status status = job_sums(&report, &s->input, err);
+    for (size_t i = 0; status == HD_OK && i < report.table_count; i++)
+        status = add_with_rank(s, hd_table_name(report.tables[i]), report.tables[i], err);
+    hd_report_free(&report);
+    return status;
+}
+
+hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add, void *user,
+                        hd_error *err)
+{
+    summarizer s = {.input = {.trace = trace}, .about = out, .add = add, .user = user};
+    hd_launches *launches = NULL;
+    hd_status status = describe(out, trace, path, err);
+    if (status == HD_OK) status = hd_launches_new(&launches, trace, err);
+    s.input.launches = launches;
+    if (status == HD_OK) status = add_rank(&s, err);
+    if (status == HD_OK) status = add_groups(&s, err);
+    if (status == HD_OK) status = add_collectives(&s, err);
+    if (status == HD_OK) status = add_sums(&s, err);
+    for (size_t i = 0; i < SOURCES && status == HD_OK; i++) status = add_of_report(&s, &sources[i], err);
+    hd_launches_free(launches);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* impl.h - what the files of this room share */
+#ifndef HD_VIEW_RANKS_IMPL_H
+#define HD_VIEW_RANKS_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "view/ranks/ranks.h"
+
+/* Summaries that came together. */
+typedef struct ranks_source {
+    hd_job *job;
+    char *path;    /* of the trace that it is of; NULL: of several, or of one that came without a path */
+    int64_t trace; /* of the session; -1: none */
+} ranks_source;
+
+struct view_ranks {
+    view_ranks_options options;
+    pthread_mutex_t lock; /* of what follows */
+    char **queue;         /* owned paths; only the thread orders them */
+    size_t queue_count, done, failures;
+    hd_json_out lost; /* what could not be read, a line each */
+    int64_t told_ms;  /* when the session was told last */
+    ranks_source *sources;
+    size_t source_count, source_capacity;
+    uint64_t revision;
+    char **folders; /* that hold traces of .hds files */
+    size_t folder_count, folder_capacity;
+    bool has_thread, is_idle;
+    pthread_t thread;
+    atomic_bool stop;
+    /* Read by who has taken a picture, written by who makes one. */
+    pthread_rwlock_t pictures;
+    view_picture *picture; /* NULL: none yet */
+    ranks_source *shown;   /* that it was made of, as they were then */
+    size_t shown_count;
+    pthread_mutex_t lateness; /* of `late` in the picture */
+};
+
+/* One summary. */
+typedef struct ranks_member {
+    uint32_t source, member;
+    const hd_job *job;
+} ranks_member;
+
+/* All of them; the caller frees *out. NULL: no memory. */
+ranks_member *ranks_members(size_t *out_count, const ranks_source *sources, size_t count);
+/* A line about what could not be read: of the first LOST_TOLD. */
+void ranks_add_lost(hd_json_out *lost, const char *name, size_t size, const hd_error *err);
+
+/* Calls each(user, i) for every i below count, on threads. */
+void ranks_for_each(size_t count, void (*each)(void *user, size_t i), void *user);
+
+hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, size_t count, hd_error *err);
+/* The first row of a member that is of this rank and device; HD_NONE: it has none. */
+uint32_t ranks_row_of(const view_picture *picture, size_t member, int64_t rank, int64_t device);
+void ranks_picture_free(view_picture *picture);
+/* Fills in `roles`. */
+hd_status ranks_roles(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
+hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
+
+/* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from
+ * anywhere. */
+size_t ranks_column(const hd_table *table, const char *name, bool texts);
+/* A cell as a number: HD_NO_NUMBER if the column is SIZE_MAX, or it is null. */
+int64_t ranks_cell(const hd_table *table, size_t row, size_t column);
+
+#endif

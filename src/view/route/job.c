@@ -1,0 +1,273 @@
+/* job.c - GET /api/job, GET /api/job/late and POST /api/job/open: the picture of a job's ranks, and the trace of one
+ *
+ * A picture is "HDJ1", the size of a JSON text in 32 bits, that text, and the arrays of figures that it names, all at
+ * multiples of 8 bytes, little endian: uint32 with 4294967295 for what is not known if all fit, else doubles with NaN.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "view/ranks/ranks.h"
+#include "view/route/route.h"
+#include "view/session/session.h"
+
+typedef struct figures {
+    const char *name;
+    const int64_t *list;
+} figures;
+
+/* ---- numbers ---- */
+
+static bool fits_in_32_bits(const int64_t *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list[i] != HD_NO_NUMBER && (list[i] < 0 || list[i] >= UINT32_MAX)) return false;
+    }
+    return true;
+}
+
+static void align(hd_bytes *bytes)
+{
+    static const char zeros[8];
+    hd_bytes_put(bytes, zeros, (8 - bytes->size % 8) % 8);
+}
+
+static void put_figures(hd_bytes *bytes, const int64_t *list, size_t count, bool narrow)
+{
+    uint8_t *at = hd_bytes_room(bytes, count * (narrow ? 4 : 8));
+    if (!at) return;
+    for (size_t i = 0; i < count; i++) {
+        double value = list[i] == HD_NO_NUMBER ? NAN : (double)list[i];
+        uint64_t bits;
+        memcpy(&bits, &value, 8);
+        if (narrow)
+            hd_le_put(at + i * 4, list[i] == HD_NO_NUMBER ? UINT32_MAX : (uint64_t)list[i], 4);
+        else
+            hd_le_put(at + i * 8, bits, 8);
+    }
+    bytes->size += count * (narrow ? 4 : 8);
+    align(bytes);
+}
+
+/* `json` without its last brace becomes the head of the answer, behind which the figures stand. */
+static void put_answer(view_reply *reply, hd_json_out *json, const figures *all, size_t count, const view_picture *p)
+{
+    size_t cells = p->row_count * p->step_count;
+    bool narrow[VIEW_FIGURES];
+    view_json_int(json, "cells", (int64_t)cells);
+    view_json_key(json, "figures");
+    hd_json_put_text(json, "[");
+    for (size_t i = 0; i < count; i++) {
+        narrow[i] = fits_in_32_bits(all[i].list, cells);
+        hd_json_put_text(json, i ? ",{" : "{");
+        view_json_text(json, "name", (hd_string){all[i].name, strlen(all[i].name)});
+        view_json_int(json, "bytes", narrow[i] ? 4 : 8);
+        hd_json_put_text(json, "}");
+    }
+    hd_json_put_text(json, "]}");
+    hd_bytes *bytes = &reply->bytes;
+    hd_bytes_put(bytes, "HDJ1", 4);
+    hd_bytes_put_le(bytes, json->size, 4);
+    hd_bytes_put(bytes, json->data, json->size);
+    align(bytes);
+    for (size_t i = 0; i < count; i++) put_figures(bytes, all[i].list, cells, narrow[i]);
+    bytes->failed |= json->failed;
+    reply->type = "application/octet-stream";
+    free(json->data);
+}
+
+/* ---- texts ---- */
+
+static void put_or_null(hd_json_out *json, int64_t number)
+{
+    if (number == HD_NO_NUMBER)
+        hd_json_put_text(json, "null");
+    else
+        hd_json_put_int(json, number);
+}
+
+static void put_rows(hd_json_out *json, const view_picture *p)
+{
+    static const char *const names[] = {"rank", "device", "source", "member", "trace"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        view_json_key(json, names[n]);
+        hd_json_put_text(json, "[");
+        for (size_t i = 0; i < p->row_count; i++) {
+            const view_picture_row *row = &p->rows[i];
+            const int64_t numbers[] = {row->rank, row->device, row->source, row->member, row->trace};
+            if (i) hd_json_put_text(json, ",");
+            put_or_null(json, numbers[n]);
+        }
+        hd_json_put_text(json, "]");
+    }
+}
+
+static void put_texts(hd_json_out *json, const view_picture *p, bool hosts)
+{
+    view_json_key(json, hosts ? "host" : "file");
+    hd_json_put_text(json, "[");
+    for (size_t i = 0; i < p->row_count; i++) {
+        const hd_job_member *about = p->rows[i].about;
+        hd_string text = hosts ? about->host : about->file;
+        if (i) hd_json_put_text(json, ",");
+        hd_json_put_string(json, text.data ? text.data : "", text.data ? text.size : 0);
+    }
+    hd_json_put_text(json, "]");
+}
+
+static void put_roles(hd_json_out *json, const view_picture *p)
+{
+    bool is_first = true;
+    view_json_key(json, "roles");
+    hd_json_put_text(json, "[");
+    for (int d = 0; d < JOB_DIMENSIONS; d++) {
+        const char *name = job_dimension_name((job_dimension)d);
+        if (!p->roles[d]) continue;
+        hd_json_put_text(json, is_first ? "{" : ",{");
+        is_first = false;
+        view_json_text(json, "name", (hd_string){name, strlen(name)});
+        view_json_key(json, "at");
+        for (size_t i = 0; i < p->row_count; i++) {
+            hd_json_put_text(json, i ? "," : "[");
+            put_or_null(json, p->roles[d][i]);
+        }
+        hd_json_put_text(json, "]}");
+    }
+    hd_json_put_text(json, "]");
+}
+
+/* Lines as texts, behind those that are there. */
+static void put_lines(hd_json_out *json, const char *lines)
+{
+    while (lines && *lines) {
+        size_t size = strcspn(lines, "\n");
+        if (json->size && json->data[json->size - 1] != '[') hd_json_put_text(json, ",");
+        hd_json_put_string(json, lines, size);
+        lines += size + (lines[size] == '\n');
+    }
+}
+
+static void put_picture(hd_json_out *json, const view_picture *p, view_ranks *ranks)
+{
+    hd_json_out lost = {0};
+    hd_json_put_text(json, "{");
+    view_json_int(json, "number", (int64_t)p->number);
+    put_rows(json, p);
+    put_texts(json, p, true);
+    put_texts(json, p, false);
+    view_json_key(json, "steps");
+    hd_json_put_text(json, "[");
+    for (size_t i = 0; i < p->step_count; i++) {
+        if (i) hd_json_put_text(json, ",");
+        hd_json_put_string(json, p->steps[i].data, p->steps[i].size);
+    }
+    hd_json_put_text(json, "]");
+    view_json_key(json, "notes");
+    hd_json_put_text(json, "[");
+    view_ranks_lost(&lost, ranks);
+    hd_json_put(&lost, "", 1);
+    put_lines(json, lost.data);
+    put_lines(json, p->lost);
+    hd_json_put_text(json, "]");
+    json->failed |= lost.failed;
+    free(lost.data);
+}
+
+/* ---- the routes ---- */
+
+view_route_run view_route_job;
+view_route_run view_route_job_late;
+view_route_run view_route_job_open;
+
+hd_status view_route_job(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_ranks *ranks = view_session_ranks(request->session);
+    const view_picture *p;
+    hd_json_out json = {0};
+    HD_TRY(view_ranks_take(&p, ranks, request->session, err));
+    put_picture(&json, p, ranks);
+    const figures all[] = {
+        {"time", p->figures[VIEW_TIME]}, {"exposed", p->figures[VIEW_EXPOSED]}, {"idle", p->figures[VIEW_IDLE]}};
+    put_answer(reply, &json, all, sizeof all / sizeof *all, p);
+    view_ranks_give(ranks);
+    return HD_OK;
+}
+
+/* The picture that parameter `of` names: 409 if there is another by now. */
+static hd_status take_same(const view_picture **out, view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_ranks *ranks = view_session_ranks(request->session);
+    int64_t number;
+    HD_TRY(view_param_int(&number, request, "of", 0, INT64_MAX, err));
+    HD_TRY(view_ranks_take(out, ranks, request->session, err));
+    if ((int64_t)(*out)->number == number) return HD_OK;
+    view_ranks_give(ranks);
+    reply->status = 409;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "more ranks are there by now: ask again");
+}
+
+hd_status view_route_job_late(view_reply *reply, const view_request *request, hd_error *err)
+{
+    view_ranks *ranks = view_session_ranks(request->session);
+    const view_picture *p;
+    hd_json_out json = {0};
+    HD_TRY(take_same(&p, reply, request, err));
+    hd_status status = view_ranks_late(ranks, err);
+    if (status == HD_OK) {
+        hd_json_put_text(&json, "{\"notes\":[");
+        if (p->differs) put_lines(&json, "Ranks of a group differ in their collectives: no lateness of those is told.");
+        put_lines(&json, p->late_lost);
+        hd_json_put_text(&json, "]");
+        put_roles(&json, p);
+        const figures late = {"late", p->late};
+        put_answer(reply, &json, &late, 1, p);
+    }
+    view_ranks_give(ranks);
+    return status;
+}
+
+/* The trace of a row, which is opened unless it is open already. */
+static hd_status open_row(uint32_t *out, view_session *session, const view_picture_row *row, hd_error *err)
+{
+    char *path;
+    if (row->trace >= 0) {
+        *out = (uint32_t)row->trace;
+        return HD_OK;
+    }
+    HD_TRY(view_ranks_file(&path, view_session_ranks(session), row, err));
+    hd_status status = view_session_open(out, session, path, err);
+    free(path);
+    return status;
+}
+
+hd_status view_route_job_open(view_reply *reply, const view_request *request, hd_error *err)
+{
+    const view_picture *p;
+    hd_json_out *json = &reply->json;
+    int64_t row, step;
+    uint32_t trace;
+    HD_TRY(view_param_int(&row, request, "row", 0, UINT32_MAX, err));
+    HD_TRY(view_param_int(&step, request, "step", 0, UINT32_MAX, err));
+    HD_TRY(take_same(&p, reply, request, err));
+    hd_status status = (size_t)row < p->row_count && (size_t)step < p->step_count
+                           ? open_row(&trace, request->session, &p->rows[row], err)
+                           : hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such row or step");
+    if (status == HD_OK) {
+        size_t cell = (size_t)row * p->step_count + (size_t)step;
+        int64_t start = p->figures[VIEW_START][cell];
+        hd_json_put_text(json, "{");
+        view_json_int(json, "trace", trace);
+        view_json_key(json, "start");
+        hd_json_put_text(json, start == HD_NO_NUMBER ? "null" : "\"");
+        if (start != HD_NO_NUMBER) {
+            hd_json_put_int(json, start);
+            hd_json_put_text(json, "\"");
+        }
+        view_json_key(json, "duration");
+        put_or_null(json, p->figures[VIEW_TIME][cell]);
+        hd_json_put_text(json, "}");
+    }
+    view_ranks_give(view_session_ranks(request->session));
+    return status;
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Summaries that do not fit together, are no summaries, or cannot be written: what is good is kept, the rest is told.
+
+  check_bad_input.py --heddle HEDDLE
+"""
+import argparse
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+LAUNCHERS = [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("SLURM_PROCID", "SLURM_NTASKS"),
+             ("RANK", "WORLD_SIZE"), ("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS"), ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT")]
+
+
+def run(*command, code=0, say=(), **more):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)
+    assert done.returncode == code, (command, done.returncode, done.stderr[-2000:])
+    assert all(text in done.stderr for text in say), (command, say, done.stderr)
+    return done.stderr
+
+
+def small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+def check_sets(heddle, folder, parts, other, again, whole):
+    """Ranks missing, double, of another job."""
+    out = folder / "out.hds"
+    run(heddle, "combine", parts[0], parts[2], "-o", out, say=["2 of 4 ranks are missing: 1, 3", "out.hds: 2 ranks"])
+    run(heddle, "combine", "--strict", parts[0], parts[2], "-o", out, code=1)
+    assert "missing" not in run(heddle, "combine", *parts, parts[1], whole, "-o", out)
+    assert out.read_bytes() == whole.read_bytes(), "what is given twice is kept once"
+    run(heddle, "combine", *parts, other, "-o", out, say=["1 summary is of a rank that another is of too", "out.hds: 5 ranks",
+                                                          "two jobs? Summaries are of 4 and of 7 ranks"])
+    run(heddle, "combine", "--strict", *parts, other, "-o", out, code=1)
+    run(heddle, "combine", "--strict", *parts, again, "-o", out, code=1, say=["1 summary is of a rank", "out.hds: 5 ranks"])
+    run(heddle, "report", "stragglers", "-q", "--json", out)
+    run(heddle, "combine", whole, "-o", whole)
+    assert whole.read_bytes() == out.with_name("copy.hds").read_bytes(), "output over input"
+
+
+def check_files(heddle, folder, parts, whole):
+    """What is no summary, among those that are."""
+    out, bad = folder / "out.hds", folder / "bad"
+    bad.mkdir()
+    (bad / "empty.hds").write_bytes(b"")
+    (bad / "text.hds").write_text("no summary at all\n" * 9)
+    (bad / "cut.hds").write_bytes(parts[0].read_bytes()[:-40])
+    for path in (*bad.iterdir(), bad / "absent.hds"):
+        run(heddle, "combine", path, *parts, "-o", out, say=[path.name, "out.hds: 4 ranks"])
+        assert out.read_bytes() == whole.read_bytes(), path
+        run(heddle, "combine", "--strict", path, *parts, "-o", out, code=1)
+        out.unlink()
+        run(heddle, "combine", path, "-o", out, code=1)
+        assert not out.exists(), path
+    run(heddle, "combine", bad, *parts, "-o", out, say=["empty.hds", "text.hds", "cut.hds", "out.hds: 4 ranks"])
+
+
+def check_full(heddle, folder, traces, whole):
+    """A full disk leaves what was there, and nothing beside it."""
+    out = folder / "full" / "out.hds"
+    out.parent.mkdir()
+    for command in (["summarize", *traces], ["combine", whole], ["job", *traces]):
+        out.write_bytes(b"before")
+        run(heddle, *command, "-o", out, code=1, say=["out.hds"], preexec_fn=small_files)
+        assert out.read_bytes() == b"before" and os.listdir(out.parent) == ["out.hds"], (command, os.listdir(out.parent))
+    run(heddle, "combine", whole, "-o", out.parent / "none" / "out.hds", code=1, say=["No such file"])
+
+
+def check_shards(heddle, folder, traces, whole):
+    """The shards together are the whole, whoever launches them."""
+    clean = {k: v for k, v in os.environ.items() if k not in sum(LAUNCHERS, ())}
+    one = {"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}  # as each task of an array job has it
+    for index, count in LAUNCHERS:
+        parts = folder / index
+        parts.mkdir()
+        for i in range(3):
+            run(heddle, "summarize", "-q", *traces, "--shard", "auto", "-o", parts / "{shard}.hds", env={**clean, **one, index: str(i), count: "3"})
+        assert sorted(os.listdir(parts)) == ["0.hds", "1.hds", "2.hds"], os.listdir(parts)
+        run(heddle, "combine", "-q", parts, "-o", folder / "out.hds")
+        assert (folder / "out.hds").read_bytes() == whole.read_bytes(), index
+    run(heddle, "summarize", *traces, "--shard", "auto", "-o", folder / "{shard}.hds", code=2, env=clean)
+    run(heddle, "summarize", *traces, "--shard", "3/3", "-o", folder / "{shard}.hds", code=2)
+    run(heddle, "summarize", *traces, "--shard", "0/3", "-o", folder / "out.hds", code=2, say=["every shard would write the same file"])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    heddle = parser.parse_args().heddle
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for ranks, stem, steps in ((4, "a", 2), (7, "b", 2), (4, "c", 3)):
+            run(heddle, "synth", "-q", "--ranks", ranks, "--steps", steps, "--layers", 2, "-o", folder / f"{stem}.json")
+        traces = [folder / f"a_rank{rank}.json" for rank in range(4)]
+        parts, whole = [folder / f"part{rank}.hds" for rank in range(4)], folder / "whole.hds"
+        other, again = folder / "other.hds", folder / "again.hds"
+        for trace, part in zip((*traces, folder / "b_rank1.json", folder / "c_rank2.json"), (*parts, other, again)):
+            run(heddle, "summarize", "-q", trace, "-o", part)
+        run(heddle, "combine", "-q", *parts, "-o", whole)
+        (folder / "copy.hds").write_bytes(whole.read_bytes())
+        check_sets(heddle, folder, parts, other, again, whole)
+        check_files(heddle, folder, parts, whole)
+        check_full(heddle, folder, traces, whole)
+        check_shards(heddle, folder, traces, whole)
+    print("ranks missing, double, of two jobs; files that are none; full disks; shards of six launchers")
+    return 0
+
+
+sys.exit(main())

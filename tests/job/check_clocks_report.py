@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""heddle clocks over traces of jobs whose clocks are known: of heddle synth, of PyTorch's JSON made here, and a real job
+with shifts put in; what could be matched wrongly is left out, and damage is survived.
+
+  check_clocks_report.py --heddle PROGRAM [--cases N] [--seed N]"""
+import argparse
+import csv
+import gzip
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import rounds  # noqa: E402
+
+US, MS, S = 1_000, 1_000_000, 1_000_000_000
+UNIX = 1_750_000_000 * S
+MOST = (1 << 63) - 1
+
+
+def run(program, *arguments):
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+
+
+def clocks(program, *arguments):
+    """The report, and whether all clocks are known."""
+    done = run(program, "-q", "clocks", "--json", *arguments)
+    assert done.returncode in (0, 1), done
+    report = json.loads(done.stdout)
+    assert done.returncode == any(row["offset"] is None for row in report["clocks"]), done
+    return report
+
+
+def offset_at(row, time):
+    return row["offset"] + (row["drift_ppm"] or 0) / 1e6 * (time - row["at"])
+
+
+def evidence(report, word):
+    return sum(row["count"] for row in report["evidence"] if word in row["what"])
+
+
+class Tally:
+    def __init__(self):
+        self.errors, self.bars, self.missed = [], [], 0
+
+    def add(self, row, time, truth):
+        error = abs(offset_at(row, time) - truth)
+        self.errors.append(error)
+        self.bars.append(row["bar"])
+        self.missed += error > row["bar"]
+
+    def check(self, what):
+        share = self.missed / len(self.errors)
+        print(f"{what}: {len(self.errors)} answers, {100 - 100 * share:.2f} % within the bar, at most {max(self.errors) / US:.3f} us off,"
+              f" median bar {statistics.median(self.bars) / US:.3f} us")
+        assert share <= 0.01, what
+
+
+# ---- jobs of heddle synth, whose operations have no numbers ----
+
+def check_synth(program, folder, cases, seed):
+    tally = Tally()
+    for case in range(cases):
+        rng = random.Random(seed * 1_000_003 + case)
+        of_host, hosts = rng.randint(1, 3), rng.randint(2, 4)
+        shift = rng.choice((1, -1)) * rng.choice((rng.randint(1, 5000), rng.randint(1, 3600_000_000)))
+        made = run(program, "synth", "-q", "--json", "-o", folder / f"s{case}.json", "--ranks", of_host * hosts, "--host-ranks", of_host,
+                   "--steps", rng.randint(5, 8), "--layers", 2, "--no-python", "--seed", rng.randint(1, 10**6),
+                   "--clock-shift", f"{rng.randrange(1, hosts)}={shift}us", *rng.choice(([], ["--late-loader", "1=20ms"], ["--slow-gpu", "0=40"])))
+        assert made.returncode == 0, made
+        truths = json.loads(made.stdout)
+        first = json.load(open(truths[0]["path"]))
+        zero = round(min(e["ts"] for e in first["traceEvents"] if e["ph"] == "X") * US) + first["baseTimeNanoseconds"]
+        report = clocks(program, *(t["path"] for t in truths))
+        assert [(r["host"], r["rank"], r["ranks"]) for r in report["clocks"]] == [(f"node{h}", h * of_host, of_host) for h in range(hosts)]
+        for row in report["clocks"][1:]:
+            truth = truths[row["rank"]]
+            assert row["basis"] == "ends", row
+            for time in (row["first"], row["at"], row["last"]):
+                offset, drift = truth["clock_offset_ns"], truth["clock_drift_ppb"] / 1e9
+                tally.add(row, time, -(offset + drift * (time - zero - offset)))
+        for t in truths:
+            os.remove(t["path"])
+    tally.check(f"{cases} jobs of heddle synth")
+
+
+# ---- jobs in PyTorch's JSON ----
+
+def write_rank(folder, rank, collectives, host=None, base=UNIX, world=8):
+    """collectives: (operation, group or None, size or None, sequence or None, step or None, start, end, all of the rank's clock)."""
+    events, steps = [], {}
+    for i, (operation, group, size, sequence, step, start, end) in enumerate(collectives):
+        args = {"device": 0, "stream": 7, "correlation": i + 1, "Collective name": operation.lower()}
+        for key, value in (("Process Group Name", group), ("Group size", size), ("Seq", sequence)):
+            if value is not None:
+                args[key] = value
+        event = {"ph": "X", "cat": "kernel", "name": f"ncclDevKernel_{operation}_f32", "pid": 0, "tid": 7, "args": args}
+        events.append({**event, "ts": (start - base) / US, "dur": (end - start) / US})
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": (start - base) / US - 5,
+                       "dur": 2, "args": {"correlation": i + 1}})
+        low, high = steps.get(step, (start, start))
+        steps[step] = min(low, start), max(high, start)
+    for step, (low, high) in steps.items():
+        if step is not None:
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1,
+                           "ts": (low - base) / US - 20, "dur": (high - low) / US + 30})
+    trace = {"distributedInfo": {"backend": "nccl", "rank": rank, "world_size": world}, "traceEvents": events}
+    if base:
+        trace["baseTimeNanoseconds"] = base
+    if host:
+        trace["hostname"] = host
+    path = folder / f"r{rank}.json"
+    path.write_text(json.dumps(trace))
+    return path
+
+
+def job(folder, ranks, shifts, count=40, per_step=None, skip=lambda rank, i: False, parts=None, at=lambda rank, time: time, hosts=True,
+        base=lambda rank: UNIX, operation="AllReduce", numbered=True, group="dp", size=None, late=0):
+    """A job of ranks, one on each host: collective i of all in `parts` ends at i * 10 ms; part p is p * late behind."""
+    paths, job.starts = [], {}
+    for rank in range(ranks):
+        rng, rows = random.Random(rank), []
+        part = next(p for p, members in enumerate(parts or [range(ranks)]) if rank in members)
+        for i in range(count):
+            if skip(rank, i):
+                continue
+            end = UNIX + S + i * 10 * MS + part * late + rng.randrange(2000)
+            start = end - rng.randint(100, 900) * US
+            job.starts.setdefault(i, {})[rank] = start
+            shift = shifts[rank] + at(rank, end - UNIX)
+            rows.append((operation, group, size if size is not None else ranks, i if numbered else None, i // per_step if per_step else None,
+                         start + shift, end + shift))
+        paths.append(write_rank(folder, rank, rows, f"host{rank}" if hosts else None, base(rank), world=ranks))
+    return paths
+
+
+def expect(program, paths, shifts, known=True, word=None, options=()):
+    report = clocks(program, *options, *paths)
+    assert len(report["clocks"]) == len(paths), report
+    for row in report["clocks"][1:]:
+        assert (row["offset"] is not None) == known, report
+        assert not known or abs(row["offset"] - (shifts[0] - shifts[row["rank"]])) <= row["bar"] <= 20 * US, (row, shifts)
+    assert not word or evidence(report, word) > 0, report
+    return report
+
+
+def check_made(program, folder):
+    four = [0, 5 * MS, -3 * S, 77 * US]
+    expect(program, job(folder, 4, four), four)
+    expect(program, job(folder, 4, four, numbered=False, per_step=8), four)
+    # Without numbers, and two ranks that recorded other steps, or whose recording begins within one
+    expect(program, job(folder, 4, four, numbered=False, per_step=8, skip=lambda r, i: i // 8 == (0, 4, 0, 1)[r]), four)
+    report = expect(program, job(folder, 4, four, numbered=False, per_step=8, skip=lambda r, i: r == 3 and i < 3), four)
+    assert [r["collectives"] for r in report["clocks"]][3] == 32, report
+    expect(program, job(folder, 4, four, numbered=False), four, False, "no number")
+    # Of operations with a root, ends say little; nor is it known who is meant without a name
+    expect(program, job(folder, 4, four, operation="Broadcast"), four, False, "no operation")
+    expect(program, job(folder, 4, four, operation="SendRecv"), four, False, "no operation")
+    expect(program, job(folder, 4, four, group=None), four)
+    expect(program, job(folder, 4, four, group=None, size=2), four, False, "no name")
+    # Two groups with one name: stage 1 is always 4 ms behind
+    report = expect(program, job(folder, 4, four, size=2, parts=[(0, 1), (2, 3)], late=4 * MS), four, False, "too many")
+    # Nobody tells the hosts, or what times count from: each rank has a clock of its own
+    report = expect(program, job(folder, 4, four, hosts=False), four)
+    assert all(r["host"] is None for r in report["clocks"]), report
+    report = expect(program, [write_rank(folder, r, [("AllReduce", "dp", 2, i, None, r * MS + i * MS + 50 * US, r * MS + i * MS + 100 * US) for i in range(30)],
+                                         "same", 0, 2) for r in range(2)], [0, MS])
+    assert all(r["ranks"] == 1 for r in report["clocks"]), report
+    # A clock that is set in between: a row for each time
+    paths = job(folder, 2, [0, MS], count=60, at=lambda r, time: 2 * MS if r == 1 and time > S + 300 * MS else 0)
+    rows = clocks(program, *paths)["clocks"]
+    assert [r["rank"] for r in rows] == [0, 1, 1] and rows[1]["last"] < rows[2]["first"], rows
+    assert abs(rows[1]["offset"] + MS) <= rows[1]["bar"] and abs(rows[2]["offset"] + 3 * MS) <= rows[2]["bar"], rows
+    # One that ends before another has begun: all is refused, and it is named
+    one = [("AllReduce", "dp", 2, i, None, UNIX + i * MS, UNIX + i * MS + 100 * US) for i in range(30)]
+    two = [("AllReduce", "dp", 2, i, None, UNIX + i * MS, UNIX + i * MS + 100 * US) for i in range(30)]
+    two.append(("AllGather", "tp", 2, 3, None, UNIX + 40 * MS, UNIX + 41 * MS))
+    one.append(("AllGather", "tp", 2, 3, None, UNIX + 50 * MS, UNIX + 51 * MS))
+    report = clocks(program, write_rank(folder, 0, one, "a", world=2), write_rank(folder, 1, two, "b", world=2))
+    assert report["clocks"][1]["basis"] == "refused", report
+    assert [(r["group"], r["operation"], r["sequence"], r["giver_rank"], r["taker_rank"], r["giver_host"], r["taker_host"], r["giver_start"], r["taker_end"])
+            for r in report["contradiction"]] == [("tp", "AllGather", 3, 0, 1, "a", "b", UNIX + 50 * MS, UNIX + 41 * MS)], report
+    # Limits of numbers
+    edge = [("AllReduce", "dp", 2, i, None, base + i, base + i + 1) for i in range(9) for base in (MOST - 20 * US, 0)]
+    clocks(program, write_rank(folder, 0, edge, "a", 0, 2), write_rank(folder, 1, edge, "b", UNIX, 2))
+    print("made jobs: what can be told is within the bar, the rest is left out")
+
+
+def check_arrivals(program, folder):
+    """Who came last, and who waited how long, against the true starts."""
+    four, known, unknown = [0, 5 * MS, -3 * S, 77 * US], 0, 0
+    report = expect(program, job(folder, 4, four, count=300), four, options=["--arrivals"])
+    bars = {r["rank"]: r["bar"] for r in report["clocks"]}
+    assert [r["sequence"] for r in report["arrivals"]] == list(range(300))
+    for row in report["arrivals"]:
+        starts = job.starts[row["sequence"]]
+        order = sorted(starts, key=starts.get)
+        if row["last_rank"] is None:
+            assert starts[order[3]] - starts[order[2]] <= 2 * (bars[order[3]] + bars[order[2]]), (row, starts)
+        else:
+            assert row["last_rank"] == order[3] and row["last_host"] == f"host{order[3]}", (row, starts)
+        if row["wait"] is not None:
+            error = abs(row["wait"] - (starts[order[3]] - starts[row["first_rank"]]))
+            assert row["last_rank"] is None or error <= row["bar"] <= 2 * max(bars.values()) + 10 * US, (row, starts)
+        known, unknown = known + (row["last_rank"] is not None), unknown + (row["last_rank"] is None)
+    assert known > 200 and unknown > 5, (known, unknown)
+    print(f"arrivals: of {known + unknown} collectives {known} have a last one beyond the bars, as it was")
+
+
+def check_hints(program, folder):
+    paths, hints = job(folder, 3, [0, 5 * MS, 0], operation="Broadcast"), folder / "hints.txt"
+    hints.write_text("host0 0.000000 0.000000\nhost1 0.000060 -0.005010\n")
+    rows = clocks(program, "--mpisync", hints, *paths)["clocks"]
+    assert [(r["basis"], r["offset"]) for r in rows] == [("reference", 0), ("hint", -5010 * US), ("unknown", None)], rows
+    assert 30 * US <= rows[1]["bar"] <= 35 * US, rows
+    hints.write_text("host0 1.5 1e-3\nhost1 1.495 0.0005\n\n# end\nhost2 1.5 0.25e-3\n")
+    rows = clocks(program, "--ntp", hints, *paths)["clocks"]
+    assert [r["offset"] for r in rows] == [0, -5 * MS, 0] and 1500 * US <= rows[1]["bar"] < 1501 * US, rows
+    for text in ("host1 1\n", "host1 1 2 3\n", "host1 1 -2\n", "host1 1e99 0\n", "host1 1 2s\n"):
+        hints.write_text(text)
+        done = run(program, "clocks", "--ntp", hints, *paths)
+        assert done.returncode == 1 and "line 1" in done.stderr, (text, done)
+    rng = random.Random(9)
+    for _ in range(40):
+        data = bytearray(b"host0 1.5 1e-3\nhost1 9223372036.9 0.0005\n#\nhost2 -9223372036.854775808 1.25e9\n")
+        for _ in range(rng.randint(0, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        hints.write_bytes(data[:rng.randint(1, len(data))])
+        done = run(program, "clocks", "--json", rng.choice(("--ntp", "--mpisync")), hints, *paths)
+        assert done.returncode in (0, 1), done
+
+
+def check_merged(program, folder):
+    """Ranks of a job on the reference's clock: all times of a rank shifted by the same, ends together, nothing if one is not known."""
+    four = [0, 5 * MS, -3 * S, 77 * US]
+    paths, summaries, merged = job(folder, 4, four), folder / "merged.hds", folder / "merged.json"
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    rows = clocks(program, summaries)["clocks"]
+    assert run(program, "convert", "-q", "--clocks", summaries, *paths, merged).returncode == 0
+    trace, ends, base = json.loads(merged.read_text()), {}, UNIX
+    assert trace["clock_shifts_ns"] == {str(r["rank"]): r["offset"] for r in rows}, trace["clock_shifts_ns"]
+    for row, path in zip(rows, paths):
+        old = [(e["name"], round(e["ts"] * US), e["dur"]) for e in json.loads(path.read_text())["traceEvents"]]
+        new = [(e["name"], round(e["ts"] * US), e["dur"]) for e in trace["traceEvents"] if e["ph"] == "X" and e["pid"] % 1000 == 0 and e["pid"] // 1000 == row["rank"]]
+        assert len(new) == 40 and set(new) <= {(n, t + row["offset"], d) for n, t, d in old}, (row, new[:3])
+        for e in trace["traceEvents"]:
+            if e.get("cat") == "kernel" and e["pid"] // 1000 == row["rank"]:
+                ends.setdefault(e["args"]["Seq"], []).append(e["ts"] + e["dur"])
+    assert len(ends) == 40 and all(len(e) == 4 and max(e) - min(e) < 40 for e in ends.values()), ends
+    # Of three of them, the fourth is not known; and a clock that was set has no one offset
+    assert run(program, "summarize", "-q", *paths[:3], "-o", summaries).returncode == 0
+    done = run(program, "convert", "--clocks", summaries, *paths, merged)
+    assert done.returncode == 1 and "no shift is known of rank 3" in done.stderr, done
+    paths = job(folder, 2, [0, MS], count=60, at=lambda r, time: 2 * MS if r == 1 and time > S + 300 * MS else 0)
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    done = run(program, "convert", "--clocks", summaries, *paths, merged)
+    assert done.returncode == 1 and "no shift is known of rank 1" in done.stderr, done
+    # Some tell what their times count from, and some do not
+    paths = job(folder, 2, [0, MS], base=lambda r: UNIX if r else UNIX - S)
+    assert run(program, "convert", "--pass", "merge:shift=0=0ns,shift=1=-1ms", *paths, merged).returncode == 0
+    done = run(program, "convert", "--pass", "merge:shift=0=0ns", *paths, merged)
+    assert done.returncode == 1 and "rank 1" in done.stderr, done
+    for text in ("shift=0", "shift=x=1ms", "shift=-1=1ms", "shift=0=1", "processes,shift=0=1ms"):
+        assert run(program, "convert", "--pass", f"merge:{text}", *paths, merged).returncode == 2, text
+
+
+# ---- a real job ----
+
+def check_real(program, path, folder):
+    """trace-ST, a host for each rank, steps 10 s apart: in the first 14 steps, and the 28th, the file's two stages are 0.9 ms aside."""
+    operations = {"params-all-gather": "AllGather", "grads-reduce-scatter": "ReduceScatter", "embedding-grads-all-reduce": "AllReduce",
+                  "optimizer-clip-main-grad": "AllReduce"}
+    ranks, steps = {}, {}
+    with gzip.open(path, "rt") as text:
+        for row in csv.DictReader(text):
+            if row["optype"] not in operations:
+                continue
+            base = steps.setdefault(row["step"], len(steps)) * 10 * S
+            groups = {"embedding-grads-all-reduce": "dp_rank", "optimizer-clip-main-grad": "optype"}
+            group = f"{row['optype']} {row[groups.get(row['optype'], 'stage')]}"
+            start, length = float(row["start_ts"]), float(row["duration"])
+            sequence = steps[row["step"]] * 10 + int(row["seq_id"])
+            ranks.setdefault(int(row["rank"]), []).append((operations[row["optype"]], group, None, sequence, None, UNIX + base + round(start * S),
+                                                           UNIX + base + round((start + length) * S)))
+
+    def rows_of(shifts):
+        paths = [write_rank(folder, rank, [(*c[:5], c[5] + shifts[rank], c[6] + shifts[rank]) for c in rows], f"host{rank}") for rank, rows in ranks.items()]
+        return {(r["rank"], i): r for rank in ranks for i, r in enumerate(x for x in clocks(program, *paths)["clocks"] if x["rank"] == rank)}
+
+    rng, tally = random.Random(1), Tally()
+    plain = rows_of([0] * 8)
+    for _ in range(5):
+        shifts = [rng.randint(-5 * MS, 5 * MS) for _ in range(8)]
+        shifted = rows_of(shifts)
+        assert shifted.keys() == plain.keys()
+        for (rank, piece), row in shifted.items():
+            if rank:
+                tally.add(row, row["at"], offset_at(plain[rank, piece], row["at"] - shifts[rank]) + shifts[0] - shifts[rank])
+    tally.check("trace-ST with shifts of up to 5 ms")
+
+
+# ---- damage ----
+
+def check_damage(program, folder, rounds_of):
+    paths, whole, damaged = job(folder, 4, [0, MS, 2 * MS, 3 * MS]), folder / "job.hds", folder / "damaged.hds"
+    assert run(program, "summarize", "-q", *paths, "-o", whole).returncode == 0
+    data, rng = whole.read_bytes(), random.Random(5)
+    for i in range(rounds_of):
+        if i % 2:
+            at = rng.randrange(len(data))
+            damaged.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:])
+        else:
+            damaged.write_bytes(data[:len(data) * i // rounds_of])
+        done = run(program, "clocks", "--json", damaged)
+        assert done.returncode in (0, 1), (i, done)
+        told = done.stderr or '"offset": null' in done.stdout or '"lost": []' not in done.stdout
+        assert bool(done.returncode) == bool(told), (i, done)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--cases", type=int, default=rounds.rounds(10))
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        check_made(args.heddle, folder)
+        check_arrivals(args.heddle, folder)
+        check_hints(args.heddle, folder)
+        check_merged(args.heddle, folder)
+        check_damage(args.heddle, folder, 60)
+        check_synth(args.heddle, folder, args.cases, args.seed)
+        path = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data/straggler/trace-ST.csv.gz"
+        if path.is_file():
+            check_real(args.heddle, path, folder)
+        else:
+            print(f"skipped: no {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""`heddle report job` of jobs with known defects and of real ones, against a slow computation from their JSON.
+
+  check_overview.py --heddle PROGRAM
+
+The real jobs are ../shared/data/ranks (or in HEDDLE_SHARED); where they are absent only made ones are looked at."""
+import argparse
+import collections
+import gzip
+import itertools
+import json
+import os
+import subprocess
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+
+
+def load(path):
+    opened = gzip.open(path) if path.name.endswith(".gz") else open(path, "rb")
+    with opened as file:
+        return json.load(file, parse_float=Decimal)
+
+
+def ns(trace, event):
+    return int(event["ts"] * 1000) + int(trace.get("baseTimeNanoseconds", 0))
+
+
+def steps_of(trace):
+    found = [(e["ts"], e["name"]) for e in trace["traceEvents"]
+             if e.get("cat", "").lower() == "user_annotation" and e["name"].startswith("ProfilerStep#")]
+    return [name for _, name in sorted(found)]
+
+
+def groups_of(trace):
+    """{(device, group, stream, is point to point): collectives}"""
+    counts = collections.Counter()
+    for e in trace["traceEvents"]:
+        if e.get("cat", "").lower() == "kernel" and e["name"].lower().startswith("nccl"):
+            group = e["args"].get("Process Group Name")
+            counts[e["args"]["device"], group, None if group else e["args"]["stream"], "SendRecv" in e["name"]] += 1
+    return counts
+
+
+def runs(numbers):
+    """Whole numbers in order, as (first, last, how many)."""
+    found = []
+    for _, run in itertools.groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0]):
+        run = [n for _, n in run]
+        found.append((run[0], run[-1], len(run)))
+    return found
+
+
+def most(values):
+    counts = collections.Counter(values)
+    return max(counts, key=counts.get)
+
+
+def check_overview(report, traces):
+    """traces: {file: its JSON}, whole ones."""
+    ranks = collections.defaultdict(list)
+    for file, trace in traces.items():
+        ranks[trace["distributedInfo"]["rank"]].append(file)
+    worlds = collections.Counter(t["distributedInfo"]["world_size"] for t in traces.values())
+    world = max(worlds, key=worlds.get)
+    steps = {file: steps_of(t) for file, t in traces.items()}
+    shape = {file: (len(s), s[0] if s else None, s[-1] if s else None) for file, s in steps.items()}
+    usual = most(shape.values())
+    furthest = collections.Counter()
+    for trace in traces.values():
+        for (_, *group), count in groups_of(trace).items():
+            furthest[tuple(group)] = max(furthest[tuple(group)], count)
+    behind = sorted((t["distributedInfo"]["rank"], *key, furthest[key[1:]] - n) for t in traces.values()
+                    for key, n in groups_of(t).items() if n < furthest[key[1:]])
+    missing = runs(set(range(world)) - set(ranks))
+    doubles = {rank: files for rank, files in ranks.items() if len(files) > 1}
+    found = report["job"][0]
+    expected = {"summaries": len(traces), "ranks": len(ranks), "unknown": 0, "world_size": world,
+                "missing": sum(n for _, _, n in missing), "doubles": len(doubles),
+                "beyond": sum(rank >= world for rank in ranks),
+                "hosts": len({t["hostname"] for t in traces.values() if "hostname" in t}), "steps": usual[0],
+                "first_step": usual[1], "last_step": usual[2], "behind": len({b[0] for b in behind})}
+    assert {key: found[key] for key in expected} == expected, (found, expected)
+    assert [tuple(r.values()) for r in report["missing"]] == missing
+    assert sorted((r["rank"], r["file"]) for r in report["doubles"]) == sorted((k, f) for k, v in doubles.items() for f in v)
+    assert {r["world_size"]: r["summaries"] for r in report["world_sizes"]} == worlds
+    others = {r["file"]: (r["steps"], r["first_step"], r["last_step"]) for r in report["other_steps"]}
+    assert others == {file: s for file, s in shape.items() if s != usual}, others
+    keys = ("rank", "device", "group", "stream", "point_to_point", "behind")
+    assert sorted(tuple(r[k] for k in keys) for r in report["behind"]) == behind, (report["behind"], behind)
+    assert not report["lost"]
+    return behind
+
+
+class Program:
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, *args):
+        return subprocess.run([self.path, *map(str, args)], check=True, capture_output=True, text=True).stdout
+
+    def report(self, name, *files):
+        return json.loads(self("report", name, "--json", *files))
+
+
+def spoil(folder, heddle):
+    """8 ranks, of which 3, 6 and 7 are not there; 2 stops early, 1 begins late, 0 is there twice, and 5 has been cut."""
+    heddle("synth", "-q", "-o", folder / "j.json", "--ranks", 8, "--host-ranks", 2, "--steps", 3, "--layers", 2, "--no-python")
+    files = {rank: folder / f"j_rank{rank}.json" for rank in (0, 1, 2, 4, 5)}
+    traces = {rank: load(path) for rank, path in files.items()}
+    nccl = sorted(e["ts"] for e in traces[2]["traceEvents"] if e.get("cat") == "kernel" and e["name"].startswith("nccl"))
+    traces[2]["traceEvents"] = [e for e in traces[2]["traceEvents"] if e.get("ts", 0) < nccl[-3]]
+    traces[1]["traceEvents"] = [e for e in traces[1]["traceEvents"] if e["name"] != "ProfilerStep#1"]
+    twin = dict(traces[0], distributedInfo=dict(traces[0]["distributedInfo"], world_size=16))
+    files["twin"], traces["twin"] = folder / "other_rank0.json", twin
+    for rank, path in files.items():
+        path.write_text(json.dumps(traces[rank], default=float))
+    return {path.name: load(path) for path in files.values()}, files
+
+
+def check_spoiled(heddle, folder):
+    traces, files = spoil(folder, heddle)
+    job = folder / "job.hds"
+    heddle("summarize", "-q", *files.values(), "-o", job)
+    behind = check_overview(heddle.report("job", job), traces)
+    assert [(b[0], b[-1]) for b in behind] == [(2, 3)], behind
+    cut = files[5].read_bytes()
+    files[5].write_bytes(cut[:len(cut) * 9 // 10])
+    files[4].write_text(files[4].read_text().replace('"traceEvents": [', '"traceEvents": [@@@, ', 1))
+    subprocess.run([heddle.path, "summarize", "-q", *map(str, files.values()), "-o", str(job)], check=False, capture_output=True)
+    report = heddle.report("job", job)
+    ledger = collections.Counter()
+    for path in files.values():
+        for row in json.loads(heddle("report", "info", "-t", "ledger", "--json", path))["ledger"]:
+            ledger[row["stage"], row["code"], row["level"]] += row["count"]
+    assert {(r["stage"], r["code"], r["level"]): r["count"] for r in report["ledger"]} == ledger, report["ledger"]
+    assert report["job"][0]["damaged"] == 2, report["job"]
+    assert report["job"][0]["lost"] == sum(n for key, n in ledger.items() if key[2] == "loss") > 0
+    print(f"a spoiled job: {len(files)} summaries, {report['job'][0]['lost']} lost events")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    heddle = Program(parser.parse_args().heddle)
+    shared = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
+    with tempfile.TemporaryDirectory() as folder:
+        check_spoiled(heddle, Path(folder))
+    for job in sorted((shared / "data/ranks").glob("*")):
+        traces = {path.name: load(path) for path in sorted(job.glob("rank*.json.gz"))}
+        check_overview(heddle.report("job", *job.glob("rank*.json.gz")), traces)
+        some = dict(list(traces.items())[1:6:2])
+        check_overview(heddle.report("job", *(job / name for name in some)), some)
+        print(f"{job.name}: {len(traces)} ranks")
+
+
+main()

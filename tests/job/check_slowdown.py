@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""`heddle report slowdown` of synthetic and real jobs, against a slow simulation from their JSON, and against what is known.
+
+  check_slowdown.py --heddle HEDDLE
+
+The real jobs are ../shared/data/ranks (or in HEDDLE_SHARED); where they are absent only made ones are looked at."""
+import argparse
+import collections
+import functools
+import gzip
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+
+RANKS, SLOW = 8, 3
+
+
+def run(*command, status=0):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    assert done.returncode == status, (command, done.returncode, done.stderr[-2000:])
+    return done.stdout if status == 0 else done.stderr
+
+
+def load(path):
+    with (gzip.open(path) if path.name.endswith(".gz") else open(path, "rb")) as file:
+        return json.load(file, parse_float=Decimal)
+
+
+class Rank:
+    """Collectives by start: (collective, kind of transfer, step, operation, start, end), each in the step of its launch."""
+
+    def __init__(self, trace):
+        events = [e for e in trace["traceEvents"] if e.get("ph") == "X"]
+        self.number = trace["distributedInfo"]["rank"]
+        steps = sorted((e["ts"], e["ts"] + e["dur"], e["name"]) for e in events
+                       if e.get("cat", "").lower() == "user_annotation" and e["name"].startswith("ProfilerStep#"))
+        calls = {e["args"]["correlation"]: e["ts"] for e in events if e.get("cat", "").lower() in ("cuda_runtime", "cuda_driver")}
+        seen, self.ops = collections.Counter(), []
+        nccl = [e for e in events if e.get("cat", "").lower() == "kernel" and e["name"].lower().startswith("nccl")]
+        for e in sorted(nccl, key=lambda e: e["ts"]):
+            args, name = e["args"], e["name"].lower()
+            operation = next(o for o in ("allreduce", "allgather", "reducescatter", "alltoall", "sendrecv") if o in name)
+            group = (args.get("Process Group Name") or args["stream"], operation == "sendrecv")
+            elements = args.get("Out msg nelems" if operation == "allgather" else "In msg nelems")
+            at = calls.get(args["correlation"])
+            step = next((n for s, end, n in reversed(steps) if at is not None and s <= at < end), None)
+            start = int(e["ts"] * 1000)
+            self.ops.append(((*group, seen[group]), (operation, args.get("Group size"), elements, args.get("dtype")), step, operation,
+                             start, start + int(e["dur"] * 1000)))
+            seen[group] += 1
+
+
+def expected_of(ranks):
+    members, before, gaps, kinds = collections.defaultdict(list), {}, {}, {}
+    shortest, transfer_kinds = {}, {}
+    by_kind, by_transfer = collections.defaultdict(list), collections.defaultdict(list)
+    for r in ranks:
+        place = 0
+        for i, (c, transfer, step, operation, start, end) in enumerate(r.ops):
+            members[c].append(r.number)
+            place = place + 1 if i and r.ops[i - 1][2] == step else 0
+            before[r.number, c] = r.ops[i - 1][0] if i else None
+            gaps[r.number, c] = start - r.ops[i - 1][5] if i else 0
+            kinds[r.number, c] = (place, operation if i else None)
+            by_kind[kinds[r.number, c]].append(gaps[r.number, c])
+            shortest[c] = min(shortest.get(c, end - start), end - start)
+            transfer_kinds.setdefault(c, transfer)
+    for c, duration in shortest.items():
+        by_transfer[transfer_kinds[c]].append(duration)
+    ideal_gap = {k: statistics.fmean(v) for k, v in by_kind.items()}
+    ideal_transfer = {k: statistics.median(v) for k, v in by_transfer.items()}
+
+    def time_of(kept, ideal):
+        @functools.lru_cache(None)
+        def end(c):
+            return (max((end(before[m, c]) if before[m, c] else 0) + (gaps[m, c] if m in kept else ideal_gap[kinds[m, c]]) for m in members[c])
+                    + (ideal_transfer[transfer_kinds[c]] if ideal else shortest[c]))
+        return statistics.fmean(end(r.ops[-1][0]) - end(r.ops[0][0]) for r in ranks)
+
+    everyone = {r.number for r in ranks}
+    measured = statistics.fmean(r.ops[-1][5] - r.ops[0][5] for r in ranks)
+    best = time_of(set(), True)
+    return (len(shortest), measured, time_of(everyone, False), best, time_of(set(), False) / best,
+            {m: time_of({m}, True) / best for m in everyone},
+            {r.number: sum(gaps[r.number, op[0]] for op in r.ops) for r in ranks})
+
+
+def close(a, b):
+    return abs(a - b) <= max(2, 1e-6 * abs(b))
+
+
+def near(a, b):
+    return abs(a - b) < 1e-5
+
+
+def check(heddle, paths):
+    sys.setrecursionlimit(100000)
+    collectives, measured, replayed, ideal, transfers, alone, compute = expected_of([Rank(load(p)) for p in paths])
+    report = json.loads(run(heddle, "report", "slowdown", "--json", *paths))
+    have, s = report["self_check"][0], report["slowdown"][0]
+    assert have["ranks"] == len(paths) and have["collectives"] == collectives, have
+    assert close(have["measured"], measured) and close(have["replayed"], replayed), (have, measured, replayed)
+    assert near(have["error"], 100 * abs(replayed - measured) / measured), have
+    assert close(s["ideal"], ideal) and near(s["slowdown"], replayed / ideal) and near(s["transfer_slowdown"], transfers), (s, ideal, transfers)
+    assert all(near(r["slowdown"], alone[r["rank"]]) and r["compute"] == compute[r["rank"]] for r in report["ranks"]), (report["ranks"], alone)
+    assert [r["slowdown"] for r in report["ranks"]] == sorted((r["slowdown"] for r in report["ranks"]), reverse=True)
+    return report
+
+
+def make(heddle, folder, *options):
+    folder.mkdir()
+    run(heddle, "synth", "-q", "--ranks", RANKS, "--steps", 10, "--layers", 4, "--no-python", "--host-ranks", RANKS, *options, "-o", folder / "t.json")
+    return [folder / f"t_rank{r}.json" for r in range(RANKS)]
+
+
+def check_known(heddle, folder):
+    """A job with a slow GPU would be about as fast without it as it is where there is none."""
+    even, slow = make(heddle, folder / "even"), make(heddle, folder / "slow", "--slow-gpu", f"{SLOW}=40")
+    base, found = check(heddle, even), check(heddle, slow)
+    truth, s = base["self_check"][0]["measured"], found["slowdown"][0]
+    assert base["slowdown"][0]["slowdown"] < 1.05, base["slowdown"]
+    assert truth < s["ideal"] < truth * 1.06, (truth, s)  # the mean has an eighth of the slow GPU's 40 %
+    first, second = found["ranks"][:2]
+    assert first["rank"] == SLOW and s["slowdown"] - first["slowdown"] < 0.02 and second["slowdown"] < 1.03, found["ranks"]
+    print(f"a slow GPU: S {s['slowdown']:.3f}; {s['replayed'] / truth:.3f} of the job that has none")
+    return slow
+
+
+def change(path, edit):
+    trace = json.loads(path.read_text())
+    edit([e for e in trace["traceEvents"] if e.get("cat") == "kernel" and e["name"].startswith("nccl")])
+    path.write_text(json.dumps(trace))
+
+
+def check_refused(heddle, paths):
+    """A clock that runs at less than half the pace; two groups whose collectives two ranks have in the other order."""
+    original = paths[1].read_text()
+
+    def slower(events):
+        first = events[0]["ts"]
+        for e in events:
+            e["ts"], e["dur"] = first + (e["ts"] - first) * 0.4, e["dur"] * 0.4
+    change(paths[1], slower)
+    assert "% off" in run(heddle, "report", "slowdown", *paths, status=1)
+    paths[1].write_text(original)
+    for rank, path in enumerate(paths):
+        names = ("a", "b") if rank != 1 else ("b", "a")
+        change(path, lambda events: [e["args"].update({"Process Group Name": n}) for e, n in zip(sorted(events, key=lambda e: e["ts"])[4:], names)])
+    assert "different orders" in run(heddle, "report", "slowdown", *paths, status=1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    heddle = parser.parse_args().heddle
+    with tempfile.TemporaryDirectory() as name:
+        check_refused(heddle, check_known(heddle, pathlib.Path(name)))
+    shared = pathlib.Path(os.environ.get("HEDDLE_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
+    for job in sorted((shared / "data/ranks").glob("*")):
+        report = check(heddle, sorted(job.glob("rank*.json.gz")))
+        print(f"{job.name}: S {report['slowdown'][0]['slowdown']:.3f}, self-check {report['self_check'][0]['error']:.2f} % off")
+
+
+main()

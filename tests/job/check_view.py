@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""The heat map of `heddle view` (/api/job), recomputed from the tables of the summaries; the traces that it opens; what it refuses.
+
+  check_view.py --heddle HEDDLE
+
+Summaries are read, taken apart and written by hds.py. Damaged ones are left out and named, and names that lead elsewhere open
+nothing.
+"""
+import argparse
+import collections
+import copy
+import itertools
+import json
+import math
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+import hds
+from check_job_reports import DP, RANKS, TP, make, run
+
+PATIENCE_S = 120
+
+
+class Server:
+    def __init__(self, heddle, *arguments):
+        self.process = subprocess.Popen([str(a) for a in (heddle, "view", "--json", "--no-open", "--port", "0", *arguments)],
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.base = "http://127.0.0.1:%d/api/" % json.loads(self.process.stdout.readline())["port"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        assert self.process.wait() in (0, 1)  # 1: a file could not be read
+
+    def ask(self, route, method="GET", ok=200):
+        try:
+            with urllib.request.urlopen(urllib.request.Request(self.base + route, method=method), timeout=PATIENCE_S) as answer:
+                status, body, kind = answer.status, answer.read(), answer.headers["Content-Type"]
+        except urllib.error.HTTPError as error:
+            status, body, kind = error.code, error.read(), error.headers["Content-Type"]
+        assert status == ok, (route, status, body[:300])
+        return json.loads(body) if kind.startswith("application/json") else body
+
+    def session(self, holds):
+        """The session once that is so."""
+        end, revision = time.monotonic() + PATIENCE_S, None
+        while time.monotonic() < end:
+            said = self.ask("session" + (f"?after={revision}" if revision else ""))
+            if holds(said):
+                return said
+            revision = said["revision"]
+        raise AssertionError(said)
+
+    def picture(self):
+        self.session(lambda said: said["job"]["done"] == said["job"]["files"])
+        head, figures = decode(self.ask("job"))
+        late, more = decode(self.ask(f"job/late?of={head['number']}"))
+        return {**head, "roles": {r["name"]: r["at"] for r in late["roles"]}, "late_notes": late["notes"]}, {**figures, **more}
+
+
+def decode(body):
+    assert body[:4] == b"HDJ1", body[:100]
+    size, = struct.unpack_from("<I", body, 4)
+    head, at = json.loads(body[8:8 + size]), (8 + size + 7) // 8 * 8
+    figures = {}
+    for each in head["figures"]:
+        list_of = struct.unpack_from(f"<{head['cells']}{'dI'[each['bytes'] == 4]}", body, at)
+        figures[each["name"]] = [None if f != f or each["bytes"] == 4 and f == 0xffffffff else int(f) for f in list_of]
+        at += (each["bytes"] * head["cells"] + 7) // 8 * 8
+    assert at == len(body)
+    return head, figures
+
+
+# ---- the same from the tables ----
+
+def rows_of(member, name):
+    chunk = member.tables.get(name)
+    names, rows = hds.table(chunk) if chunk else ([], [])
+    return [{n: v.decode() if isinstance(v, bytes) else v for n, v in zip(names, row)} for row in rows]
+
+
+def last_number(name):
+    found = re.findall(r"[0-9]+", name)
+    return int(found[-1]) if found else None
+
+
+def expected(members):
+    """({(rank, file, device): {step: {figure: ns}}}, [steps]); steps by number where all have one."""
+    cells, steps = {}, []
+    for m in members:
+        if None in (m.tables.get("steps", b""), m.tables.get("breakdown", b"")):
+            continue
+        durations = {(s["rank"], s["start"]): s["duration"] for s in rows_of(m, "steps")}
+        for b in rows_of(m, "breakdown"):
+            if b["step"] is None:
+                continue
+            row = cells.setdefault((b["rank"], m.file.decode(), b["device"]), {})
+            name = next(n for n in itertools.chain([b["step"]], (f"{b['step']} ({k})" for k in itertools.count(2))) if n not in row)
+            row[name] = {"time": durations.get((b["rank"], b["step_start"]), b["span"]), "exposed": b["exposed_communication"], "idle": b["idle"],
+                         "start": b["step_start"]}
+            if name not in steps:
+                steps.append(name)
+    if all(last_number(n) is not None and not n.endswith(")") for n in steps):
+        steps.sort(key=last_number)
+    return cells, steps
+
+
+def add_lateness(cells, members):
+    """Of counted collectives of one group: all ranks must have as many, of one operation and size."""
+    groups = collections.defaultdict(lambda: collections.defaultdict(dict))
+    for m in members:
+        for c in rows_of(m, "collectives") if m.tables.get("collectives") else []:
+            key = (c["rank"], m.file.decode(), c["device"])
+            assert c["counted"] and not c["point_to_point"]
+            if key in cells:
+                groups[c["group"]][c["sequence"]][key] = (c["step_start"], c["end"] - c["start"], (c["operation"], c["bytes"]), c["size"])
+    differs = False
+    for meetings in groups.values():
+        ranks = {key for meeting in meetings.values() for key in meeting}
+        size = next(iter(next(iter(meetings.values())).values()))[3]
+        good = len(ranks) <= size and all(m.keys() == ranks and len({what for _, _, what, _ in m.values()}) == 1 for m in meetings.values())
+        differs |= not good and len(ranks) > 1
+        for meeting in meetings.values() if good and len(ranks) > 1 else []:
+            longest = max(d for _, d, _, _ in meeting.values())
+            for key, (start, duration, _, _) in meeting.items():
+                step = next((s for s in cells[key].values() if s["start"] == start), None)
+                if step:
+                    step["late"] = max(step.get("late", 0), longest - duration)
+    return differs
+
+
+def compare(server, members):
+    head, figures = server.picture()
+    cells, steps = expected(members)
+    differs = add_lateness(cells, members)
+    assert head["steps"] == steps, (head["steps"], steps)
+    keys = list(zip(head["rank"], head["file"], head["device"]))
+    assert sorted(map(str, keys)) == sorted(map(str, cells)) and head["cells"] == len(keys) * len(steps), (keys, cells.keys())
+    ranks = [math.inf if r is None else r for r in head["rank"]]
+    assert ranks == sorted(ranks)
+    for at, key in enumerate(keys):
+        for s, step in enumerate(steps):
+            want = cells[key].get(step, {})
+            for figure in ("time", "exposed", "idle", "late"):
+                assert figures[figure][at * len(steps) + s] == want.get(figure), (key, step, figure, figures[figure][at * len(steps) + s], want)
+    assert any("differ in their collectives" in n for n in head["late_notes"]) == differs, head["late_notes"]
+    return head, cells
+
+
+# ---- cases ----
+
+def check_whole(heddle, folder, job):
+    with Server(heddle, folder / "job.hds", folder / "job.hds") as server: # twice the same is once
+        head, cells = compare(server, job.members)
+        assert head["host"] == [f"node{r // 2}" for r in range(RANKS)] and head["notes"] == []
+        positions = {"tp": [r % TP for r in range(RANKS)], "dp": [r // TP % DP for r in range(RANKS)], "pp": [r // (TP * DP) for r in range(RANKS)]}
+        assert head["roles"] == positions, head["roles"]
+        assert server.ask("session")["traces"] == []
+        check_open(server, head, cells)
+        check_refused(server, head)
+
+
+def check_open(server, head, cells):
+    for row, step in ((5, 3), (2, 0), (5, 1)):
+        said = server.ask(f"job/open?of={head['number']}&row={row}&step={step}", "POST")
+        own = cells[row, f"t_rank{row}.json", head["device"][row]][head["steps"][step]]
+        assert (int(said["start"]), said["duration"]) == (own["start"], own["time"]), (said, own)
+        assert said["trace"] == (0 if row == 5 else 1), said
+    traces = server.session(lambda s: all(t["state"] == "ready" for t in s["traces"]))["traces"]
+    assert [(t["name"], t["rank"]) for t in traces] == [("t_rank5.json", 5), ("t_rank2.json", 2)], traces
+    assert server.ask("job")[:4] == b"HDJ1" and decode(server.ask("job"))[0]["number"] == head["number"]
+
+
+def check_refused(server, head):
+    of = f"of={head['number']}"
+    for route, status, words in ((f"job/open?{of}&row={RANKS}&step=0", 400, "no such row"), (f"job/open?{of}&row=0&step={len(head['steps'])}", 400, "no such row"),
+                                 (f"job/open?{of}&row=-1&step=0", 400, "row"), (f"job/open?{of}&row=0", 400, "step"),
+                                 (f"job/open?of={head['number'] + 1}&row=0&step=0", 409, "ask again")):
+        assert words in server.ask(route, "POST", status)["error"], route
+    assert "ask again" in server.ask(f"job/late?of={head['number'] + 1}", ok=409)["error"]
+    assert "of" in server.ask("job/late", ok=400)["error"]
+    server.ask(f"job/open?{of}&row=0&step=0", ok=405)
+
+
+def check_files(heddle, folder, job):
+    """Names that lead elsewhere open nothing; --traces is where traces are looked for."""
+    other, secret = folder / "other", folder / "secret"
+    other.mkdir(), secret.mkdir()
+    names = [b"../secret/t.json", str(secret / "t.json").encode(), None, b"", b"t\0.json", b"absent.json", b"..", b"t_rank7.json"]
+    shutil.copy(folder / "t_rank0.json", secret / "t.json")
+    changed = copy.deepcopy(job)
+    for member, name in zip(changed.members, names):
+        member.file = name
+    hds.write(other / "odd.hds", changed)
+    for arguments, opens in (([], False), (["--traces", folder], True)):
+        with Server(heddle, other / "odd.hds", *arguments) as server:
+            head, _ = server.picture()
+            for row, rank in enumerate(head["rank"]):
+                name, fine = names[rank], opens and rank == 7
+                said = server.ask(f"job/open?of={head['number']}&row={row}&step=0", "POST", 200 if fine or name == b".." else 500)
+                if not fine and name != b"..":
+                    assert "not beside the summaries" in said["error"], (name, said)
+            traces = server.session(lambda s: all(t["state"] != "reading" for t in s["traces"]))["traces"]
+            assert [t["name"] for t in traces if t["state"] == "ready"] == (["t_rank7.json"] if opens else []), traces
+
+
+def change_member(chance, member, job):
+    sort = chance.randrange(6)
+    if sort == 0:
+        member.tables[chance.choice(["steps", "breakdown", "collectives", "groups"])] = None
+    elif sort == 1:
+        member.tables.pop(chance.choice(["steps", "breakdown", "collectives", "groups"]), None)
+    elif sort == 2: # of another rank: its rows are
+        member.tables = dict(chance.choice(job.members).tables)
+    elif sort == 3:
+        member.host = chance.choice([None, b"", b"\xff\xfe", "knoten-ü".encode()])
+
+
+def check_random(heddle, folder, job, seed):
+    chance = random.Random(seed)
+    changed = hds.Job(job.tables, [m for m in copy.deepcopy(job.members) if chance.random() < 0.8] or copy.deepcopy(job.members))
+    for member in changed.members:
+        change_member(chance, member, job)
+    hds.write(folder / "random.hds", changed)
+    with Server(heddle, folder / "random.hds") as server:
+        head, _ = compare(server, changed.members)
+        lost = [m for m in changed.members if None in (m.tables.get("steps", b""), m.tables.get("breakdown", b""))]
+        assert len(head["notes"]) == min(len(lost), 6) and all("is left out" in n for n in head["notes"][:5]), head["notes"]
+
+
+def check_traces(heddle, folder, job):
+    """Traces are summarised one by one; one that is none is named. The same as of the summaries."""
+    (folder / "broken.json").write_text("no trace at all")
+    paths = [folder / f"t_rank{rank}.json" for rank in range(RANKS)]
+    with Server(heddle, "--summaries", *paths[:4], folder / "broken.json", *paths[4:]) as server:
+        head, cells = compare(server, job.members)
+        assert len(head["notes"]) == 1 and head["notes"][0].startswith("broken.json is left out: "), head["notes"]
+        said = server.ask(f"job/open?of={head['number']}&row=6&step=2", "POST")
+        assert int(said["start"]) == cells[6, "t_rank6.json", head["device"][6]][head["steps"][2]]["start"]
+        assert server.session(lambda s: s["traces"][0]["state"] == "ready")["traces"][0]["rank"] == 6
+    with Server(heddle, *paths) as server: # traces that are open tell the same
+        server.session(lambda s: all(t["state"] == "ready" for t in s["traces"]))
+        assert server.ask("session")["job"] is None
+        _, figures = decode(server.ask("job"))
+        wanted, steps = expected(job.members)
+        assert figures["time"] == [wanted[key].get(s, {}).get("time") for key in sorted(wanted) for s in steps]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--seeds", type=int, default=10)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        paths = make(args.heddle, folder, "--no-python", "--late-loader", "5=20ms")
+        run(args.heddle, "summarize", "-q", *paths, "-o", folder / "job.hds")
+        job = hds.read(folder / "job.hds")
+        if subprocess.run([args.heddle, "view", "--no-open", "--port", "0", "--stop-after", "0.01", folder / "job.hds"], capture_output=True).returncode:
+            print("skipped: this heddle has no page")
+            return 77
+        check_whole(args.heddle, folder, job)
+        check_files(args.heddle, folder, job)
+        check_traces(args.heddle, folder, job)
+        for seed in range(args.seeds):
+            check_random(args.heddle, folder, job, seed)
+    print(f"the pictures of {args.seeds + 3} jobs agree")
+    return 0
+
+
+sys.exit(main())

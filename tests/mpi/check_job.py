@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""heddle job by 1, 2, 4 and 8 processes of an MPI, here and on hosts that are network namespaces: the bytes of the
+serial run; ranks that are damaged or missing, a process that is killed, no plugin.
+
+usage: check_job.py --kind openmpi|mpich|none --heddle HEDDLE
+"""
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from check_mpi import ENVIRONMENT, LAUNCHERS, expect, run
+
+RANKS = "traces/rank{rank}.json.gz"
+BRIDGE = "10.77.83.254"
+HOSTS = {f"heddle-host{i}": f"10.77.83.{i}" for i in (1, 2)}  # network namespaces
+# Launchers call it as ssh: options, an address, a command.
+AGENT = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=heddle-host${1##*.}; shift
+exec ip netns exec $host unshare --uts sh -c "hostname $host; $*"
+"""
+
+
+def make_traces(heddle):
+    """Six of seven ranks, of which one is damaged, and a file that is none; and what a serial run makes of them."""
+    done = run(heddle, "synth", "-q", "-o", "job.json.gz", "--ranks", 7, "--steps", 2, "--layers", 2, "--no-python")
+    expect(done.returncode == 0, "synth", done)
+    Path("traces").mkdir()
+    for rank in 0, 1, 2, 3, 5, 6:
+        os.rename(f"job_rank{rank}.json.gz", f"traces/rank{rank}.json.gz")
+    shutil.copy("traces/rank1.json.gz", "traces/rank1_old.json.gz")
+    Path("traces/rank5.json.gz").write_text("no trace")
+    done = run(heddle, "summarize", *(f"traces/rank{rank}.json.gz" for rank in (6, 0, 3, 1, 2)), "-o", "serial.hds")
+    expect(done.returncode == 0, "a serial run", done)
+    return Path("serial.hds").read_bytes()
+
+
+def check_bytes(launch, heddle, serial, *options):
+    Path("job.hds").unlink(missing_ok=True)
+    done = run(*launch, heddle, "job", "--ranks", Path(RANKS).absolute(), "-o", Path("job.hds").absolute(), *options)
+    lines = sorted(line for line in done.stderr.splitlines() if line.startswith("heddle: "))
+    expect(done.returncode == 0 and Path("job.hds").read_bytes() == serial, f"{launch} {options}: the serial bytes", done)
+    expect(len(lines) == 2 and "2 of 7 ranks are missing: 4-5" in lines[1] and "rank5.json.gz" in lines[0] and
+           "job.hds: 5 ranks" in done.stderr, "what is damaged or missing is told once", done)
+
+
+def check_refused(launch, heddle):
+    for words, text in (["--ranks", "none/rank{rank}.json", "-o", "none.hds"], "none/rank{rank}.json"), \
+                       (["traces/rank0.json.gz", "-o", "absent/job.hds"], "absent"):
+        done = run(*launch, heddle, "job", *words)
+        expect(done.returncode != 0 and text in done.stderr and not Path("none.hds").exists(), f"{words}", done)
+
+
+def check_plugin(launch, heddle):
+    shutil.copy(heddle, "heddle")  # plugins are not where it looks
+    done = run(*launch, "./heddle", "job", "--ranks", RANKS, "-o", "none.hds")
+    expect(done.returncode != 0 and "there is no heddle-mpi-" in done.stderr and not Path("none.hds").exists(), "no plugin", done)
+    done = subprocess.run([heddle, "job", "--ranks", RANKS, "-o", "none.hds"], capture_output=True, text=True, timeout=30,
+                          env=ENVIRONMENT | {"SLURM_STEP_NUM_TASKS": "2"})
+    expect(done.returncode != 0 and "2 processes were started, but not as those of an MPI" in done.stderr, "no MPI", done)
+    other = "openmpi" if "mpich" in launch[0] else "mpich"
+    done = run(*launch, heddle, "job", "--ranks", RANKS, "-o", "none.hds", "--mpi", other)
+    expect(done.returncode != 0 and ("2 processes were started, but not as those of" in done.stderr or
+                                     f"there is no heddle-mpi-{other}.so" in done.stderr) and not Path("none.hds").exists(),
+           "another MPI", done)
+
+
+def readers_of(path):
+    """Processes that have it open, but for this one."""
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if os.readlink(link) == path and link.parts[2] != str(os.getpid()):
+                yield int(link.parts[2])
+        except OSError:
+            pass
+
+
+def check_killed(launch, heddle, how):
+    """Who reads a pipe that gives nothing is killed there."""
+    pipe = str(Path("slow_rank9.json").absolute())
+    os.mkfifo(pipe)
+    job = subprocess.Popen([str(word) for word in [*launch, heddle, "job", pipe, Path("traces").absolute(), "-o",
+                                                   Path("killed.hds").absolute()]],
+                           env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    writer = os.open(pipe, os.O_WRONLY)
+    time.sleep(0.3)  # whoever looked what it is has closed it
+    for process in list(readers_of(pipe)):
+        rank = next(value for name, _, value in (line.partition("=") for line in
+                    Path(f"/proc/{process}/environ").read_text().split("\0")) if name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK"))
+        os.kill(process, how)
+    try:
+        out, told = job.communicate(timeout=60)
+    finally:
+        job.kill()
+        os.close(writer)
+        os.unlink(pipe)
+    died = [line for line in told.splitlines() if line.startswith("heddle: process ")]
+    expect(job.returncode != 0 and len(died) == 1 and died[0].startswith(f"heddle: process {rank} of 4 ") and
+           died[0].endswith(f" died while it was at {pipe}") and not Path("killed.hds").exists(), f"{how!r}: {rank} was killed",
+           subprocess.CompletedProcess(launch, job.returncode, out, told))
+
+
+def on_hosts(kind):
+    """The launcher of two processes on each of two hosts."""
+    agent = Path("agent.sh").absolute()
+    agent.write_text(AGENT)
+    agent.chmod(0o755)
+    hosts = ",".join(f"{address}:2" for address in HOSTS.values())
+    if kind == "openmpi":
+        network = [word for part in ("oob", "btl") for word in ("--mca", f"{part}_tcp_if_include", "10.77.83.0/24")]
+        return ["mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", *network,
+                "-H", hosts, "-n", 4]
+    return ["mpiexec.mpich", "-localhost", BRIDGE, "-launcher", "ssh", "-launcher-exec", agent, "-hosts", hosts, "-n", 4]
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False).returncode == 0
+
+
+def make_hosts():
+    made = shutil.which("ip") and ip("link", "add", "heddle-bridge", "type", "bridge")
+    if made:
+        ip("address", "add", f"{BRIDGE}/24", "dev", "heddle-bridge")
+        ip("link", "set", "heddle-bridge", "up")
+    for i, (host, address) in enumerate(HOSTS.items() if made else []):
+        made = ip("netns", "add", host) and made
+        ip("link", "add", f"heddle-veth{i}", "type", "veth", "peer", "name", "eth0", "netns", host)
+        ip("link", "set", f"heddle-veth{i}", "master", "heddle-bridge", "up")
+        ip("-n", host, "address", "add", f"{address}/24", "dev", "eth0")
+        ip("-n", host, "link", "set", "lo", "up")
+        made = ip("-n", host, "link", "set", "eth0", "up") and made
+    return made
+
+
+def remove_hosts():
+    for host in HOSTS:
+        ip("netns", "delete", host)
+    ip("link", "delete", "heddle-bridge")
+
+
+def check_hosts(kind, heddle, serial):
+    try:
+        if not make_hosts():
+            print("no network namespaces can be made here: not tried on several hosts")
+            return
+        launch = on_hosts(kind)
+        check_bytes(launch, heddle, serial)
+        check_killed(launch, heddle, signal.SIGKILL)
+    finally:
+        remove_hosts()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in "--kind", "--heddle":
+        parser.add_argument(name)
+    options = parser.parse_args()
+    heddle = Path(options.heddle).absolute()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        serial = make_traces(heddle)
+        if options.kind == "none":
+            for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
+                check_bytes([], heddle, serial, *words)
+            check_refused([], heddle)
+            return 0
+        launch = LAUNCHERS[options.kind]
+        if not shutil.which(launch[0]):
+            print(f"skipped: no {launch[0]}")
+            return 77
+        for size in 1, 2, 4, 8:
+            check_bytes([*launch, size], heddle, serial)
+        check_bytes([*launch, 1], heddle, serial, "--mpi", options.kind)
+        check_refused([*launch, 4], heddle)
+        check_plugin([*launch, 2], heddle)
+        for how in signal.SIGKILL, signal.SIGTERM:
+            check_killed([*launch, 4], heddle, how)
+        check_hosts(options.kind, heddle, serial)
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""`heddle replay --run` launches what a trace has: recorded by `heddle record` over the test double of CUDA, whose kernels take
+as long as they are told to, each stream has the kernels of one of the trace's, in their order and to the nanosecond as long,
+and the copies of their sizes; and no kernel begins before what it waited for has ended.
+
+  check_run.py --heddle HEDDLE --library LIBRARY --double FOLDER TRACE.json.gz ...
+"""
+import argparse
+import collections
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+
+WORK = {"kernel", "gpu_memcpy", "gpu_memset"}
+
+
+def load(path):
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        return json.load(file, parse_float=Decimal)["traceEvents"]
+
+
+def ns(microseconds):
+    return int(Decimal(microseconds) * 1000)
+
+
+def queues(events):
+    """By stream its work in order: what, and ns or bytes."""
+    found = collections.defaultdict(list)
+    for e in sorted((e for e in events if e.get("ph") == "X" and e.get("cat") in WORK), key=lambda e: Decimal(e["ts"])):
+        args = e["args"]
+        size = ns(e["dur"]) if e["cat"] == "kernel" else int(args.get("bytes", args.get("size", 0))) // 4 * 4
+        found[int(args["stream"])].append((e["cat"], size, ns(e["ts"]), ns(e["ts"]) + ns(e["dur"])))
+    return found
+
+
+def run(options, trace, folder, *changes):
+    again = folder / "again.heddle"
+    env = dict(os.environ, LD_LIBRARY_PATH=options.double, HEDDLE_CUPTI=str(pathlib.Path(options.double) / "libcupti.so.13"),
+               ASAN_OPTIONS="detect_leaks=0")
+    done = subprocess.run([options.heddle, "record", "-q", "--no-stacks", "--library", options.library, "-o", again,
+                           "--summary", folder / "again.hds", "--",
+                           options.heddle, "replay", "--json", "--run", *changes, trace], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
+    subprocess.run([options.heddle, "convert", "-q", again, folder / "again.json"], check=True)
+    return json.loads(done.stdout), load(folder / "again.json")
+
+
+def of_table(report, what):
+    return next(row for row in report["hardware"] if row["what"] == what)
+
+
+def check(options, trace, folder):
+    want = queues(load(trace))
+    report, events = run(options, trace, folder)
+    have = queues(events)
+    shapes = sorted([work[:2] for work in queue] for queue in want.values())
+    # The first launch, the cleared stamps and their copy are the command's own, on the default stream.
+    ran = sorted([work[:2] for work in queue] for stream, queue in have.items() if stream != 7)
+    assert shapes == ran, (trace, [len(s) for s in shapes], [len(s) for s in ran],
+                           [(a, b) for x, y in zip(shapes, ran) for a, b in zip(x, y) if a != b][:4])
+    kernels = sum(size for queue in want.values() for what, size, *_ in queue if what == "kernel")
+    assert of_table(report, "time of kernels")["expected"] == of_table(report, "time of kernels")["ran"] == kernels
+    summary = json.loads(subprocess.run([options.heddle, "report", "imbalance", "--json", folder / "again.hds"], capture_output=True, check=True).stdout)
+    assert [(row["name"], row["mean"]) for row in summary["kernels"]] == [("heddle_spin", kernels + 1000)], summary["kernels"]
+    return sum(len(s) for s in shapes), of_table(report, "span of kernels")
+
+
+def check_waits(options, trace, folder):
+    """copies-overlap, streams-two: what begins a step begins after all of the step before, on every stream."""
+    _, events = run(options, trace, folder)
+    have = {s: q for s, q in queues(events).items() if s != 7}
+    steps = 3
+    lengths = {s: len(q) // steps for s, q in have.items()}
+    for step in range(1, steps):
+        before = max(q[step * lengths[s] - 1][3] for s, q in have.items())
+        first = min(q[step * lengths[s]][2] for s, q in have.items())
+        assert first >= before, (trace, step, first, before)
+
+
+def check_changes(options, trace, folder):
+    _, events = run(options, trace, folder, "--remove", "*spin_kernel*")
+    names = collections.Counter(e["name"] for e in load(trace) if e.get("cat") == "kernel")
+    spins = sum(n for name, n in names.items() if "spin_kernel" in name)
+    have = sum(len([1 for w in q if w[0] == "kernel"]) for s, q in queues(events).items() if s != 7)
+    assert spins and have == sum(names.values()) - spins, (have, names)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--double", required=True)
+    parser.add_argument("traces", nargs="+")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        for trace in options.traces:
+            works, span = check(options, trace, pathlib.Path(name))
+            print(f"{pathlib.Path(trace).name}: {works} pieces of work as they were; span {span['expected']} ns expected, {span['ran']} ran")
+            if "streams-two" in trace:
+                check_waits(options, trace, pathlib.Path(name))
+            if "sleep-base" in trace:
+                check_changes(options, trace, pathlib.Path(name))
+    return 0
+
+
+sys.exit(main())

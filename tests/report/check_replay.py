@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""Holds `heddle replay` against a simulator without any code of ours: the graph of random traces (`heddle graph --json`,
+which check_graph.py holds), the delays from its times, then each node when all that it waits for has run. Compared are the
+tables and, event by event to the nanosecond, the trace that -o writes.
+
+  check_replay.py --heddle HEDDLE [--rounds N]
+"""
+import argparse
+import decimal
+import fnmatch
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+from check_graph import Trace
+
+
+def ask(*command, ok=(0,)):
+    run = subprocess.run([str(x) for x in command], capture_output=True, text=True)
+    if run.returncode not in ok:
+        sys.exit(f"{' '.join(map(str, command))}: {run.returncode}\n{run.stderr}")
+    return run.stdout
+
+
+def stretch(part, whole, now):
+    return now + part - whole if part >= whole else part * now // whole
+
+
+class Replay:
+    def __init__(self, rows, graph, changes):
+        self.rows, self.left = rows, {}
+        self.nodes = {n["node"]: n for n in graph["nodes"]}
+        self.into = {n: [] for n in self.nodes}
+        for e in graph["edges"]:
+            self.into[e["to"]].append((e["from"], e["kind"]))
+        self.was = {n: (x["start"], x["end"]) for n, x in self.nodes.items()}
+        self.is_work = {n: x["kind"] == "work" for n, x in self.nodes.items()}
+        self.calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["name"] in ("cudaLaunchKernel", "cudaMemcpy")}
+        self.call_of = {n: self.calls.get(rows[x["id"]]["args"]["correlation"]) for n, x in self.nodes.items() if self.is_work[n]}
+        self.lags, self.from_start = {}, set()
+        self.reckon()
+        self.length = {n: e - s for n, (s, e) in self.was.items()}
+        self.gone = set()
+        self.pinned = {n for n in self.nodes if self.is_left_out(n, changes)}
+        self.edges = self.into
+        self.unchanged = self.simulate()
+        self.change(changes)
+        self.changed = self.simulate()
+
+    # ---- delays ----
+
+    def key(self, node, source, kind):
+        role = self.rows[self.nodes[node]["id"]]["cat"]
+        if kind == "event":
+            return ("event", role)
+        if kind == "queue":
+            return ("queue", role, self.rows[self.nodes[source]["id"]]["cat"])
+        call = self.rows[self.call_of[node]]
+        return ("launch", role, call["name"], self.was[source][0] < call["start"])
+
+    def lag_key(self, key):
+        """The class whose delay it has; None: there is none of its kind."""
+        order = ["kernel", "gpu_memcpy", "cudaLaunchKernel", "cudaMemcpy", False, True]
+        kind = [k for k in self.lags if k[0] == key[0]]
+        return key if key in self.lags else min(kind, key=lambda k: (-self.counts[k], [order.index(x) for x in k[1:]]), default=None)
+
+    def lag(self, key):
+        return self.lags.get(self.lag_key(key), 0)
+
+    def ready(self, node, source, kind, at, plain=False):
+        (was_start, was_end), start = self.was[source], self.was[node][0]
+        whole, now = was_end - was_start, at[1] - at[0]
+        if kind == "launch":
+            key = self.key(node, source, kind)
+            lag = self.lag(key)
+            return at[0] + stretch(lag, whole, now) if self.lag_key(key) in self.from_start else max(at[0], at[1] + lag)
+        if kind == "queue" and not plain and node in self.gone:
+            return at[1]
+        if was_end > start and kind != "event" and not (kind == "queue" and source + 1 != node):
+            return at[0] + stretch(start - was_start, whole, now)
+        return at[1] + (self.lag(self.key(node, source, kind)) if kind in ("queue", "event") else 0)
+
+    def samples(self, kinds, place):
+        found = {}
+        for node in filter(self.is_work.get, self.nodes):
+            if not any(k == "launch" for _, k in self.into[node]):
+                continue
+            for source, kind in self.into[node]:
+                if kind not in kinds or (kind != "launch" and self.was[source][1] > self.was[node][0]):
+                    continue
+                limit = self.was[source][0 if kind == "launch" else 1]
+                if all(self.ready(node, s, k, self.was[s], True) <= limit for s, k in self.into[node] if k != kind):
+                    found.setdefault(self.key(node, source, kind), []).append(self.was[node][0] - self.was[source][place])
+        return found
+
+    def reckon(self):
+        def mean(values):
+            cut = (len(values) + 9) // 10 if len(values) > 2 else 0
+            kept = sorted(values)[cut:len(values) - cut]
+            return int((abs(sum(kept)) + len(kept) // 2) // len(kept)) * (1 if sum(kept) >= 0 else -1)
+
+        def spread(values):
+            middle = sorted(values)[len(values) // 2]
+            return sorted(abs(v - middle) for v in values)[len(values) // 2]
+
+        starts, ends = self.samples(("launch",), 0), self.samples(("launch",), 1)
+        self.counts = {key: len(values) for key, values in ends.items()}
+        for key in ends:
+            if spread(starts[key]) < spread(ends[key]):
+                self.from_start.add(key)
+            self.lags[key] = mean(starts[key] if key in self.from_start else ends[key])
+        found = self.samples(("queue", "event"), 1)
+        self.counts.update({key: len(values) for key, values in found.items()})
+        self.lags.update({key: mean(values) for key, values in found.items()})
+
+    # ---- changes ----
+
+    def is_left_out(self, node, changes):
+        """Not in the window, where its call has to be, or of another stream."""
+        start = self.was[node][0]
+        if self.is_work[node] and self.call_of[node] is not None:
+            start = self.rows[self.call_of[node]]["start"]
+        first = min(r["start"] for r in self.rows)
+        if not changes.get("from", 0) <= start - first < changes.get("until", 1 << 60):
+            return True
+        return self.is_work[node] and "stream" in changes and self.rows[self.nodes[node]["id"]]["args"]["stream"] != changes["stream"]
+
+    def in_slice(self, row):
+        r = self.rows[row]
+        mine = [n for n, x in self.nodes.items() if not self.is_work[n] and x["tid"] == r["tid"]]
+        return [n for n in mine if self.was[n][0] >= r["start"] and (self.was[n][0] < r["end"] or self.nodes[n].get("id") == row)]
+
+    def drop(self, nodes):
+        for n in (n for n in nodes if n not in self.pinned):
+            self.gone.add(n)
+            self.length[n] = 0
+
+    def change(self, changes):
+        name = {n: x["name"] if x.get("id") is not None else None for n, x in self.nodes.items()}
+        for pattern, factor in changes.get("scale", []):
+            for n in self.nodes:
+                if name[n] and fnmatch.fnmatchcase(name[n], pattern) and n not in self.pinned:
+                    self.length[n] = int(self.length[n] * factor + 0.5)
+        if "launch-cost" in changes:
+            for row in sorted(self.calls.values(), key=lambda i: (self.rows[i]["start"], i)):
+                of = [n for n in self.in_slice(row) if not any(k == "sync" for _, k in self.into[n]) and n not in self.pinned]
+                total, given = sum(self.length[n] for n in of), 0
+                for n in of:
+                    self.length[n] = changes["launch-cost"] - given if n == of[-1] else self.length[n] * changes["launch-cost"] // max(total, 1)
+                    given += self.length[n]
+        if "remove" in changes:
+            wanted = [n for n in self.nodes if name[n] and fnmatch.fnmatchcase(name[n], changes["remove"]) and n not in self.pinned]
+            for n in wanted:
+                self.drop([n] if self.is_work[n] else self.in_slice(self.nodes[n]["id"]))
+            self.drop([n for n in self.nodes if self.is_work[n] and any(k == "launch" and s in self.gone for s, k in self.into[n])])
+            for n in [n for n in self.gone if self.is_work[n] and self.call_of[n] is not None]:
+                self.drop(self.in_slice(self.call_of[n]))
+
+        if "overlap" in changes:
+            self.part(lambda n: self.kind_of(n) == changes["overlap"])
+        if "streams" in changes:
+            self.deal(changes["streams"])
+
+    def kind_of(self, node):
+        row = self.rows[self.nodes[node]["id"]]
+        told = row["name"].startswith("nccl") or "Collective name" in row["args"]
+        return "copy" if row["cat"] == "gpu_memcpy" else "communication" if told else "compute"
+
+    def queues(self):
+        out = {}
+        for n in sorted(filter(self.is_work.get, self.nodes)):
+            out.setdefault(self.nodes[n]["track_id"], []).append(n)
+        return out.values()
+
+    def with_edges(self, before, beside, moved):
+        """The edges where works stand behind others on their queues now: `beside`, all of a queue that what waited for a
+        work waits for as well."""
+        self.edges = {}
+        for n, edges in self.into.items():
+            new = [(s, k) for s, k in edges if not (k == "queue" and self.is_work[n])]
+            if self.is_work[n]:
+                lane = next(q for q in self.queues() if n in q)
+                last = before[n] if before.get(n) is not None else lane[0] - 1
+                new += [(before[n], "queue")] if before.get(n) is not None else []
+                new += [(s, "event") for k in lane if last < k < n for s, kind in self.into[k] if kind == "event"]
+            new += [(o, k) for s, k in edges if k in ("sync", "event") for o in beside.get(s, [])]
+            self.edges[n] = [(s, k) for s, k in new if not (k == "event" and (n in moved or s in moved))]
+
+    def part(self, is_moved):
+        before, beside, moved = {}, {}, set()
+        for lane in self.queues():
+            both = any(not is_moved(n) for n in lane)
+            here = {n for n in lane if both and is_moved(n)}
+            moved |= here
+            for i, n in enumerate(lane):
+                same = [k for k in lane[:i] if (k in here) == (n in here)]
+                other = [k for k in lane[:i] if (k in here) != (n in here)]
+                before[n], beside[n] = same[-1] if same else None, other[-1:]
+        self.with_edges(before, beside, moved)
+
+    def deal(self, by):
+        before, beside = {}, {}
+        for lane in self.queues():
+            dealt = any(self.kind_of(n) == "compute" for n in lane)
+            for i, n in enumerate(lane):
+                back = by if dealt else 1
+                before[n], beside[n] = lane[i - back] if i >= back else None, lane[max(0, i - back + 1):i]
+        self.with_edges(before, beside, set())
+
+    # ---- the run ----
+
+    def simulate(self):
+        times, waiting = {}, dict(self.edges)
+        while waiting:
+            done = [n for n in waiting if all(s in times for s, _ in waiting[n])]
+            assert done
+            for n in done:
+                edges = [(s, k) for s, k in waiting.pop(n) if not (k == "launch" and n in self.gone)]
+                start = self.was[n][0] if not (self.is_work[n] and n in self.gone) else min(s for s, _ in self.was.values())
+                if edges and n not in self.pinned:
+                    start = max(self.ready(n, s, k, times[s]) for s, k in edges)
+                times[n] = (start, start + self.length[n])
+        return times
+
+    def operations(self):
+        """[(row, what it waits for: {"1 queue", …})], as they begin"""
+        order = [n for _, n in sorted((self.changed[n][0], n) for n in self.nodes if self.is_work[n] and n not in self.gone)]
+        number = {n: i + 1 for i, n in enumerate(order)}
+        out = []
+        for n in order:
+            after = set()
+            for source, kind in self.edges[n]:
+                while kind == "queue" and source in self.gone:
+                    source = next((s for s, k in self.edges[source] if k == "queue"), None)
+                if source in number:
+                    after.add(f"{number[source]} {kind}")
+            out.append((self.nodes[n]["id"], after))
+        return out
+
+    def time_of(self, tid, time):
+        lane = [n for n, x in self.nodes.items() if not self.is_work[n] and x["tid"] == tid]
+        before = [n for n in lane if self.was[n][0] <= time]
+        if not before:
+            return time + self.changed[lane[0]][0] - self.was[lane[0]][0]
+        n = before[-1]
+        (ws, we), (s, e) = self.was[n], self.changed[n]
+        if time <= we or n == lane[-1]:
+            return s + stretch(time - ws, we - ws, e - s)
+        after = lane[lane.index(n) + 1]
+        return e + stretch(time - we, self.was[after][0] - we, max(self.changed[after][0] - e, 0))
+
+    def events(self):
+        """(start, end) by row: of work, and of threads in the graph what is left."""
+        out = {x["id"]: self.changed[n] for n, x in self.nodes.items() if self.is_work[n] and n not in self.gone}
+        threads = {x["tid"] for n, x in self.nodes.items() if not self.is_work[n]}
+        for i, r in enumerate(self.rows):
+            if r["cat"] in ("kernel", "gpu_memcpy", "cuda_sync") or r["tid"] not in threads:
+                continue
+            lane = [n for n, x in self.nodes.items() if not self.is_work[n] and x["tid"] == r["tid"]]
+            last = r["end"] - 1 if r["end"] > r["start"] else r["end"]
+            first, last = (max(n for n in lane if self.was[n][0] <= t) for t in (r["start"], last)) \
+                if any(self.was[n][0] <= r["start"] for n in lane) else (None, None)
+            if first is None or not (first in self.gone and last in self.gone and self.changed[first][0] == self.changed[last][1]):
+                start, end = self.time_of(r["tid"], r["start"]), self.time_of(r["tid"], r["end"])
+                out[i] = (start, max(start, end))
+        return out
+
+
+def busy(spans):
+    total, end = 0, None
+    for s, e in sorted(spans):
+        total += max(0, e - (s if end is None else max(s, end)))
+        end = e if end is None else max(end, e)
+    return total
+
+
+def problems(replay, said, rows, written):
+    works = [n for n in replay.nodes if replay.is_work[n]]
+    def figures(times):
+        of_device = {}
+        for n in works:
+            of_device.setdefault(rows[replay.nodes[n]["id"]]["args"]["device"], []).append(times[n])
+        return {"span": max(e for _, e in times.values()) - min(s for s, _ in times.values()), "busy": sum(map(busy, of_device.values()))}
+    off = sorted(abs(replay.unchanged[n][0] - replay.was[n][0]) for n in works if n not in replay.pinned)
+    check = {r["what"]: r for r in said["check"]}
+    for what, recorded, replayed in [(w, figures(replay.was)[w], figures(replay.unchanged)[w]) for w in ("span", "busy")]:
+        if (check[what]["recorded"], check[what]["replayed"]) != (recorded, replayed):
+            yield f"check {what}: {check[what]}, not {recorded}, {replayed}"
+    for what, at in (("median", len(off) // 2), ("99 %", len(off) * 99 // 100), ("largest", len(off) - 1)):
+        if off and check["start of work: " + what]["error"] != off[at]:
+            yield f"start {what}: {check['start of work: ' + what]['error']}, not {off[at]}"
+    for row in said.get("what_if", []):
+        if row["what"] in ("span", "busy") and (row["before"], row["after"]) != (figures(replay.unchanged)[row["what"]], figures(replay.changed)[row["what"]]):
+            yield f"what_if: {row}, not {figures(replay.unchanged)}, {figures(replay.changed)}"
+    for side, times in (("before", replay.unchanged), ("after", replay.changed)):
+        total = sum(r[side] or 0 for r in said["path"])
+        if total > figures(times)["span"]:
+            yield f"the path of {total} ns is longer than the span"
+    wanted = replay.events()
+    got = {e["args"]["n"]: tuple(int(decimal.Decimal(str(v)) * 1000) for v in (e["ts"], e["ts"] + e["dur"]))
+           for e in written["traceEvents"] if e["ph"] == "X"}
+    for n, span in wanted.items():
+        if got.get(n) != span:
+            yield f"row {n} {rows[n]}: {got.get(n)}, not {span}"
+    for n in got.keys() - wanted.keys():
+        if rows[n]["cat"] in ("kernel", "gpu_memcpy"):
+            yield f"row {n} {rows[n]} should be gone"
+
+
+def random_changes(rng):
+    out, options = {}, []
+    for _ in range(rng.choice([0, 1, 1, 2])):
+        pattern, factor = rng.choice(["gemm*", "nccl*", "op1", "cuda*", "*"]), rng.choice([0, 0.25, 0.5, 1.5, 3])
+        out.setdefault("scale", []).append((pattern, factor))
+        options += ["--scale", f"{pattern}={factor}"]
+    if rng.random() < 0.3:
+        out["launch-cost"] = rng.choice([0, 3, 40])
+        options += ["--launch-cost", f"{out['launch-cost']}ns"]
+    if rng.random() < 0.4:
+        out["remove"] = rng.choice(["gemm*", "nccl*", "op2", "fill"])
+        options += ["--remove", out["remove"]]
+    if rng.random() < 0.2:
+        out["from"], out["until"] = rng.randint(0, 150), rng.randint(150, 500)
+        options += ["--from", f"{out['from']}ns", "--until", f"{out['until']}ns"]
+    if rng.random() < 0.1:
+        out["stream"] = rng.choice([20, 22, 1020, 1022])
+        options += ["--stream", str(out["stream"])]
+    more = rng.random()
+    if more < 0.3:
+        out["overlap"] = rng.choice(["communication", "copy"])
+        options += ["--overlap", out["overlap"]]
+    elif more < 0.6:
+        out["streams"] = rng.choice([2, 3, 128])
+        options += ["--schedule", "earliest" if out["streams"] == 128 else f"streams={out['streams']}"]
+    return out, options
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--rounds", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    compared = moved = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = pathlib.Path(folder) / "a.json", pathlib.Path(folder) / "b.json"
+        for seed in range(args.seed, args.seed + args.rounds):
+            rng = random.Random(seed)
+            trace = Trace(rng)
+            for n, row in enumerate(trace.rows):
+                row["args"]["n"] = n
+                if row["cat"] in ("kernel", "gpu_memcpy"):
+                    row["name"] = rng.choice(["gemm_a", "gemm_b", "nccl_c", "fill"])
+            path.write_text(json.dumps(trace.json()))
+            graph = json.loads(ask(args.heddle, "graph", "--json", path))
+            if not graph["nodes"]:
+                continue
+            tids = {}
+            for x in graph["nodes"]:  # what has a row tells the thread of its track
+                if x.get("id") is not None:
+                    tids[x["track_id"]] = trace.rows[x["id"]]["tid"]
+            for x in graph["nodes"]:
+                x["tid"] = tids[x["track_id"]]
+            changes, options = random_changes(rng)
+            out.unlink(missing_ok=True)
+            said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if "from" in changes else (0,))
+            if not said:  # the trace ends before
+                continue
+            said = json.loads(said)
+            replay = Replay(trace.rows, graph, changes)
+            for problem in problems(replay, said, trace.rows, json.loads(out.read_text(), parse_float=decimal.Decimal)):
+                sys.exit(f"seed {seed} {options}: {problem}")
+            if seed % 3 == 0:
+                said = json.loads(ask(args.heddle, "replay", "--json", "--mode", "dry-run", *options, path))["operations"]
+                if [(r["id"], set((r["after"] or "").split(", ")) - {""}) for r in said] != replay.operations():
+                    sys.exit(f"seed {seed} {options}: a dry run: {said}, not {replay.operations()}")
+            compared += len(replay.nodes)
+            moved += sum(replay.changed[n] != replay.was[n] for n in replay.nodes)
+    print(f"{compared} nodes agree, {moved} of them at other times than recorded")
+    if compared < args.rounds or moved < compared // 10:
+        sys.exit("too little to prove anything")
+
+
+if __name__ == "__main__":
+    main()
