@@ -24,7 +24,7 @@ static const hd_report_column model_columns[] = {
 static const hd_report_column missing_columns[] = {
     {"name", HD_VALUE_STRING, "of work"},
     {"waited_for", HD_VALUE_STRING,
-     "what the graph has it wait for last: queue, launch, event; no launch: that is "
+     "what the graph has it wait for last: queue, launch, event, data, address; no launch: that is "
      "not known"},
     {"works", HD_VALUE_COUNT, "of that name and kind"},
     {"late", HD_VALUE_DURATION, "sum of how much later they began than that allows: they wait for something else"},
@@ -76,7 +76,7 @@ static const hd_report_column operation_columns[] = {
     {"queue", HD_VALUE_COUNT, "the number of the first operation of its queue"},
     {"name", HD_VALUE_STRING, "of the kernel, copy or set"},
     {"call", HD_VALUE_STRING, "that launches it; null: unknown, or another's"},
-    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective"},
+    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective, data, address"},
     {"id", HD_VALUE_INT, GPU_ID_OF "it"},
     {0},
 };
@@ -100,7 +100,7 @@ static const hd_report_column dependency_columns[] = {
     {"what", HD_VALUE_STRING,
      "call: the name of that which launched it; launch order: what the same thread launched before it; events: whose "
      "end "
-     "its queue waits for; waits: whether a call waits for it"},
+     "its queue waits for; data: which work it reads of; waits: whether a call waits for it"},
     {"works", HD_VALUE_COUNT, "pairs of the same work in both traces"},
     {"differ", HD_VALUE_COUNT, "of them"},
     {"name", HD_VALUE_STRING, "of the first that differs"},
@@ -136,7 +136,8 @@ static const hd_option_about options[] = {
     {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
      FIELD(fuse)},
     {"overlap", HD_OPTION_PATTERNS, NULL,
-     "communication, copy: such work has a queue of its own and waits for its launch alone; events stay with the queue "
+     "communication, copy: such work has a queue of its own and waits for its launch and its data alone; events stay "
+     "with the queue "
      "on "
      "which it was",
      FIELD(overlap)},
@@ -145,8 +146,9 @@ static const hd_option_about options[] = {
     {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
      FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
-     "what stands before it",
+     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if it needed nothing "
+     "of "
+     "what stands before it but data that is told",
      FIELD(schedule)},
     {"gpu", HD_OPTION_TEXT, NULL,
      "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "

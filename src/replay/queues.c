@@ -29,13 +29,25 @@ static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
     return false;
 }
 
-/* One launch can stand for both: one thread launches them and does not wait in between, nor does either for an event.
+/* For an event, or for the data of another queue. */
+static bool waits_elsewhere(const hd_graph *g, uint32_t node)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
+        bool is_data = kind == HD_EDGE_DATA || kind == HD_EDGE_ADDRESS;
+        if (kind == HD_EDGE_EVENT || (is_data && hd_graph_lane_of(g, g->froms[e]) != hd_graph_lane_of(g, node)))
+            return true;
+    }
+    return false;
+}
+
+/* One launch can stand for both: one thread launches them and does not wait in between, nor does either wait elsewhere.
  */
 static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
 {
     const hd_graph *g = r->graph;
     uint32_t from = launch_node(r, before), to = launch_node(r, node);
-    if (is_awaited[before - r->first_work] || has_edge(g, node, HD_EDGE_EVENT)) return false;
+    if (is_awaited[before - r->first_work] || waits_elsewhere(g, node)) return false;
     if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
         return false;
     for (uint32_t n = from + 1; n <= to; n++) {

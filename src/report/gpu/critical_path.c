@@ -298,9 +298,9 @@ static hd_status add_slack(critical_path *p, hd_error *err)
 
 static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err)
 {
-    char backward[120], waits[120];
+    char backward[120], waits[120], data[120];
     const hd_graph *g = p->graph;
-    const char *more[3] = {NULL};
+    const char *more[4] = {NULL};
     size_t count = 0;
     uint64_t all = 0;
     for (int k = 0; k < HD_EDGE_KINDS; k++) all += g->backward[k];
@@ -308,6 +308,9 @@ static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err
     snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
     if (all) more[count++] = backward;
     if (g->waits_without_work) more[count++] = waits;
+    snprintf(data, sizeof data, "%" PRIu64 " dependencies are left out, on what is not there or stands twice",
+             g->dependencies_left_out);
+    if (g->dependencies_left_out) more[count++] = data;
     return gpu_add_notes(out, &report_critical_path_about, &p->scope, more, err);
 }
 
@@ -367,7 +370,7 @@ static const hd_report_column path_columns[] = {
     {                                                                                                                  \
         "class", HD_VALUE_STRING,                                                                                      \
             "what runs: cpu, data loading, gap (of a thread), compute, communication, copy, sync (a call that waits, " \
-            "before and after); or what is waited for: launch, queue, sync (of events), unknown"                       \
+            "before and after); or what is waited for: launch, queue, sync (of events, of data), unknown"              \
     }
 #define SUM_COLUMNS                                                                                                    \
     {"pieces", HD_VALUE_COUNT, "of the path"}, {"total", HD_VALUE_DURATION, "time on the path"},                       \
@@ -401,7 +404,7 @@ static const hd_report_column slack_columns[] = {
     {"duration", HD_VALUE_DURATION, "its duration"},
     {"slack", HD_VALUE_DURATION, "how much later all of it could be without a later end of the trace"},
     {"bound_by", HD_VALUE_STRING,
-     "what it waited for last: thread, queue, launch, event, sync, collective; null: nothing"},
+     "what it waited for last: thread, queue, launch, event, sync, collective, data, address; null: nothing"},
     {"bound_to", HD_VALUE_INT, GPU_ID_OF "what it waited for last; null: nothing, or a gap"},
     {0},
 };
