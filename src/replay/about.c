@@ -109,6 +109,33 @@ static const hd_report_column dependency_columns[] = {
     {0},
 };
 
+static const hd_report_column ties_columns[] = {
+    {"runs", HD_VALUE_COUNT, "with other orders"},
+    {"left_out", HD_VALUE_COUNT, "of them: work would wait for itself"},
+    {"tied", HD_VALUE_COUNT, "pieces of work that are launched at the same time as another thread's on their queue"},
+    {"moved", HD_VALUE_COUNT, "of them, in some run, to another place on their queue"},
+    {"shifted", HD_VALUE_COUNT, "pieces of work that begin at another time in some run"},
+    {0},
+};
+
+static const hd_report_column tie_times_columns[] = {
+    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU works"},
+    {"as_is", HD_VALUE_DURATION, "in the order of the trace, with the changes"},
+    {"least", HD_VALUE_DURATION, "of that and all runs"},
+    {"most", HD_VALUE_DURATION, "of that and all runs"},
+    {0},
+};
+
+static const hd_report_column tie_names_columns[] = {
+    {"name", HD_VALUE_STRING, "of work"},
+    {"moved", HD_VALUE_COUNT, "to another place on its queue in some run"},
+    {"shifted", HD_VALUE_COUNT, "begins at another time in some run"},
+    {"earlier", HD_VALUE_DURATION, "by so much at most"},
+    {"later", HD_VALUE_DURATION, "by so much at most"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "that which moves farthest"},
+    {0},
+};
+
 static const hd_report_table_about tables[] = {
     {"check", "how far a replay without change is off", check_columns, HD_CHART_NONE, NULL, NULL},
     {"model", "the delays of GPU work in the replay", model_columns, HD_CHART_NONE, NULL, NULL},
@@ -121,6 +148,9 @@ static const hd_report_table_about tables[] = {
     {"operations", "what runs, in which order, behind what", operation_columns, HD_CHART_NONE, NULL, NULL},
     {"order", "two traces: the order of the work of each queue", order_columns, HD_CHART_NONE, NULL, NULL},
     {"dependencies", "two traces: what the same work waits for", dependency_columns, HD_CHART_NONE, NULL, NULL},
+    {"ties", "replayed with other orders of what is launched at one time", ties_columns, HD_CHART_NONE, NULL, NULL},
+    {"tie_times", "what those orders make of it", tie_times_columns, HD_CHART_NONE, NULL, NULL},
+    {"tie_names", "work whose order or start depends on them", tie_names_columns, HD_CHART_BARS, "name", "later"},
     {"path", "the critical path by class", path_columns, HD_CHART_BARS, "class", "before,after"},
     GPU_NOTES,
     {0},
@@ -173,6 +203,12 @@ static const hd_option_about options[] = {
      "copies "
      "of the same size, on as many streams, with the same waits; on the first that CUDA_VISIBLE_DEVICES lets it see",
      FIELD(run)},
+    {"ties", HD_OPTION_COUNT, NULL,
+     "replay so many times with other orders of work that several threads launch on one queue at the same time, and "
+     "tell "
+     "what that changes; status 1: something",
+     FIELD(ties)},
+    {"within", HD_OPTION_TIME, NULL, "with ties: the same time is up to this much later, such as 2us", FIELD(within)},
     {"steps", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
      FIELD(steps)},
     {0},

@@ -186,24 +186,19 @@ static void keep_waits(adder *a, uint32_t node)
     }
 }
 
-static bool index_added(replay *r, adder *a)
+bool replay_index_added(replay_plan *p, const replay *r, replay_edge *list, size_t count)
 {
-    replay_plan *p = &r->plan;
     size_t nodes = r->graph->node_count, at = 0;
-    replay_edge *spare = hd_large_new(a->count + 1, sizeof *spare, r->large);
-    p->added = a->list;
+    replay_edge *spare = hd_large_new(count + 1, sizeof *spare, r->large);
+    p->added = list;
     p->first_added = hd_large_zeroed(nodes + 1, sizeof *p->first_added, r->large);
-    if (a->failed || !spare || !p->first_added) {
-        hd_large_free(spare);
-        return false;
-    }
-    HD_SORT_RUNS(a->list, spare, a->count, x, y, x->node < y->node);
+    if (spare && p->first_added) HD_SORT_RUNS(list, spare, count, x, y, x->node < y->node);
     hd_large_free(spare);
-    for (size_t n = 0; n <= nodes; n++) {
-        while (at < a->count && a->list[at].node < n) at++;
+    for (size_t n = 0; spare && p->first_added && n <= nodes; n++) {
+        while (at < count && list[at].node < n) at++;
         p->first_added[n] = at;
     }
-    return true;
+    return spare && p->first_added;
 }
 
 /* `others` is freed. */
@@ -218,7 +213,7 @@ static hd_status add_edges(replay *r, uint32_t *others, uint64_t depth, hd_error
             keep_waits(&a, lane->first_node + i);
         }
     }
-    bool fine = index_added(r, &a);
+    bool fine = replay_index_added(&r->plan, r, a.list, a.count) && !a.failed;
     hd_large_free(others);
     return fine ? HD_OK : HD_NOMEM(err);
 }
