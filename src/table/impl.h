@@ -2,10 +2,12 @@
 #ifndef HD_TABLE_IMPL_H
 #define HD_TABLE_IMPL_H
 
+#include <string.h>
+
 #include "heddle/table.h"
 
-/* A cell; the column says which member counts. Text stands in hd_table.text. */
-typedef struct table_cell {
+/* A cell; the column says which member counts. Text stands in hd_table.text. Of 12 bytes: there are many. */
+typedef struct __attribute__((packed, aligned(4))) table_cell {
     union {
         int64_t integer;
         uint64_t count;
@@ -13,8 +15,7 @@ typedef struct table_cell {
         bool boolean;
         uint64_t text_offset;
     } as;
-    uint32_t text_size;
-    bool null;
+    uint32_t text_size : 31, null : 1;
 } table_cell;
 
 struct hd_table {
@@ -28,9 +29,16 @@ struct hd_table {
     bool has_names; /* the text: names of columns stand in it as well */
 };
 
+enum { TABLE_RECENT = 256 };
+typedef struct table_span {
+    uint64_t offset;
+    uint32_t size;
+} table_span;
+
 struct hd_table_builder {
     hd_table *table;
-    hd_error err; /* the first failure; what all later calls return */
+    table_span recent[TABLE_RECENT]; /* of the text, by hash: names stand in many rows, and once there */
+    hd_error err;                    /* the first failure; what all later calls return */
 };
 
 hd_status table_fail(hd_table_builder *builder, hd_status status, const char *message);
@@ -45,8 +53,20 @@ typedef struct table_out {
     char buffer[4096];
 } table_out;
 
-void table_put(table_out *out, const char *data, size_t size);
-void table_puts(table_out *out, const char *text);
+void table_put_over(table_out *out, const char *data, size_t size); /* what does not fit goes to the sink */
+static inline void table_put(table_out *out, const char *data, size_t size)
+{
+    if (size >= sizeof out->buffer - out->used) {
+        table_put_over(out, data, size);
+        return;
+    }
+    memcpy(out->buffer + out->used, data, size);
+    out->used += size;
+}
+static inline void table_puts(table_out *out, const char *text)
+{
+    table_put(out, text, strlen(text));
+}
 void table_put_spaces(table_out *out, size_t count);
 
 /* The text of a cell that is no string, as people read it, or raw for programs. */

@@ -85,7 +85,11 @@ static size_t *find_columns(size_t *out_count, const hd_table *table, const char
 /* The rows as cells that lie one behind the other in that order. false: no memory. */
 static bool sort_rows(hd_table *table, const sorter *s)
 {
-    size_t count = table->cell_count / table->column_count, width = table->column_count * sizeof *table->cells;
+    size_t count = table->cell_count / table->column_count, width = table->column_count * sizeof *table->cells, end = 1;
+    for (const table_cell *row = table->cells; end < count && compare_rows(s, row, row + table->column_count) <= 0;
+         end++)
+        row += table->column_count;
+    if (end >= count) return true;
     const table_cell **rows = malloc((count + 1) * sizeof *rows), **spare = malloc((count + 1) * sizeof *spare);
     table_cell *cells = malloc(count * width + 1);
     bool fine = rows && spare && cells;

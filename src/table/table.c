@@ -1,5 +1,6 @@
 /* table.c - tables: built cell by cell, immutable after */
 #include "heddle/table.h"
+#include "base/hash.h"
 #include "table/impl.h"
 
 #include <assert.h>
@@ -106,17 +107,21 @@ hd_status hd_table_add_string(hd_table_builder *builder, const char *text, size_
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (size > UINT32_MAX) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
-    void *room = table->text;
-    bool fits = reserve(&room, &table->text_room, table->text_size, size, 1);
-    table->text = room;
-    if (!fits) return table_fail(builder, HD_ERR_MEMORY, "out of memory");
+    if (size > INT32_MAX) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 2 GiB");
+    table_span *recent = &builder->recent[size ? hd_hash(text, size) % TABLE_RECENT : 0];
+    if (recent->size != size || (size && memcmp(table->text + recent->offset, text, size) != 0)) {
+        void *room = table->text;
+        bool fits = reserve(&room, &table->text_room, table->text_size, size, 1);
+        table->text = room;
+        if (!fits) return table_fail(builder, HD_ERR_MEMORY, "out of memory");
+        if (size) memcpy(table->text + table->text_size, text, size);
+        *recent = (table_span){table->text_size, (uint32_t)size};
+        table->text_size += size;
+    }
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_STRING);
     if (!cell) return builder->err.status;
-    cell->as.text_offset = table->text_size;
+    cell->as.text_offset = recent->offset;
     cell->text_size = (uint32_t)size;
-    if (size) memcpy(table->text + table->text_size, text, size);
-    table->text_size += size;
     return HD_OK;
 }
 

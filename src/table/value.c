@@ -114,15 +114,27 @@ const char *table_value_text(char *out, const hd_table_column *column, const tab
     return "";
 }
 
+/* Right-aligned in `out`: its first character. */
+static const char *whole_raw(char *out, uint64_t value, bool is_negative)
+{
+    char *p = out + HD_VALUE_TEXT_BYTES - 1;
+    if (is_negative) value = 0 - value;
+    *p = '\0';
+    do *--p = (char)('0' + value % 10);
+    while (value /= 10);
+    if (is_negative) *--p = '-';
+    return p;
+}
+
 const char *table_value_raw(char *out, const hd_table_column *column, const table_cell *cell)
 {
     switch (column->type) {
     case HD_VALUE_STRING: break;
     case HD_VALUE_INT:
     case HD_VALUE_DURATION:
-    case HD_VALUE_TIME: snprintf(out, HD_VALUE_TEXT_BYTES, "%" PRId64, cell->as.integer); return out;
+    case HD_VALUE_TIME: return whole_raw(out, cell->as.count, cell->as.integer < 0);
     case HD_VALUE_COUNT:
-    case HD_VALUE_BYTES: snprintf(out, HD_VALUE_TEXT_BYTES, "%" PRIu64, cell->as.count); return out;
+    case HD_VALUE_BYTES: return whole_raw(out, cell->as.count, false);
     case HD_VALUE_DECIMAL: return isfinite(cell->as.decimal) ? decimal_raw(out, cell->as.decimal) : "";
     case HD_VALUE_BOOL: return cell->as.boolean ? "true" : "false";
     }

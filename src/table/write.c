@@ -15,7 +15,7 @@ static void flush(table_out *out)
     out->used = 0;
 }
 
-void table_put(table_out *out, const char *data, size_t size)
+void table_put_over(table_out *out, const char *data, size_t size)
 {
     while (size && out->status == HD_OK) {
         size_t fits = sizeof out->buffer - out->used;
@@ -28,11 +28,6 @@ void table_put(table_out *out, const char *data, size_t size)
     }
 }
 
-void table_puts(table_out *out, const char *text)
-{
-    table_put(out, text, strlen(text));
-}
-
 void table_put_spaces(table_out *out, size_t count)
 {
     for (; count && out->status == HD_OK; count--) table_put(out, " ", 1);
@@ -40,11 +35,22 @@ void table_put_spaces(table_out *out, size_t count)
 
 /* ---- JSON ---- */
 
+/* Needs no escape. */
+static inline bool is_plain(char c)
+{
+    return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+}
+
 static void put_json_string(table_out *out, const char *text, size_t size)
 {
     table_put(out, "\"", 1);
     for (size_t at = 0; at < size && out->status == HD_OK;) {
         uint32_t point = 0;
+        size_t plain = at;
+        while (plain < size && is_plain(text[plain])) plain++;
+        table_put(out, text + at, plain - at);
+        at = plain;
+        if (at == size) break;
         size_t used = table_utf8_length(&point, text + at, size - at);
         if (used == 0) {
             table_puts(out, "\xEF\xBF\xBD");

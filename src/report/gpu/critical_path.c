@@ -16,6 +16,7 @@
 #include "report/gpu/gpu.h"
 #include "report/gpu/hta_path.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 
 typedef struct path_options {
     gpu_options gpu;
@@ -59,7 +60,7 @@ static uint32_t work_at(const gpu_scope *s, uint32_t row)
 static uint32_t name_of(const critical_path *p, uint32_t node)
 {
     uint32_t row = p->graph->slices[node];
-    return row == HD_NONE ? HD_STRING_NONE : hd_event_at(p->scope.trace, HD_KIND_SLICE, row).name;
+    return row == HD_NONE ? HD_STRING_NONE : (uint32_t)hd_slice_column(p->scope.trace, row, HD_COL_NAME);
 }
 
 static hd_path_class class_of(const critical_path *p, const hd_graph_piece *piece)
@@ -266,12 +267,12 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
     const hd_graph *g = p->graph;
     int64_t ready;
     size_t edge = hd_graph_bound(&ready, g, node);
-    hd_event event = hd_event_at(p->scope.trace, HD_KIND_SLICE, g->slices[node]);
-    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]];
-    hd_table_add_int(p->slack, (int64_t)event.row);
-    report_cell_string(p->slack, p->scope.trace, event.name);
-    hd_table_add_int(p->slack, event.start_ns);
-    hd_table_add_int(p->slack, event.duration_ns > 0 ? event.duration_ns : 0);
+    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]], row = g->slices[node];
+    int64_t duration = hd_slice_column(p->scope.trace, row, HD_COL_DURATION);
+    hd_table_add_int(p->slack, row);
+    report_cell_string(p->slack, p->scope.trace, name_of(p, node));
+    hd_table_add_int(p->slack, hd_slice_column(p->scope.trace, row, HD_COL_START));
+    hd_table_add_int(p->slack, duration > 0 ? duration : 0);
     hd_table_add_int(p->slack, slack);
     if (edge == SIZE_MAX)
         hd_table_add_null(p->slack);
