@@ -22,21 +22,11 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
     return count;
 }
 
-/* On hardware nothing waits for data but by the events and calls of the trace. */
-static uint64_t count_data(const replay *r)
-{
-    const hd_graph *g = r->graph;
-    uint64_t count = 0;
-    for (size_t e = 0; g->node_count && e < g->first_edges[g->node_count]; e++)
-        count += g->edge_kinds[e] == HD_EDGE_DATA || g->edge_kinds[e] == HD_EDGE_ADDRESS;
-    return count;
-}
-
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], graphs[120], data[120],
-        name[80], instead[80];
-    const char *more[10] = {NULL};
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], name[80],
+        instead[80];
+    const char *more[9] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -68,14 +58,13 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)r->cut_copies);
     snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
              (unsigned long long)r->orphans);
+    snprintf(
+        waits, sizeof waits,
+        "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that whose "
+        "work ended last",
+        (unsigned long long)r->graph->waits_guessed);
+    if (r->graph->waits_guessed) more[count++] = waits;
     if (r->cut_copies) more[count++] = cut;
     if (r->orphans) more[count++] = orphans;
-    snprintf(graphs, sizeof graphs,
-             "run: %llu pieces of work of CUDA graphs were launched one by one, which takes longer",
-             (unsigned long long)r->of_graphs);
-    if (r->of_graphs) more[count++] = graphs;
-    snprintf(data, sizeof data, "run: nothing was made to wait for the %llu dependencies of data",
-             (unsigned long long)count_data(r));
-    if (r->options->run && count_data(r)) more[count++] = data;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

@@ -96,8 +96,8 @@ typedef struct replay {
     char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
-    uint64_t cut_copies, orphans, of_graphs; /* on hardware */
-    double error; /* percent: the largest of the check, but for the one work that is off most */
+    uint64_t cut_copies, orphans; /* on hardware */
+    double error;                 /* percent: the largest of the check, but for the one work that is off most */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)
@@ -175,6 +175,8 @@ typedef struct replay_measures {
 } replay_measures;
 hd_status replay_measure(replay_measures *out, const replay *r, const replay_times *times, hd_error *err);
 hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables check, model, missing; sets error */
+/* Median, 99 % and largest; sorts the list. */
+hd_status replay_middle(int64_t out[3], int64_t *list, size_t count, const replay *r, hd_error *err);
 hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
 
@@ -184,7 +186,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 /* path.c */
 hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err);
 
-/* hardware.c */
+/* hardware.c, with launches.c and issue.c (hardware.h) */
 hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table hardware */
 
 /* write.c */
