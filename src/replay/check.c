@@ -88,6 +88,20 @@ static bool is_step_listed(const replay *r, uint32_t step)
     return !r->has_window || (start >= r->from && start < r->until);
 }
 
+hd_status replay_measure(replay_measures *out, const replay *r, const replay_times *times, hd_error *err)
+{
+    int64_t *steps;
+    *out = (replay_measures){{[REPLAY_SPAN] = span_of(r, times)}};
+    HD_TRY(busy_of(&out->ns[REPLAY_BUSY], r, times, err));
+    hd_status status = steps_of(&steps, r, times, err);
+    for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
+        if (steps[i] != HD_NO_TIME && is_step_listed(r, i))
+            out->ns[REPLAY_STEPS] = gpu_sum(out->ns[REPLAY_STEPS], steps[i]);
+    }
+    free(steps);
+    return status;
+}
+
 /* ---- the check ---- */
 
 static double percent(int64_t difference, int64_t of)
@@ -292,24 +306,15 @@ static void add_what_if(hd_table_builder *t, const replay *r, const char *what, 
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err)
 {
     hd_table_builder *t;
-    int64_t before, after, *steps, *changed = NULL, sums[2] = {0};
+    replay_measures before, after;
+    static const char *const whats[REPLAY_MEASURES] = {"steps", "span", "busy"};
     if (!r->has_change) return HD_OK;
-    HD_TRY(busy_of(&before, r, &r->unchanged, err));
-    HD_TRY(busy_of(&after, r, &r->changed, err));
-    hd_status status = steps_of(&steps, r, &r->unchanged, err);
-    if (status == HD_OK) status = steps_of(&changed, r, &r->changed, err);
-    for (uint32_t i = 0; status == HD_OK && i < r->scope.step_count; i++) {
-        if (steps[i] == HD_NO_TIME || !is_step_listed(r, i)) continue;
-        sums[0] = gpu_sum(sums[0], steps[i]);
-        sums[1] = gpu_sum(sums[1], changed[i]);
+    HD_TRY(replay_measure(&before, r, &r->unchanged, err));
+    HD_TRY(replay_measure(&after, r, &r->changed, err));
+    HD_TRY(report_builder(&t, &replay_about, "what_if", err));
+    for (int i = 0; i < REPLAY_MEASURES; i++) {
+        if (i != REPLAY_STEPS || before.ns[i]) add_what_if(t, r, whats[i], before.ns[i], after.ns[i]);
     }
-    free(steps);
-    free(changed);
-    if (status == HD_OK) status = report_builder(&t, &replay_about, "what_if", err);
-    if (status != HD_OK) return status;
-    if (sums[0]) add_what_if(t, r, "steps", sums[0], sums[1]);
-    add_what_if(t, r, "span", span_of(r, &r->unchanged), span_of(r, &r->changed));
-    add_what_if(t, r, "busy", before, after);
     return report_add(out, t, err);
 }
 

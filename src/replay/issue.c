@@ -232,7 +232,8 @@ static bool wait_for_work(hardware *h, uint32_t node)
     replay_wait w;
     bool waited = false;
     for (size_t at = 0; hardware_next_wait(&w, h, node, &at);) {
-        if (w.kind != HD_EDGE_SYNC || !replay_is_work(h->r, w.from)) continue;
+        bool waits = w.kind == HD_EDGE_SYNC || w.kind == HD_EDGE_DATA;
+        if (!waits || !replay_is_work(h->r, w.from)) continue;
         if (!wait_launched(h, w.from)) return false;
         hardware_did(h, h->cuda.event_synchronize(h->event_list[h->events[w.from - h->r->first_work]]));
         waited = true;

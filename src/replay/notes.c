@@ -41,7 +41,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     snprintf(overlaps, sizeof overlaps,
              "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
              (unsigned long long)over);
-    if (r->has_change && r->error > r->options->max_error) more[count++] = refused;
+    if ((r->has_change || r->options->ties) && r->error > r->options->max_error) more[count++] = refused;
     if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
     if (over) more[count++] = overlaps;
     uint64_t guessed = count_guesses(&lag, r);

@@ -68,8 +68,9 @@ class Trace:
         self.add("cuda_runtime", NAMES.get(kind, "cudaLaunchKernel"), tid, start, dur, correlation=number)
         if kind in ("launch", "copy") and rng.random() < 0.95:
             begin = start + rng.randint(-3, 60)
+            addresses = {"bytes": rng.randint(0, 9), "src": rng.randint(0, 30), "dst": hex(rng.randint(0, 30))} if kind == "copy" else {}
             self.add("gpu_memcpy" if kind == "copy" else "kernel", "work", stream, begin, rng.randint(0, 50), device=self.rank, stream=stream,
-                     correlation=number if rng.random() < 0.95 else 100000 + number)
+                     correlation=number if rng.random() < 0.95 else 100000 + number, **addresses)
         if kind in TOLD and rng.random() < 0.6:
             more = {"wait_on_stream": rng.choice(self.streams + [-1]), "wait_on_cuda_event_record_corr_id": rng.randint(-1, number)}
             if rng.random() < 0.1:
@@ -133,6 +134,7 @@ class Graph:
         self.wait_all()
         self.launch_all()
         self.meet_all()
+        self.read_all()
         for lane in [*self.lanes.values(), *self.queues.values()]:
             for x, y in zip(lane, lane[1:]):
                 self.edges.append((id(x), id(y), "queue" if "queue" in x else "thread"))
@@ -284,6 +286,25 @@ class Graph:
                     self.add(last[0][last[1]], queue[k], "collective")
 
 
+    def read_all(self):
+        """Copies read what others wrote last, byte by byte; 0 is no address. Those of one process see one another."""
+        place = {id(w): k for k, w in enumerate(w for queue in self.queues.values() for w in queue)}
+        accesses, last, pairs = [], {}, set()
+        for w in (w for queue in self.queues.values() for w in queue):
+            args, (start, end, row) = self.rows[w["at"][2]]["args"], w["at"]
+            space = (self.rows[row]["pid"], w["call"] is not None)
+            for turn, time, address in ((False, start, args.get("src", 0)), (True, end, int(args.get("dst", "0"), 16))):
+                if address:
+                    accesses.append((time, 1 if start == end else 2 * (not turn), place[id(w)], turn, w, [(space, address + b) for b in range(args["bytes"])]))
+        for _, _, _, is_write, w, places in sorted(accesses, key=lambda a: a[:4]):
+            for at in places:
+                if is_write:
+                    last[at] = w
+                elif at in last and id(last[at]) != id(w) and (id(last[at]), id(w)) not in pairs:
+                    pairs.add((id(last[at]), id(w)))
+                    self.add(last[at], w, "address")
+
+
 def key(node):
     return tuple(-1 if v is None else v for v in node["at"])
 
@@ -366,7 +387,7 @@ class Schedule:
                 fine = p["class"] == wanted
             elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
                 kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
-                fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "collective": "communication", "none": "unknown"}.get(k) for k in kinds}
+                fine = p["class"] in {{"launch": "launch", "queue": "queue", "event": "sync", "sync": "sync", "collective": "communication", "address": "sync", "none": "unknown"}.get(k) for k in kinds}
             else:
                 continue
             if fine and self.end_with(y, 1) == self.end + 1:
@@ -391,7 +412,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    edges = met = guessed = 0
+    edges = met = read = guessed = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.seed, args.seed + args.rounds):
             trace = Trace(random.Random(seed))
@@ -402,6 +423,7 @@ def main():
             wanted, got = wanted_of(trace.rows), got_of(args.heddle, path)
             edges += len(got[1])
             met += sum(edge.endswith("collective") for edge in got[1])
+            read += sum(edge.endswith("address") for edge in got[1])
             guessed += got[2]
             for what, a, b in (("nodes", wanted[0], got[0]), ("edges", wanted[1], got[1]), ("guessed", [wanted[3]], [got[2]])):
                 if a != b:
@@ -410,8 +432,8 @@ def main():
                 said = ask(args.heddle, "report", "critical-path", "--pieces", "--slack", "--json", path)
                 for problem in wanted[2].problems(said, trace.rows):
                     sys.exit(f"seed {seed}: {problem}")
-    print(f"{edges} edges agree, {met} of them of collectives; {guessed} waits guessed")
-    if edges < args.rounds or met < args.rounds / 2 or guessed < args.rounds / 20:
+    print(f"{edges} edges agree, {met} of them of collectives, {read} by address; {guessed} waits guessed")
+    if edges < args.rounds or met < args.rounds / 2 or read < args.rounds / 10 or guessed < args.rounds / 20:
         sys.exit("too few edges to prove anything")
 
 
