@@ -7,7 +7,7 @@ import sys
 from measure_run import THREADS, alternate, memory, run_once, warm, Outcome
 
 REPORT_SECONDS, SUMMARY_SECONDS, MEMORY = 0.5, 1.5, 30
-REPLAY_SECONDS = 3
+REPLAY_SECONDS, SLACK_SECONDS = 3, 5
 READING = 1.3  # times the reading
 SLICES = ("breakdown", "kernels", "copies", "operators", "ranges", "steps", "launches", "queue", "idle", "syncs",
           "communication", "flops", "states", "summary")
@@ -49,6 +49,9 @@ def report(bench):
             ([bench.heddle, "replay", "-q", "--max-error", "1e9", "--scale", "*=0.5", store], None, (0,)))
         bench.add("replay twice, store", name, size, outcome, f"{outcome.seconds:.2f} s", "", f"{REPLAY_SECONDS} s",
                   outcome.seconds <= REPLAY_SECONDS, others)
+        (outcome,), others = alternate(([bench.heddle, "report", "critical-path", "--slack", "-o", out, store], out, (0,)))
+        bench.add("report critical-path --slack, store", name, size, outcome, f"{outcome.seconds:.2f} s", "",
+                  f"{SLACK_SECONDS} s", outcome.seconds <= SLACK_SECONDS, others)
         warm(path)
         (outcome, ingest), others = alternate(
             ([bench.heddle, "report", "breakdown", "-o", out, path], out, (0,)),

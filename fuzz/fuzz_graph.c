@@ -89,12 +89,12 @@ static void require_report(const hd_trace *trace, const hd_launches *launches)
 
 static void require_replays(const hd_trace *trace, uint8_t seed)
 {
-    static const char *const changes[][4] = {
-        {"max-error=1e300", "scale=*=0.5", "launch-cost=1us", NULL},
-        {"max-error=1e300", "remove=*a*", "graph", NULL},
-        {"max-error=1e300", "overlap=communication,copy", "streams=2", NULL},
-        {"max-error=1e300", "schedule=streams=3", NULL},
-        {"max-error=1e300", "schedule=earliest", "fuse=*", NULL},
+    static const char *const changes[][5] = {
+        {"max-error=1e300", "scale=*=0.5", "launch-cost=1us", "ties=2", NULL},
+        {"max-error=1e300", "remove=*a*", "graph", "ties=1", NULL},
+        {"max-error=1e300", "overlap=communication,copy", "streams=2", "ties=1", NULL},
+        {"max-error=1e300", "schedule=streams=3", "ties=3", "within=10us", NULL},
+        {"max-error=1e300", "schedule=earliest", "fuse=*", "ties=1", NULL},
         {"max-error=1e300", "gpu=H100=>B200", "from=10%", NULL},
         {"stream=7", "until=50%", NULL},
         {"mode=dry-run", "overlap=copy", NULL},

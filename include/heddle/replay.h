@@ -11,6 +11,9 @@
  * each kind has one, the mean over where nothing else can be what held the work back. Work that begins while what
  * stands before it on its queue runs keeps its place in that.
  *
+ * Work of several threads that is launched on one queue at the same time may run in any order: `ties` replays some, and
+ * the tables ties, tie_times and tie_names tell what that changes. The last has no rows: nothing.
+ *
  * First the trace is replayed as it is, which proves or disproves the model: what a replay gets wrong by more than
  * `max-error` percent has edges that the trace does not tell, and changes of it are refused.
  */

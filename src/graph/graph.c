@@ -6,6 +6,7 @@
 #include "base/sorted.h"
 #include "graph/maker.h"
 #include "graph/members.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 const char *hd_node_kind_name(hd_node_kind kind)
@@ -16,7 +17,7 @@ const char *hd_node_kind_name(hd_node_kind kind)
 
 const char *hd_edge_kind_name(hd_edge_kind kind)
 {
-    static const char *const names[] = {"thread", "queue", "launch", "event", "sync", "collective"};
+    static const char *const names[] = {"thread", "queue", "launch", "event", "sync", "collective", "data", "address"};
     return names[kind];
 }
 
@@ -64,7 +65,8 @@ static bool add_launches(graph_maker *m)
             continue;
         }
         int64_t start = graph_time(launch->start_ns), time = g->starts[node];
-        int64_t last = launch->duration_ns > 1 ? graph_time(start + launch->duration_ns - 1) : start;
+        int64_t end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
+                last = end > start ? end - 1 : start;
         uint32_t from = hd_graph_node_at(g, &g->lanes[lane], time < last ? time : last);
         if (time < start || from == HD_NONE)
             g->backward[HD_EDGE_LAUNCH]++;
@@ -76,12 +78,18 @@ static bool add_launches(graph_maker *m)
 
 /* ---- collectives ---- */
 
-/* The node of a slice of work; HD_NONE. */
-static uint32_t node_of_work(const graph_maker *m, uint64_t slice)
+uint32_t graph_work_of(const graph_maker *m, uint64_t slice)
 {
     size_t low = 0, high = m->launches->work_count;
     HD_PARTITION_POINT(low, high, at, m->launches->works[at].row < slice);
-    return low < m->launches->work_count && m->launches->works[low].row == slice ? m->nodes_of[low] : HD_NONE;
+    return low < m->launches->work_count && m->launches->works[low].row == slice ? (uint32_t)low : HD_NONE;
+}
+
+/* The node of a slice of work; HD_NONE. */
+static uint32_t node_of_work(const graph_maker *m, uint64_t slice)
+{
+    uint32_t work = graph_work_of(m, slice);
+    return work == HD_NONE ? HD_NONE : m->nodes_of[work];
 }
 
 /* From `time` on there has to be some of it, before the next of its queue. */
@@ -203,8 +211,8 @@ hd_status graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *la
     if (!m.g) return HD_NOMEM(err);
     m.g->trace = trace;
     hd_status status = graph_make_nodes(&m, err);
-    if (status == HD_OK &&
-        !(graph_make_waits(&m) && add_launches(&m) && add_collectives(&m, members, member_count) && order_edges(&m)))
+    if (status == HD_OK && !(graph_make_waits(&m) && add_launches(&m) && add_collectives(&m, members, member_count) &&
+                             graph_add_dependencies(&m) && graph_add_addresses(&m) && order_edges(&m)))
         status = HD_NOMEM(err);
     free_maker(&m);
     if (status == HD_OK) {

@@ -1,5 +1,6 @@
-/* maker.h - how a graph is made: nodes.c makes nodes, waits.c and events.c what waits for work, graph.c the rest: begin
- * there */
+/* maker.h - how a graph is made: nodes.c makes nodes, waits.c and events.c what waits for work, dependencies.c what the
+ * trace says itself, addresses.c what it lets be seen, graph.c the rest: begin there
+ */
 #ifndef HD_GRAPH_MAKER_H
 #define HD_GRAPH_MAKER_H
 
@@ -21,9 +22,9 @@ typedef struct graph_call {
 /* A queue that waits for an event of another. */
 typedef struct graph_queue_wait {
     int64_t time, record_time;
-    uint32_t lane, waits_for;
-    uint32_t work_count; /* what the queue waits for then, once that is known */
-    size_t first_work;   /* in `waited` */
+    uint32_t lane, waits_for; /* waits_for HD_NONE: the trace does not tell; guessed */
+    uint32_t work_count;      /* what the queue waits for then, once that is known */
+    size_t first_work;        /* in `waited` */
 } graph_queue_wait;
 
 typedef struct graph_edge {
@@ -56,6 +57,9 @@ typedef struct graph_maker {
 
 hd_status graph_make_nodes(graph_maker *m, hd_error *err); /* fills all but edges */
 bool graph_make_waits(graph_maker *m);                     /* moves the starts of calls that wait. false: no memory */
+/* Edges of HD_EDGE_DATA and HD_EDGE_ADDRESS. false: no memory. */
+bool graph_add_dependencies(graph_maker *m);
+bool graph_add_addresses(graph_maker *m);
 
 /* The first work of a queue that is launched at a time or later, and the last that is before it; HD_NONE. */
 uint32_t graph_first_launched(const graph_maker *m, const hd_graph_lane *queue, int64_t time);
@@ -66,6 +70,8 @@ bool graph_link_events(graph_maker *m);
 enum { GRAPH_PENDING = 32 };
 size_t graph_pending(uint32_t *out, const graph_maker *m, uint32_t lane, int64_t time);
 
+/* The work that a slice is, of m->launches->works; HD_NONE. */
+uint32_t graph_work_of(const graph_maker *m, uint64_t slice);
 /* Counts it instead where it contradicts the order. false: no memory. */
 bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kind);
 

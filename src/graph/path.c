@@ -7,7 +7,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "heddle/graph.h"
-#include "trace/event.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
@@ -105,8 +105,9 @@ const char *hd_path_class_name(hd_path_class path_class)
 
 hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *piece)
 {
-    static const hd_path_class of_delay[HD_EDGE_KINDS + 1] = {
-        HD_PATH_CPU, HD_PATH_QUEUE, HD_PATH_LAUNCH, HD_PATH_SYNC, HD_PATH_SYNC, HD_PATH_COMMUNICATION, HD_PATH_UNKNOWN};
+    static const hd_path_class of_delay[HD_EDGE_KINDS + 1] = {HD_PATH_CPU,  HD_PATH_QUEUE, HD_PATH_LAUNCH,
+                                                              HD_PATH_SYNC, HD_PATH_SYNC,  HD_PATH_COMMUNICATION,
+                                                              HD_PATH_SYNC, HD_PATH_SYNC,  HD_PATH_UNKNOWN};
     if (piece->is_delay) return of_delay[piece->edge];
     switch ((hd_node_kind)graph->kinds[piece->node]) {
     case HD_NODE_WORK: return HD_PATH_COMPUTE;
@@ -114,8 +115,8 @@ hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *
     case HD_NODE_GAP: return HD_PATH_GAP;
     default: break;
     }
-    hd_event event = hd_event_at(graph->trace, HD_KIND_SLICE, graph->slices[piece->node]);
-    hd_string name = hd_trace_string(graph->trace, event.name);
+    uint32_t id = (uint32_t)hd_slice_column(graph->trace, graph->slices[piece->node], HD_COL_NAME);
+    hd_string name = hd_trace_string(graph->trace, id);
     return memmem(name.data, name.size, "DataLoader", 10) ? HD_PATH_DATA_LOADING : HD_PATH_CPU;
 }
 

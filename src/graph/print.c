@@ -194,9 +194,10 @@ static void print_json(printer *p)
     for (int k = 0; k < HD_EDGE_KINDS; k++)
         say(p, ", \"backward_%s\": %" PRIu64, hd_edge_kind_name((hd_edge_kind)k), g->backward[k]);
     say(p,
-        ", \"works_without_launch\": %" PRIu64 ", \"launches_without_work\": %" PRIu64
-        ", \"waits_without_work\": %" PRIu64 "}}\n",
-        g->works_without_launch, g->launches_without_work, g->waits_without_work);
+        ", \"works_without_launch\": %" PRIu64 ", \"launches_without_work\": %" PRIu64 ", \"waits_guessed\": %" PRIu64
+        ", \"waits_without_work\": %" PRIu64 ", \"dependencies\": %" PRIu64 "}}\n",
+        g->works_without_launch, g->launches_without_work, g->waits_guessed, g->waits_without_work,
+        g->dependencies_left_out);
 }
 
 /* ---- for Graphviz ---- */
@@ -269,7 +270,8 @@ static void put_cluster(printer *p, uint32_t l)
 
 static hd_status print_dot(printer *p, hd_error *err)
 {
-    static const char *const looks[] = {"color=gray", "", "color=blue", "color=purple", "color=red", "color=orange"};
+    static const char *const looks[] = {
+        "color=gray", "", "color=blue", "color=purple", "color=red", "color=orange", "color=brown", "color=brown"};
     const hd_graph *g = p->g;
     if (!make_boxes(p)) return HD_NOMEM(err);
     say(p, "digraph trace {\n  rankdir=LR;\n  node [shape=box, style=filled, fontname=sans];\n");

@@ -24,7 +24,7 @@ static const hd_report_column model_columns[] = {
 static const hd_report_column missing_columns[] = {
     {"name", HD_VALUE_STRING, "of work"},
     {"waited_for", HD_VALUE_STRING,
-     "what the graph has it wait for last: queue, launch, event; no launch: that is "
+     "what the graph has it wait for last: queue, launch, event, data, address; no launch: that is "
      "not known"},
     {"works", HD_VALUE_COUNT, "of that name and kind"},
     {"late", HD_VALUE_DURATION, "sum of how much later they began than that allows: they wait for something else"},
@@ -76,7 +76,7 @@ static const hd_report_column operation_columns[] = {
     {"queue", HD_VALUE_COUNT, "the number of the first operation of its queue"},
     {"name", HD_VALUE_STRING, "of the kernel, copy or set"},
     {"call", HD_VALUE_STRING, "that launches it; null: unknown, or another's"},
-    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective"},
+    {"after", HD_VALUE_STRING, "the operations that it waits for: queue, event, collective, data, address"},
     {"id", HD_VALUE_INT, GPU_ID_OF "it"},
     {0},
 };
@@ -100,12 +100,39 @@ static const hd_report_column dependency_columns[] = {
     {"what", HD_VALUE_STRING,
      "call: the name of that which launched it; launch order: what the same thread launched before it; events: whose "
      "end "
-     "its queue waits for; waits: whether a call waits for it"},
+     "its queue waits for; data: which work it reads of; waits: whether a call waits for it"},
     {"works", HD_VALUE_COUNT, "pairs of the same work in both traces"},
     {"differ", HD_VALUE_COUNT, "of them"},
     {"name", HD_VALUE_STRING, "of the first that differs"},
     {"id", HD_VALUE_INT, GPU_ID_OF "it"},
     {"id_against", HD_VALUE_INT, "its id in the other trace"},
+    {0},
+};
+
+static const hd_report_column ties_columns[] = {
+    {"runs", HD_VALUE_COUNT, "with other orders"},
+    {"left_out", HD_VALUE_COUNT, "of them: work would wait for itself"},
+    {"tied", HD_VALUE_COUNT, "pieces of work that are launched at the same time as another thread's on their queue"},
+    {"moved", HD_VALUE_COUNT, "of them, in some run, to another place on their queue"},
+    {"shifted", HD_VALUE_COUNT, "pieces of work that begin at another time in some run"},
+    {0},
+};
+
+static const hd_report_column tie_times_columns[] = {
+    {"what", HD_VALUE_STRING, "steps: their sum; span; busy: the time in which a GPU works"},
+    {"as_is", HD_VALUE_DURATION, "in the order of the trace, with the changes"},
+    {"least", HD_VALUE_DURATION, "of that and all runs"},
+    {"most", HD_VALUE_DURATION, "of that and all runs"},
+    {0},
+};
+
+static const hd_report_column tie_names_columns[] = {
+    {"name", HD_VALUE_STRING, "of work"},
+    {"moved", HD_VALUE_COUNT, "to another place on its queue in some run"},
+    {"shifted", HD_VALUE_COUNT, "begins at another time in some run"},
+    {"earlier", HD_VALUE_DURATION, "by so much at most"},
+    {"later", HD_VALUE_DURATION, "by so much at most"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "that which moves farthest"},
     {0},
 };
 
@@ -121,6 +148,9 @@ static const hd_report_table_about tables[] = {
     {"operations", "what runs, in which order, behind what", operation_columns, HD_CHART_NONE, NULL, NULL},
     {"order", "two traces: the order of the work of each queue", order_columns, HD_CHART_NONE, NULL, NULL},
     {"dependencies", "two traces: what the same work waits for", dependency_columns, HD_CHART_NONE, NULL, NULL},
+    {"ties", "replayed with other orders of what is launched at one time", ties_columns, HD_CHART_NONE, NULL, NULL},
+    {"tie_times", "what those orders make of it", tie_times_columns, HD_CHART_NONE, NULL, NULL},
+    {"tie_names", "work whose order or start depends on them", tie_names_columns, HD_CHART_BARS, "name", "later"},
     {"path", "the critical path by class", path_columns, HD_CHART_BARS, "class", "before,after"},
     GPU_NOTES,
     {0},
@@ -136,7 +166,8 @@ static const hd_option_about options[] = {
     {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
      FIELD(fuse)},
     {"overlap", HD_OPTION_PATTERNS, NULL,
-     "communication, copy: such work has a queue of its own and waits for its launch alone; events stay with the queue "
+     "communication, copy: such work has a queue of its own and waits for its launch and its data alone; events stay "
+     "with the queue "
      "on "
      "which it was",
      FIELD(overlap)},
@@ -145,8 +176,9 @@ static const hd_option_about options[] = {
     {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
      FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
-     "what stands before it",
+     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if it needed nothing "
+     "of "
+     "what stands before it but data that is told",
      FIELD(schedule)},
     {"gpu", HD_OPTION_TEXT, NULL,
      "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
@@ -171,6 +203,12 @@ static const hd_option_about options[] = {
      "copies "
      "of the same size, on as many streams, with the same waits; on the first that CUDA_VISIBLE_DEVICES lets it see",
      FIELD(run)},
+    {"ties", HD_OPTION_COUNT, NULL,
+     "replay so many times with other orders of work that several threads launch on one queue at the same time, and "
+     "tell "
+     "what that changes; status 1: something",
+     FIELD(ties)},
+    {"within", HD_OPTION_TIME, NULL, "with ties: the same time is up to this much later, such as 2us", FIELD(within)},
     {"steps", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
      FIELD(steps)},
     {0},

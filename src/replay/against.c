@@ -3,7 +3,7 @@
  * Queues are matched by rank, device and stream, in their order, since numbers of streams differ from run to run. Of
  * two that match, the works at their starts are pairs as long as names are the same, and so are those at their ends;
  * what is left between differs. Of pairs is compared what each waits for: its call, what its thread launched before it,
- * the events of its queue, and whether a call waits for it. Times play no part but for the order.
+ * the events of its queue, the data it reads, and whether a call waits for it. Times play no part but for the order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ typedef struct side {
 } side;
 
 enum { SIDES = 2 };
-typedef enum aspect { ASPECT_CALL, ASPECT_ORDER, ASPECT_EVENTS, ASPECT_WAITS, ASPECTS } aspect;
-static const char *const aspect_names[ASPECTS] = {"call", "launch order", "events", "waits"};
+typedef enum aspect { ASPECT_CALL, ASPECT_ORDER, ASPECT_EVENTS, ASPECT_DATA, ASPECT_WAITS, ASPECTS } aspect;
+static const char *const aspect_names[ASPECTS] = {"call", "launch order", "events", "data", "waits"};
 
 typedef struct comparison {
     side sides[SIDES];
@@ -208,20 +208,28 @@ static bool is_same_call(const comparison *c, const uint32_t nodes[SIDES])
     return has[0] == has[1] && is_same_text(names[0], names[1]);
 }
 
-static bool has_event_of(const side *s, uint32_t node, uint32_t pair)
+/* From work, by an event or as data. */
+static bool is_edge_of(const replay *r, size_t edge, aspect of)
+{
+    hd_edge_kind kind = (hd_edge_kind)r->graph->edge_kinds[edge];
+    return (of == ASPECT_EVENTS ? kind == HD_EDGE_EVENT : kind == HD_EDGE_DATA || kind == HD_EDGE_ADDRESS) &&
+           replay_is_work(r, r->graph->froms[edge]);
+}
+
+static bool has_edge_of(const side *s, uint32_t node, aspect of, uint32_t pair)
 {
     const hd_graph *g = s->r->graph;
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_EVENT && pair_of(s, g->froms[e]) == pair) return true;
+        if (is_edge_of(s->r, e, of) && pair_of(s, g->froms[e]) == pair) return true;
     }
     return false;
 }
 
-static bool has_events_of(const side *a, uint32_t a_node, const side *b, uint32_t b_node)
+static bool has_edges_of(const side *a, uint32_t a_node, const side *b, uint32_t b_node, aspect of)
 {
     const hd_graph *g = a->r->graph;
     for (size_t e = g->first_edges[a_node]; e < g->first_edges[a_node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_EVENT && !has_event_of(b, b_node, pair_of(a, g->froms[e]))) return false;
+        if (is_edge_of(a->r, e, of) && !has_edge_of(b, b_node, of, pair_of(a, g->froms[e]))) return false;
     }
     return true;
 }
@@ -233,7 +241,8 @@ static bool is_same_aspect(const comparison *c, aspect of, const uint32_t nodes[
     switch (of) {
     case ASPECT_CALL: return is_same_call(c, nodes);
     case ASPECT_ORDER: return pair_of(a, a->previous[x]) == pair_of(b, b->previous[y]);
-    case ASPECT_EVENTS: return has_events_of(a, nodes[0], b, nodes[1]) && has_events_of(b, nodes[1], a, nodes[0]);
+    case ASPECT_EVENTS:
+    case ASPECT_DATA: return has_edges_of(a, nodes[0], b, nodes[1], of) && has_edges_of(b, nodes[1], a, nodes[0], of);
     default: return a->is_awaited[x] == b->is_awaited[y];
     }
 }

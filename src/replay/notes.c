@@ -24,7 +24,7 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], graphs[120], name[80],
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], name[80],
         instead[80];
     const char *more[9] = {NULL};
     unsigned lag = 0;
@@ -41,7 +41,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     snprintf(overlaps, sizeof overlaps,
              "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
              (unsigned long long)over);
-    if (r->has_change && r->error > r->options->max_error) more[count++] = refused;
+    if ((r->has_change || r->options->ties) && r->error > r->options->max_error) more[count++] = refused;
     if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
     if (over) more[count++] = overlaps;
     uint64_t guessed = count_guesses(&lag, r);
@@ -58,11 +58,13 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)r->cut_copies);
     snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
              (unsigned long long)r->orphans);
+    snprintf(
+        waits, sizeof waits,
+        "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that whose "
+        "work ended last",
+        (unsigned long long)r->graph->waits_guessed);
+    if (r->graph->waits_guessed) more[count++] = waits;
     if (r->cut_copies) more[count++] = cut;
     if (r->orphans) more[count++] = orphans;
-    snprintf(graphs, sizeof graphs,
-             "run: %llu pieces of work of CUDA graphs were launched one by one, which takes longer",
-             (unsigned long long)r->of_graphs);
-    if (r->of_graphs) more[count++] = graphs;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

@@ -9,6 +9,7 @@
 #include "pass/filter/pattern.h"
 #include "replay/replay.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 
 /* ---- as it was ---- */
 
@@ -65,11 +66,8 @@ static bool name_nodes(replay *r)
     if (r->names) return true;
     r->names = hd_large_new((size_t)g->node_count + 1, sizeof *r->names, r->large);
     for (uint32_t n = 0; r->names && n < g->node_count; n++) {
-        uint32_t at;
-        r->names[n] = HD_STRING_NONE;
-        if (g->slices[n] == HD_NONE) continue;
-        const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, g->slices[n]);
-        r->names[n] = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], at);
+        bool is_gap = g->slices[n] == HD_NONE;
+        r->names[n] = is_gap ? HD_STRING_NONE : (uint32_t)hd_slice_column(r->trace, g->slices[n], HD_COL_NAME);
     }
     return r->names != NULL;
 }

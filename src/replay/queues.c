@@ -29,13 +29,25 @@ static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
     return false;
 }
 
-/* One launch can stand for both: one thread launches them and does not wait in between, nor does either for an event.
+/* For an event, or for the data of another queue. */
+static bool waits_elsewhere(const hd_graph *g, uint32_t node)
+{
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
+        bool is_data = kind == HD_EDGE_DATA || kind == HD_EDGE_ADDRESS;
+        if (kind == HD_EDGE_EVENT || (is_data && hd_graph_lane_of(g, g->froms[e]) != hd_graph_lane_of(g, node)))
+            return true;
+    }
+    return false;
+}
+
+/* One launch can stand for both: one thread launches them and does not wait in between, nor does either wait elsewhere.
  */
 static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
 {
     const hd_graph *g = r->graph;
     uint32_t from = launch_node(r, before), to = launch_node(r, node);
-    if (is_awaited[before - r->first_work] || has_edge(g, node, HD_EDGE_EVENT)) return false;
+    if (is_awaited[before - r->first_work] || waits_elsewhere(g, node)) return false;
     if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
         return false;
     for (uint32_t n = from + 1; n <= to; n++) {
@@ -174,24 +186,19 @@ static void keep_waits(adder *a, uint32_t node)
     }
 }
 
-static bool index_added(replay *r, adder *a)
+bool replay_index_added(replay_plan *p, const replay *r, replay_edge *list, size_t count)
 {
-    replay_plan *p = &r->plan;
     size_t nodes = r->graph->node_count, at = 0;
-    replay_edge *spare = hd_large_new(a->count + 1, sizeof *spare, r->large);
-    p->added = a->list;
+    replay_edge *spare = hd_large_new(count + 1, sizeof *spare, r->large);
+    p->added = list;
     p->first_added = hd_large_zeroed(nodes + 1, sizeof *p->first_added, r->large);
-    if (a->failed || !spare || !p->first_added) {
-        hd_large_free(spare);
-        return false;
-    }
-    HD_SORT_RUNS(a->list, spare, a->count, x, y, x->node < y->node);
+    if (spare && p->first_added) HD_SORT_RUNS(list, spare, count, x, y, x->node < y->node);
     hd_large_free(spare);
-    for (size_t n = 0; n <= nodes; n++) {
-        while (at < a->count && a->list[at].node < n) at++;
+    for (size_t n = 0; spare && p->first_added && n <= nodes; n++) {
+        while (at < count && list[at].node < n) at++;
         p->first_added[n] = at;
     }
-    return true;
+    return spare && p->first_added;
 }
 
 /* `others` is freed. */
@@ -206,7 +213,7 @@ static hd_status add_edges(replay *r, uint32_t *others, uint64_t depth, hd_error
             keep_waits(&a, lane->first_node + i);
         }
     }
-    bool fine = index_added(r, &a);
+    bool fine = replay_index_added(&r->plan, r, a.list, a.count) && !a.failed;
     hd_large_free(others);
     return fine ? HD_OK : HD_NOMEM(err);
 }

@@ -25,6 +25,8 @@ typedef struct replay_options {
     hd_convert_time launch_cost;
     uint64_t streams;
     bool run;
+    uint64_t ties;
+    hd_convert_time within;
 } replay_options;
 
 /* ---- delays ---- */
@@ -94,8 +96,8 @@ typedef struct replay {
     char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
-    uint64_t cut_copies, orphans, of_graphs; /* on hardware */
-    double error; /* percent: the largest of the check, but for the one work that is off most */
+    uint64_t cut_copies, orphans; /* on hardware */
+    double error;                 /* percent: the largest of the check, but for the one work that is off most */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)
@@ -162,10 +164,19 @@ hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, con
 hd_status replay_change_gpu(replay *r, hd_error *err);
 
 /* queues.c */
+/* The edges that a plan adds, which it keeps, by node. false: no memory. */
+bool replay_index_added(replay_plan *plan, const replay *r, replay_edge *list, size_t count);
 hd_status replay_change_queues(replay *r, hd_error *err); /* fuse, graph, overlap, streams */
 
 /* check.c */
+enum { REPLAY_STEPS, REPLAY_SPAN, REPLAY_BUSY, REPLAY_MEASURES };
+typedef struct replay_measures {
+    int64_t ns[REPLAY_MEASURES]; /* steps: their sum, 0: there are none */
+} replay_measures;
+hd_status replay_measure(replay_measures *out, const replay *r, const replay_times *times, hd_error *err);
 hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables check, model, missing; sets error */
+/* Median, 99 % and largest; sorts the list. */
+hd_status replay_middle(int64_t out[3], int64_t *list, size_t count, const replay *r, hd_error *err);
 hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
 
@@ -175,7 +186,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 /* path.c */
 hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err);
 
-/* hardware.c */
+/* hardware.c, with launches.c and issue.c (hardware.h) */
 hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table hardware */
 
 /* write.c */
@@ -183,6 +194,9 @@ hd_status replay_write(hd_trace **out, const replay *r, hd_error *err);
 
 /* against.c */
 hd_status replay_compare(hd_report *out, bool *out_same, const replay *a, const replay *b, hd_error *err);
+
+/* ties.c */
+hd_status replay_add_ties(hd_report *out, replay *r, hd_error *err);
 
 /* dry.c */
 hd_status replay_add_operations(hd_report *out, const replay *r, hd_error *err);

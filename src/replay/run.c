@@ -103,8 +103,9 @@ static hd_status refuse(hd_report *out, const replay *r, hd_error *err)
 
 static hd_status dry_run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *err)
 {
-    if (out_trace || r->options->run)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "mode: a dry run writes and launches nothing");
+    if (out_trace || r->options->run || r->options->ties || r->options->within.unit)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "mode: a dry run writes and launches nothing, and has no ties");
     if (strcmp(r->options->mode, "dry-run") != 0)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "mode: '%.40s' is not dry-run",
                             r->options->mode);
@@ -120,11 +121,12 @@ static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *
     HD_TRY(replay_simulate(&r->unchanged, r, &r->plan, err));
     HD_TRY(replay_check(out, r, err));
     HD_TRY(replay_change(r, err));
-    if (r->has_change && r->error > r->options->max_error) return refuse(out, r, err);
+    if ((r->has_change || r->options->ties) && r->error > r->options->max_error) return refuse(out, r, err);
     HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
     HD_TRY(replay_add_what_if(out, r, err));
     HD_TRY(replay_add_steps(out, r, err));
     HD_TRY(replay_add_path(out, r, err));
+    HD_TRY(replay_add_ties(out, r, err));
     if (r->options->run) HD_TRY(replay_on_hardware(out, r, err));
     HD_TRY(replay_add_notes(out, r, err));
     return out_trace ? replay_write(out_trace, r, err) : HD_OK;

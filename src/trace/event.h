@@ -14,6 +14,9 @@ static inline hd_event hd_event_at(const hd_trace *trace, hd_kind kind, uint64_t
     return event;
 }
 
+/* An argument as an address, up to 2^64 - 1: a number, or a text, which may be hexadecimal. */
+bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key);
+
 /* The end of what may have no extent (no time, no or negative duration, an end beyond all times): then its start. */
 static inline int64_t hd_end_or_start(int64_t start_ns, int64_t duration_ns)
 {

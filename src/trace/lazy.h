@@ -60,6 +60,13 @@ void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
  * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for that. */
 const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
+/* A value of a slice. */
+static inline int64_t hd_slice_column(const hd_trace *trace, uint64_t row, unsigned column)
+{
+    uint32_t at;
+    const hd_block *block = hd_trace_columns_of(&at, trace, HD_KIND_SLICE, row);
+    return hd_column_at(&block->columns[column], at);
+}
 /* The same without loading anything: only row_count, first_row, start_ns and end_ns are set for certain. */
 const hd_block *hd_trace_extent_at(const hd_trace *trace, hd_kind kind, size_t index);
 /* A block that will not be asked for again soon: where it lies in a temporary file its memory is given back. Any

@@ -1,9 +1,11 @@
 /* trace.c - reading a trace */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "trace/event.h"
 #include "trace/impl.h"
 
 const char *hd_kind_name(hd_kind kind)
@@ -197,6 +199,27 @@ bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event
     }
     default: return false;
     }
+}
+
+bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    char text[32], *end;
+    if (key == HD_STRING_NONE || !hd_event_arg(&value, trace, event, key)) return false;
+    if (value.type == HD_ARG_INT) {
+        *out = (uint64_t)value.bits;
+        return true;
+    }
+    if (value.type != HD_ARG_NUMBER && value.type != HD_ARG_STRING) return false;
+    hd_string s = hd_trace_string(trace, (uint32_t)value.bits);
+    if (s.size == 0 || s.size >= sizeof text || s.data[0] < '0' || s.data[0] > '9') return false;
+    memcpy(text, s.data, s.size);
+    text[s.size] = '\0';
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
+    if (errno || end != text + s.size) return false;
+    *out = number;
+    return true;
 }
 
 bool hd_value_double(double *out, const hd_trace *trace, hd_value value)

@@ -51,6 +51,18 @@ def check_bytes(launch, heddle, serial, *options):
            "job.hds: 5 ranks" in done.stderr, "what is damaged or missing is told once", done)
 
 
+def check_strict(launch, heddle):
+    """Of seven ranks two are missing; of the first four none. A file that is none is one process's to see."""
+    whole = [f"traces/rank{rank}.json.gz" for rank in (0, 1, 2, 3)]
+    run(heddle, "synth", "-q", "-o", "four.json.gz", "--ranks", 2, "--steps", 2, "--layers", 1, "--no-python")
+    two = ["four_rank0.json.gz", "four_rank1.json.gz"]
+    for files, options, fails in ((whole, [], False), (whole, ["--strict"], True), (two, ["--strict"], False),
+                                  ([*two, "traces/rank5.json.gz"], ["--strict"], True), ([*two, "traces/rank5.json.gz"], [], False)):
+        done = run(*launch, heddle, "job", *files, "-o", "strict.hds", *options)
+        expect((done.returncode != 0) == fails and Path("strict.hds").exists(), f"{launch} {files} {options}", done)
+        Path("strict.hds").unlink()
+
+
 def files_of(folder):
     return {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
@@ -206,6 +218,7 @@ def main():
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
             check_refused([], heddle)
+            check_strict([], heddle)
             return 0
         launch = LAUNCHERS[options.kind]
         if not shutil.which(launch[0]):
@@ -217,6 +230,7 @@ def main():
                 check_archive([*launch, size], heddle, archive)
         check_bytes([*launch, 1], heddle, serial, "--mpi", options.kind)
         check_refused([*launch, 4], heddle)
+        check_strict([*launch, 2], heddle)
         check_plugin([*launch, 2], heddle)
         for how in signal.SIGKILL, signal.SIGTERM:
             check_killed([*launch, 4], heddle, how)

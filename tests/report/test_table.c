@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -421,6 +422,58 @@ static void test_table__cells_are_copied(void **state)
     hd_table_free(table);
 }
 
+/* Texts are kept once; the same, others of one hash, prefixes and empty ones stay what they are, also when sorted. */
+static void test_table__texts_that_repeat_are_read_back(void **state)
+{
+    (void)state;
+    enum { ROWS = 20000, TEXTS = 1500 };
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "number", HD_VALUE_INT);
+    hd_table_add_column(builder, "text", HD_VALUE_STRING);
+    for (int64_t i = 0; i < ROWS; i++) {
+        char text[64];
+        int64_t which = i * 7919 % TEXTS;
+        int size = snprintf(text, sizeof text, "%lldxxxxxxxxxxxxxxxxxxxx", (long long)which / 3);
+        hd_table_add_int(builder, i % 2 ? INT64_MIN + i : i);
+        if (which == 7)
+            hd_table_add_null(builder);
+        else
+            hd_table_add_string(builder, text, which % 3 == 2 ? 0 : (size_t)(which % 3 ? size : size - 9));
+    }
+    hd_table_sort(builder, "number", NULL);
+    hd_table *table = finish(builder);
+    for (size_t row = 0; row < ROWS; row++) {
+        int64_t number = hd_table_get_int(table, row, 0), i = number < 0 ? number - INT64_MIN : number;
+        int64_t which = i * 7919 % TEXTS;
+        char wanted[64];
+        size_t size,
+            wanted_size = (size_t)snprintf(wanted, sizeof wanted, "%lldxxxxxxxxxxxxxxxxxxxx", (long long)which / 3);
+        if (which % 3 != 1) wanted_size = which % 3 ? 0 : wanted_size - 9;
+        assert_int_equal(hd_table_is_null(table, row, 1), which == 7);
+        if (which == 7) continue;
+        const char *text = hd_table_get_string(&size, table, row, 1);
+        assert_int_equal(size, wanted_size);
+        assert_memory_equal(text, wanted, size);
+    }
+    hd_table_free(table);
+}
+
+static void test_table__numbers_at_their_limits_are_raw(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "i", HD_VALUE_INT);
+    hd_table_add_column(builder, "c", HD_VALUE_COUNT);
+    hd_table_add_int(builder, INT64_MIN);
+    hd_table_add_count(builder, UINT64_MAX);
+    hd_table_add_int(builder, -1);
+    hd_table_add_count(builder, 0);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
+                   "i,c\r\n-9223372036854775808,18446744073709551615\r\n-1,0\r\n");
+    hd_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -441,6 +494,8 @@ int main(void)
         cmocka_unit_test(test_table__sorting_by_the_first_columns_alone_keeps_what_is_equal),
         cmocka_unit_test(test_table__a_row_that_lacks_cells_is_not_sorted),
         cmocka_unit_test(test_table__cells_are_copied),
+        cmocka_unit_test(test_table__texts_that_repeat_are_read_back),
+        cmocka_unit_test(test_table__numbers_at_their_limits_are_raw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,7 +149,9 @@ static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
     }
     print_count(run, "pieces of GPU work without a launch", graph->works_without_launch);
     print_count(run, "launches without GPU work", graph->launches_without_work);
+    print_count(run, "waits of streams for which it is guessed", graph->waits_guessed);
     print_count(run, "waits for work that is not known", graph->waits_without_work);
+    print_count(run, "dependencies on what is not in it, or stands twice", graph->dependencies_left_out);
 }
 
 /* ---- the command ---- */
@@ -215,7 +217,7 @@ const cli_command cmd_graph = {
         "begins.\n\n"
         "What a trace does not tell, or what contradicts its clock, is left out and counted in the summary. In a "
         "drawing, nodes of which each waits only for the one before it are one box; blue edges are launches, purple "
-        "ones events, red ones waits, orange ones collectives.",
+        "ones events, red ones waits, orange ones collectives, brown ones data and addresses.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

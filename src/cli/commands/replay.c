@@ -99,9 +99,9 @@ static void print_result(cli_run *run, const char *path, const hd_report *report
 
 /* ---- the command ---- */
 
-/* What is refused is told with why. */
-static hd_status replay_trace(cli_run *run, const char *path, const hd_trace *trace, const char *const *texts,
-                              const hd_gpus *gpus)
+/* What is refused is told with why. *out_same: ties make no difference. */
+static hd_status replay_trace(bool *out_same, cli_run *run, const char *path, const hd_trace *trace,
+                              const char *const *texts, const hd_gpus *gpus)
 {
     const struct replay_options *chosen = run->options;
     hd_report report;
@@ -111,6 +111,10 @@ static hd_status replay_trace(cli_run *run, const char *path, const hd_trace *tr
     hd_status status = hd_replay(&report, chosen->output ? &replayed : NULL, trace, texts, gpus, &run->err);
     if (status == HD_OK || status == HD_ERR_UNSUPPORTED)
         print_result(run, path, &report, start_ns == HD_NO_TIME ? 0 : start_ns, &printing);
+    const hd_table *ties = hd_report_table(&report, "tie_names");
+    *out_same = !ties || !hd_table_row_count(ties);
+    if (status == HD_OK && ties && !run->global.json)
+        cli_print(run, "\n%s\n", *out_same ? "the same in every order" : "they differ");
     if (status == HD_OK && printing.status != HD_OK) {
         run->err = printing;
         status = printing.status;
@@ -178,7 +182,7 @@ static int run(cli_run *run)
         status = report_read(&trace, run, path, (hd_read_options){.strict = chosen->strict, .binary = chosen->binary});
     if (status == HD_OK) {
         status = chosen->against ? compare(&is_same, run, path, trace)
-                                 : replay_trace(run, path, trace, (const char *const *)texts, gpus);
+                                 : replay_trace(&is_same, run, path, trace, (const char *const *)texts, gpus);
         hd_trace_free(trace);
     }
     free_texts(texts);
@@ -219,6 +223,8 @@ const cli_command cmd_replay = {
             {"heddle replay --overlap communication -o whatif.heddle trace.json",
              "communication on a stream of its own; the trace as it would be, to be opened beside the other"},
             {"heddle replay --gpu 'H100=>B200' trace.json", "the same program on another GPU"},
+            {"heddle replay --ties 100 --within 2us trace.json",
+             "whether the order of threads that launch on one queue at about the same time matters"},
             {"heddle replay --against other.json trace.json", "whether two runs did the same in the same order"},
             {0},
         },

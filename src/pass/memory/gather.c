@@ -6,7 +6,6 @@
  * TF       slices of category "memory", named "allocation" or "deallocation": address, allocationBytes, regionType;
  *          the track is the allocator, and tfOpName stands for the stack
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "pass/memory/impl.h"
+#include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
 
@@ -71,28 +71,6 @@ static int64_t number_of(const hd_trace *trace, const hd_event *event, uint32_t 
     return int_of(&value, trace, event, key) ? value : HD_NO_NUMBER;
 }
 
-/* Addresses are up to 2^64 - 1, as numbers or as text, which may be hexadecimal. */
-static bool address_of(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
-{
-    hd_value value;
-    char text[32], *end;
-    if (key == HD_STRING_NONE || !hd_event_arg(&value, trace, event, key)) return false;
-    if (value.type == HD_ARG_INT) {
-        *out = (uint64_t)value.bits;
-        return true;
-    }
-    if (value.type != HD_ARG_NUMBER && value.type != HD_ARG_STRING) return false;
-    hd_string s = hd_trace_string(trace, (uint32_t)value.bits);
-    if (s.size == 0 || s.size >= sizeof text || s.data[0] < '0' || s.data[0] > '9') return false;
-    memcpy(text, s.data, s.size);
-    text[s.size] = '\0';
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, text[0] == '0' && (text[1] | 0x20) == 'x' ? 16 : 10);
-    if (errno || end != text + s.size) return false;
-    *out = number;
-    return true;
-}
-
 static uint32_t text_of(const hd_trace *trace, const hd_event *event, uint32_t key)
 {
     hd_value value;
@@ -130,7 +108,7 @@ static void say_kineto(said *out, const hd_trace *trace, const memory_keys *keys
         out->is_bad = value.type != HD_ARG_NULL;
     take_bytes(out, bytes, known);
     out->event.is_free = !known || bytes < 0;
-    out->event.has_address = address_of(&out->event.address, trace, event, keys->address);
+    out->event.has_address = hd_event_arg_address(&out->event.address, trace, event, keys->address);
     out->event.allocated = number_of(trace, event, keys->allocated);
     out->event.reserved = number_of(trace, event, keys->reserved);
     out->pool.device_type = number_of(trace, event, keys->type);
@@ -152,7 +130,7 @@ static bool say_cupti(said *out, const hd_trace *trace, const memory_keys *keys,
     bool known = int_of(&bytes, trace, event, keys->cupti_bytes);
     take_bytes(out, bytes, known && bytes >= 0);
     out->event.is_free = released;
-    out->event.has_address = address_of(&out->event.address, trace, event, keys->cupti_address);
+    out->event.has_address = hd_event_arg_address(&out->event.address, trace, event, keys->cupti_address);
     out->pool.device_type = CUDA;
     out->pool.device = number_of(trace, event, keys->cupti_device);
     out->category = text_of(trace, event, keys->cupti_kind);
@@ -164,7 +142,7 @@ static bool say_tf(said *out, const hd_trace *trace, const memory_keys *keys, co
     int64_t bytes = 0;
     if (event->name != keys->allocation && event->name != keys->deallocation) return false;
     bool known = int_of(&bytes, trace, event, keys->tf_bytes);
-    out->event.has_address = address_of(&out->event.address, trace, event, keys->cupti_address);
+    out->event.has_address = hd_event_arg_address(&out->event.address, trace, event, keys->cupti_address);
     if (!known && !out->event.has_address) return false; /* a slice of another meaning */
     take_bytes(out, bytes, known && bytes >= 0);
     out->event.is_free = event->name == keys->deallocation;

@@ -16,6 +16,7 @@
 #include "report/gpu/gpu.h"
 #include "report/gpu/hta_path.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 
 typedef struct path_options {
     gpu_options gpu;
@@ -59,7 +60,7 @@ static uint32_t work_at(const gpu_scope *s, uint32_t row)
 static uint32_t name_of(const critical_path *p, uint32_t node)
 {
     uint32_t row = p->graph->slices[node];
-    return row == HD_NONE ? HD_STRING_NONE : hd_event_at(p->scope.trace, HD_KIND_SLICE, row).name;
+    return row == HD_NONE ? HD_STRING_NONE : (uint32_t)hd_slice_column(p->scope.trace, row, HD_COL_NAME);
 }
 
 static hd_path_class class_of(const critical_path *p, const hd_graph_piece *piece)
@@ -266,12 +267,12 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
     const hd_graph *g = p->graph;
     int64_t ready;
     size_t edge = hd_graph_bound(&ready, g, node);
-    hd_event event = hd_event_at(p->scope.trace, HD_KIND_SLICE, g->slices[node]);
-    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]];
-    hd_table_add_int(p->slack, (int64_t)event.row);
-    report_cell_string(p->slack, p->scope.trace, event.name);
-    hd_table_add_int(p->slack, event.start_ns);
-    hd_table_add_int(p->slack, event.duration_ns > 0 ? event.duration_ns : 0);
+    uint32_t from = edge == SIZE_MAX ? HD_NONE : g->slices[g->froms[edge]], row = g->slices[node];
+    int64_t duration = hd_slice_column(p->scope.trace, row, HD_COL_DURATION);
+    hd_table_add_int(p->slack, row);
+    report_cell_string(p->slack, p->scope.trace, name_of(p, node));
+    hd_table_add_int(p->slack, hd_slice_column(p->scope.trace, row, HD_COL_START));
+    hd_table_add_int(p->slack, duration > 0 ? duration : 0);
     hd_table_add_int(p->slack, slack);
     if (edge == SIZE_MAX)
         hd_table_add_null(p->slack);
@@ -298,16 +299,25 @@ static hd_status add_slack(critical_path *p, hd_error *err)
 
 static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err)
 {
-    char backward[120], waits[120];
+    char backward[120], guessed[200], waits[120], data[120];
     const hd_graph *g = p->graph;
-    const char *more[3] = {NULL};
+    const char *more[5] = {NULL};
     size_t count = 0;
     uint64_t all = 0;
     for (int k = 0; k < HD_EDGE_KINDS; k++) all += g->backward[k];
     snprintf(backward, sizeof backward, "%" PRIu64 " dependencies contradict the clock and are left out", all);
+    snprintf(guessed, sizeof guessed,
+             "of %" PRIu64
+             " waits of streams for events the trace does not tell which stream recorded them: taken as that "
+             "whose work ended last",
+             g->waits_guessed);
+    if (g->waits_guessed) more[count++] = guessed;
     snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
     if (all) more[count++] = backward;
     if (g->waits_without_work) more[count++] = waits;
+    snprintf(data, sizeof data, "%" PRIu64 " dependencies are left out, on what is not there or stands twice",
+             g->dependencies_left_out);
+    if (g->dependencies_left_out) more[count++] = data;
     return gpu_add_notes(out, &report_critical_path_about, &p->scope, more, err);
 }
 
@@ -367,7 +377,7 @@ static const hd_report_column path_columns[] = {
     {                                                                                                                  \
         "class", HD_VALUE_STRING,                                                                                      \
             "what runs: cpu, data loading, gap (of a thread), compute, communication, copy, sync (a call that waits, " \
-            "before and after); or what is waited for: launch, queue, sync (of events), unknown"                       \
+            "before and after); or what is waited for: launch, queue, sync (of events, of data), unknown"              \
     }
 #define SUM_COLUMNS                                                                                                    \
     {"pieces", HD_VALUE_COUNT, "of the path"}, {"total", HD_VALUE_DURATION, "time on the path"},                       \
@@ -401,7 +411,7 @@ static const hd_report_column slack_columns[] = {
     {"duration", HD_VALUE_DURATION, "its duration"},
     {"slack", HD_VALUE_DURATION, "how much later all of it could be without a later end of the trace"},
     {"bound_by", HD_VALUE_STRING,
-     "what it waited for last: thread, queue, launch, event, sync, collective; null: nothing"},
+     "what it waited for last: thread, queue, launch, event, sync, collective, data, address; null: nothing"},
     {"bound_to", HD_VALUE_INT, GPU_ID_OF "what it waited for last; null: nothing, or a gap"},
     {0},
 };
