@@ -20,7 +20,7 @@ hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options 
 /* write/write.c: the output's folder is the archive's, or named FOLDER/traces.otf2. */
 hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
 
-/* join.c: see hd_format.join. read/read.c: tracks, metadata and facts of an archive that otf2_write made. */
+/* join/join.c: see hd_format.join. read/read.c: tracks, metadata and facts of an archive that otf2_write made. */
 hd_status otf2_join(const char *folder, const hd_format_part *parts, size_t count, const hd_trace *whole,
                     hd_error *err);
 hd_status otf2_read_part(hd_trace **out, const char *path, hd_error *err);

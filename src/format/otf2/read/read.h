@@ -143,7 +143,7 @@ typedef struct otf2_def {
     bool has_checksum;            /* locations of our writer: */
     uint64_t checksum;            /* of the file of events */
     int64_t clock_ns;             /* what its clock's offset is where it begins */
-    uint32_t joined;              /* its id in the archive that it becomes part of: ../join.c */
+    uint32_t joined;              /* its id in the archive that it becomes part of: ../join */
     hd_map *ranks;                /* groups: location or ~location group -> rank */
 } otf2_def;
 

@@ -1,0 +1,187 @@
+/* join.c - part after part: the files of its locations, its clock */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/otf2/join/join.h"
+
+hd_status oj_refuse(joiner *j, const char *what)
+{
+    return hd_error_set(j->w.err, HD_ERR_DAMAGED, j->part->path, HD_OFFSET_NONE, "is no part of an archive: %s", what);
+}
+/* What readers add at a time of the part. */
+int64_t oj_offset_at(const hd_format_part *part, int64_t ns)
+{
+    return part->offset_ns + (int64_t)llround(part->drift * ((double)ns - (double)part->at_ns));
+}
+
+/* ---- files of a location ---- */
+
+static void path_of(char out[4200], const char *folder, uint64_t location, const char *extension)
+{
+    snprintf(out, 4200, "%s/traces/%" PRIu64 ".%s", folder, location, extension);
+}
+
+static hd_status move_events(joiner *j, const otf2_def *location)
+{
+    char from[4200], to[4200];
+    snprintf(from, sizeof from, "%.*s/%" PRIu64 ".evt", (int)(strlen(j->part->path) - strlen(".otf2")), j->part->path,
+             location->ref);
+    path_of(to, j->folder, location->joined, "evt");
+    if (rename(from, to) == 0 || errno == ENOENT) return HD_OK; /* one without events has no file */
+    return hd_error_set(j->w.err, HD_ERR_IO, from, HD_OFFSET_NONE, "cannot be moved: %s", strerror(errno));
+}
+
+static hd_status write_table(joiner *j, OTF2_DefWriter *out, def_kind kind)
+{
+    const def_table *table = &j->r->defs[kind];
+    uint64_t *ids = calloc(table->count + 1, sizeof *ids);
+    bool same = true, dense = true;
+    if (!ids) return HD_NOMEM(j->w.err);
+    for (size_t i = 0; i < table->count; i++) {
+        const otf2_def *def = table->list[i];
+        dense = dense && def->ref < table->count;
+        if (dense) ids[def->ref] = def->joined;
+        same = same && def->ref == def->joined;
+    }
+    OTF2_IdMap *map = dense && !same ? OTF2_IdMap_CreateFromUint64Array(table->count, ids, false) : NULL;
+    free(ids);
+    if (!dense) return oj_refuse(j, "its definitions are not numbered in a row");
+    if (same) return HD_OK;
+    if (!map) return HD_NOMEM(j->w.err);
+    OTF2_ErrorCode code = OTF2_DefWriter_WriteMappingTable(out, (OTF2_MappingType)kind, map);
+    OTF2_IdMap_Free(map);
+    OW_TRY(&j->w, code);
+    return HD_OK;
+}
+
+/* At its first and last time: readers take the line through both, and with one do nothing. */
+static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
+{
+    const double bars = 2.575829; /* standard deviations that 99 % lie within */
+    const hd_format_part *part = j->part;
+    const otf2_reader *r = j->r;
+    const uint64_t times[] = {r->offset, r->offset + (r->length ? r->length : 1)};
+    for (int i = 0; i < 2; i++) {
+        int64_t offset = oj_offset_at(part, (int64_t)(times[i] - r->shift));
+        offset = (int64_t)((uint64_t)offset - r->shift + j->w.shift);
+        if (part->drift == 0 && offset == 0 && part->bar_ns == 0) break;
+        OW_TRY(&j->w, OTF2_DefWriter_WriteClockOffset(out, times[i], offset, (double)part->bar_ns / bars));
+    }
+    return HD_OK;
+}
+
+/* All locations of a part have the same; the library clears 4 MiB for each that it writes, so it writes one. */
+static hd_status write_local_definitions(joiner *j)
+{
+    const def_table *locations = &j->r->defs[DEF_LOCATION];
+    char first[4200], path[4200];
+    OTF2_DefWriter *out = OTF2_Archive_GetDefWriter(j->w.archive, locations->list[0]->joined);
+    if (!out) return ow_error(&j->w, OTF2_ERROR_MEM_FAULT);
+    for (int kind = DEF_STRING; kind <= DEF_RMA_WIN; kind++) HD_TRY(write_table(j, out, (def_kind)kind));
+    HD_TRY(write_offsets(j, out));
+    OW_TRY(&j->w, OTF2_Archive_CloseDefWriter(j->w.archive, out));
+    path_of(first, j->folder, locations->list[0]->joined, "def");
+    for (size_t i = 0; i < locations->count; i++) {
+        path_of(path, j->folder, locations->list[i]->joined, "def");
+        if (i) HD_TRY(ow_copy_file(&j->w, first, path));
+        HD_TRY(move_events(j, locations->list[i]));
+    }
+    return HD_OK;
+}
+
+/* ---- clocks ---- */
+
+/* The span of all times; those that are bent are rounded by whoever reads them. */
+static hd_status widen_span(joiner *j)
+{
+    const otf2_reader *r = j->r;
+    uint64_t events = 0;
+    int64_t low = (int64_t)(r->offset - r->shift), high, bent = j->part->drift != 0;
+    for (size_t i = 0; i < r->defs[DEF_LOCATION].count; i++)
+        events += r->defs[DEF_LOCATION].list[i]->values[LOCATION_EVENTS];
+    if (!events) return HD_OK;
+    if (__builtin_add_overflow(low, (int64_t)r->length, &high) ||
+        __builtin_add_overflow(high, oj_offset_at(j->part, high) + bent, &high) ||
+        __builtin_add_overflow(low, oj_offset_at(j->part, low) - bent, &low))
+        return hd_error_set(j->w.err, HD_ERR_LIMIT, j->part->path, HD_OFFSET_NONE,
+                            "its times with the offset of its "
+                            "clock are beyond 2^63");
+    if (low < j->w.low_ns) j->w.low_ns = low;
+    if (high > j->w.high_ns) j->w.high_ns = high;
+    return HD_OK;
+}
+
+/* ---- all parts ---- */
+
+typedef hd_status join_step(joiner *j);
+
+static hd_status join_part(joiner *j)
+{
+    HD_TRY(oj_join_definitions(j));
+    HD_TRY(oj_join_markers(j));
+    return write_local_definitions(j);
+}
+
+static hd_status for_each_part(joiner *j, const hd_format_part *parts, size_t count, join_step *step)
+{
+    const hd_read_options options = {.strict = true};
+    for (size_t i = 0; i < count; i++) {
+        hd_builder *builder;
+        j->part = &parts[i];
+        HD_TRY(hd_builder_new(&builder, j->w.err));
+        hd_status status = otf2_reader_open(&j->r, builder, parts[i].path, &options, j->w.err);
+        if (status == HD_OK && !j->r->defs[DEF_LOCATION].count) status = oj_refuse(j, "it has no locations");
+        if (status == HD_OK) status = step(j);
+        otf2_reader_close(j->r);
+        hd_builder_free(builder);
+        HD_TRY(status);
+    }
+    return HD_OK;
+}
+
+static hd_status join_all(joiner *j, const hd_format_part *parts, size_t count)
+{
+    HD_TRY(for_each_part(j, parts, count, widen_span));
+    if (j->w.low_ns > j->w.high_ns) j->w.low_ns = j->w.high_ns = 0;
+    if (j->w.low_ns < 0) j->w.shift = 0 - (uint64_t)j->w.low_ns;
+    HD_TRY(ow_open_archive(&j->w, j->folder));
+    HD_TRY(ow_write_clock(&j->w));
+    OW_TRY(&j->w, OTF2_Archive_OpenDefFiles(j->w.archive));
+    HD_TRY(ow_write_machine(&j->w));
+    HD_TRY(for_each_part(j, parts, count, join_part));
+    HD_TRY(oj_write_late(j));
+    if (j->markers) OW_TRY(&j->w, OTF2_Archive_CloseMarkerWriter(j->w.archive, j->markers));
+    OW_TRY(&j->w, OTF2_Archive_CloseDefFiles(j->w.archive));
+    return ow_close_archive(&j->w, j->folder);
+}
+
+static void deinit(joiner *j)
+{
+    for (size_t i = 0; i < j->groups.count; i++) free(j->groups.at[i].members.at);
+    free(j->groups.at);
+    free(j->late.at);
+    free(j->marker_refs.at);
+    free(j->known_refs.at);
+    hd_strings_deinit(&j->known);
+    ow_deinit(&j->w);
+}
+
+hd_status otf2_join(const char *folder, const hd_format_part *parts, size_t count, const hd_trace *whole, hd_error *err)
+{
+    hd_error own = {0};
+    joiner j = {.folder = folder};
+    j.w =
+        (ow_writer){.trace = whole, .err = err ? err : &own, .path = folder, .low_ns = INT64_MAX, .high_ns = INT64_MIN};
+    j.next[DEF_SYSTEM_TREE_NODE] = OW_NODE_HOST;
+    HD_TRY(hd_strings_init(&j.known, j.w.err));
+    otf2_be_quiet(true);
+    j.w.string_refs = calloc((size_t)hd_trace_string_count(whole) + 1, sizeof *j.w.string_refs);
+    hd_status status = j.w.string_refs && PUSH(j.known_refs, 0) ? join_all(&j, parts, count) : HD_NOMEM(j.w.err);
+    deinit(&j);
+    otf2_be_quiet(false);
+    return status;
+}
