@@ -54,7 +54,7 @@ static const hd_report_column step_columns[] = {
 static const hd_report_column path_columns[] = {
     {"class", HD_VALUE_STRING,
      "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
-     "communication, copy; or the delay behind a launch, on a queue, behind an event"},
+     "communication, copy; or the delay behind a launch, in a full launch queue, on a queue, behind an event"},
     {"before", HD_VALUE_DURATION, "on the critical path of the replay without change"},
     {"after", HD_VALUE_DURATION, "with the changes; null: there are none"},
     {0},
@@ -148,6 +148,11 @@ static const hd_option_about options[] = {
      "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
      "what stands before it",
      FIELD(schedule)},
+    {"queue-depth", HD_OPTION_TEXT, NULL,
+     "a call waits while that many launched operations of its queue have not begun; 0: none waits (default: as the "
+     "trace "
+     "shows, if long calls tell)",
+     FIELD(queue_depth)},
     {"gpu", HD_OPTION_TEXT, NULL,
      "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
      "what the "

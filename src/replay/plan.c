@@ -52,6 +52,7 @@ void replay_plan_deinit(replay_plan *plan)
     hd_large_free(plan->durations);
     hd_large_free(plan->flags);
     hd_large_free(plan->befores);
+    hd_large_free(plan->slots);
     hd_large_free(plan->added);
     hd_large_free(plan->first_added);
     *plan = (replay_plan){0};
@@ -96,10 +97,6 @@ static bool is_marked(const replay *r, const uint8_t *marks, uint32_t node)
 
 /* ---- calls ---- */
 
-typedef struct node_range {
-    uint32_t first, end; /* nodes; none where they are the same */
-} node_range;
-
 /* The nodes of a slice of a thread. */
 static node_range nodes_of(const replay *r, uint32_t track, uint64_t row, int64_t start, int64_t duration)
 {
@@ -114,7 +111,7 @@ static node_range nodes_of(const replay *r, uint32_t track, uint64_t row, int64_
     return (node_range){first, end};
 }
 
-static node_range nodes_of_launch(const replay *r, const hd_launch *launch)
+node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch)
 {
     int64_t duration = launch->duration_ns > 0 ? launch->duration_ns : 0;
     return nodes_of(r, launch->track, launch->row, gpu_time(launch->start_ns), duration);
@@ -139,7 +136,7 @@ void replay_drop_calls(replay *r, unsigned flags)
             uint32_t node = r->nodes[l->work_order[launch->first_work + w]];
             all = node != HD_NONE && r->plan.flags[node] & flags;
         }
-        if (all) drop_nodes(r, nodes_of_launch(r, launch));
+        if (all) drop_nodes(r, replay_nodes_of_launch(r, launch));
     }
 }
 
@@ -175,7 +172,7 @@ static hd_status set_launch_cost(replay *r, hd_error *err)
     if (cost.unit != HD_CONVERT_NS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "launch-cost: is a time, such as 2us");
     for (size_t i = 0; i < r->scope.launches->launch_count; i++)
-        set_cost(r, nodes_of_launch(r, &r->scope.launches->launches[i]), cost.value);
+        set_cost(r, replay_nodes_of_launch(r, &r->scope.launches->launches[i]), cost.value);
     return HD_OK;
 }
 
@@ -230,12 +227,13 @@ hd_status replay_change(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
     r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->gpu || o->graph ||
-                    o->launch_cost.unit || o->streams;
+                    o->launch_cost.unit || o->streams || o->queue_depth;
     if (!r->has_change) return HD_OK;
     if ((o->scale.count || o->remove || o->fuse) && !name_nodes(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < o->scale.count; i++) HD_TRY(scale(r, o->scale.items[i], err));
     if (o->gpu) HD_TRY(replay_change_gpu(r, err));
     if (o->launch_cost.unit) HD_TRY(set_launch_cost(r, err));
     if (o->remove) HD_TRY(remove_named(r, err));
-    return replay_change_queues(r, err);
+    HD_TRY(replay_change_queues(r, err));
+    return replay_change_depth(r, err);
 }

@@ -15,6 +15,7 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     const hd_graph *g = r->graph;
     int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part;
     const replay_lag *lag;
+    if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
     switch (kind) {
     case HD_EDGE_LAUNCH:
         lag = &r->lags[replay_lag_class(r, node, from, kind)];
@@ -39,10 +40,12 @@ bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, u
     size_t count = g->first_edges[node + 1] - g->first_edges[node];
     size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
     bool is_work = replay_is_work(r, node);
+    uint32_t slot = p->slots && !is_work ? p->slots[node] : HD_NONE;
     while (*at < 1 + count + added) {
         size_t i = (*at)++;
         if (i == 0)
-            *out = (replay_wait){is_work ? p->befores[node - r->first_work] : HD_NONE, HD_EDGE_QUEUE};
+            *out = is_work ? (replay_wait){p->befores[node - r->first_work], HD_EDGE_QUEUE}
+                           : (replay_wait){slot, (hd_edge_kind)REPLAY_SLOT};
         else if (i > count)
             *out = (replay_wait){p->added[p->first_added[node] + i - 1 - count].from,
                                  (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
