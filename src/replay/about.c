@@ -142,11 +142,12 @@ static const hd_option_about options[] = {
      FIELD(overlap)},
     {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches work takes this long", FIELD(launch_cost)},
     {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
-    {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
-     FIELD(streams)},
+    {"streams", HD_OPTION_COUNT, NULL,
+     "the queues become this many, in the order of launches, but those of communication alone", FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if none of it needed "
-     "what stands before it",
+     "streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in turn, as "
+     "if "
+     "none of it needed what stands before it",
      FIELD(schedule)},
     {"queue-depth", HD_OPTION_TEXT, NULL,
      "a call waits while that many launched operations of its queue have not begun; 0: none waits (default: as the "

@@ -11,7 +11,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
-#include "replay/replay.h"
+#include "replay/rows.h"
 #include "trace/event.h"
 
 enum {
@@ -32,16 +32,8 @@ typedef struct walker {
 static bool walker_init(walker *w, const replay *r)
 {
     size_t works = (size_t)(r->graph->node_count - r->first_work) + 1;
-    *w = (walker){.r = r,
-                  .afters = hd_large_new(works, sizeof *w->afters, r->large),
-                  .list = hd_large_new(works, sizeof *w->list, r->large)};
-    if (!w->afters || !w->list) return false;
-    for (size_t i = 0; i < works; i++) w->afters[i] = HD_NONE;
-    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
-        uint32_t before = r->plan.befores[n - r->first_work];
-        if (before != HD_NONE) w->afters[before - r->first_work] = n;
-    }
-    return true;
+    *w = (walker){.r = r, .afters = replay_afters(r), .list = hd_large_new(works, sizeof *w->list, r->large)};
+    return w->afters && w->list;
 }
 
 static void walker_deinit(walker *w)

@@ -70,11 +70,11 @@ static void set_launch_class(replay *r, uint32_t node, uint32_t from)
 
 /* ---- samples ---- */
 
-/* When the other edges let a node begin, by the times of the trace and the delays known so far. */
+/* When the other edges, and what it shares, let a node begin, by the times of the trace and the delays known so far. */
 static int64_t others_ready(const replay *r, uint32_t node, hd_edge_kind except)
 {
     const hd_graph *g = r->graph;
-    int64_t latest = INT64_MIN;
+    int64_t latest = r->shares[node - r->first_work].full_ns;
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
         uint32_t from = g->froms[e];
         hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];

@@ -267,19 +267,20 @@ typedef struct placed {
     uint32_t node;
 } placed;
 
-static bool computes(const replay *r, const hd_graph_lane *lane)
+/* It has not only communication. */
+static bool is_ours(const replay *r, const hd_graph_lane *lane)
 {
     for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
-        if (replay_gpu_work(r, lane->first_node + i)->class == GPU_COMPUTE) return true;
+        if (replay_gpu_work(r, lane->first_node + i)->class != GPU_COMMUNICATION) return true;
     }
     return false;
 }
 
-/* Queues that compute, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
+/* Queues, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
 static void number_queues(int64_t *out, const replay *r)
 {
     const hd_graph *g = r->graph;
-    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = computes(r, &g->lanes[l]) ? 0 : -1;
+    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = is_ours(r, &g->lanes[l]) ? 0 : -1;
     for (uint32_t l = 0; l < g->lane_count; l++) {
         const hd_track *track = hd_trace_track_at(r->trace, g->lanes[l].track);
         for (uint32_t k = 0; out[l] >= 0 && k < g->lane_count; k++) {
@@ -342,7 +343,7 @@ static hd_status set_streams(replay *r, hd_error *err)
 
 /* ---- schedule ---- */
 
-/* As if work did not need what stands before it on its queue: a queue that computes becomes `by`, which take its work
+/* As if work did not need what stands before it on its queue: a queue becomes `by`, which take its work
  * in turn. */
 static hd_status deal(replay *r, uint64_t by, hd_error *err)
 {
@@ -351,7 +352,7 @@ static hd_status deal(replay *r, uint64_t by, hd_error *err)
     if (!others) return HD_NOMEM(err);
     for (uint32_t l = 0; l < g->lane_count; l++) {
         const hd_graph_lane *lane = &g->lanes[l];
-        bool is_dealt = computes(r, lane);
+        bool is_dealt = is_ours(r, lane);
         for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
             uint32_t node = lane->first_node + i;
             others[node - r->first_work] = i && is_dealt ? node - 1 : HD_NONE;

@@ -79,6 +79,15 @@ typedef struct replay_times {
     uint64_t cycles;        /* edges left out for them */
 } replay_times;
 
+/* What a piece of work takes of its device (share.c). */
+enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
+typedef struct replay_share {
+    int64_t demand;  /* ns times width */
+    int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
+    uint16_t width;  /* of the SMs */
+    uint8_t sort;
+} replay_share;
+
 typedef struct replay {
     const hd_trace *trace;
     const replay_options *options;
@@ -94,6 +103,8 @@ typedef struct replay {
     uint8_t *launch_classes; /* by node less first_work */
     uint32_t *names;         /* by node: string, HD_STRING_NONE */
     replay_lag lags[LAG_CLASSES];
+    replay_share *shares; /* by node less first_work */
+    bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
     replay_plan plan;
     replay_times unchanged, changed;
     char gpu_names[2][64], gpu_note[320];
@@ -182,6 +193,23 @@ hd_status replay_find_depth(replay *r, hd_error *err); /* of the trace; parts wh
 hd_status replay_change_depth(replay *r, hd_error *err);
 /* Operations of one queue that are launched and have not begun. */
 hd_status replay_most_waiting(uint32_t *out, const replay *r, const replay_times *times, hd_error *err);
+
+/* share.c */
+hd_status replay_find_shares(replay *r, hd_error *err); /* of the trace */
+/* Does work of two queues share something, or did it in the trace? Then a replay has to go in order of time, with a sharer. */
+bool replay_shares_any(const replay *r);
+typedef struct replay_sharer replay_sharer;
+hd_status replay_sharer_new(replay_sharer **out, const replay *r, hd_error *err);
+void replay_sharer_free(replay_sharer *sharer);
+bool replay_share_failed(const replay_sharer *sharer); /* no memory */
+/* By node. OPEN: it is known when it begins, or it is looked for. */
+enum { NODE_NEW, NODE_OPEN, NODE_DONE };
+/* An engine is not there at *start, but for others first; sets *start to when it is asked again, *behind to the last that
+ * it served. */
+bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *sharer, const replay_times *times,
+                       const uint8_t *states, uint32_t node);
+/* When a node that begins ends. Those that begin earlier are asked first. */
+int64_t replay_share_end(replay_sharer *sharer, uint32_t node, int64_t start);
 
 /* roofline.c: sets gpu_note */
 hd_status replay_change_gpu(replay *r, hd_error *err);

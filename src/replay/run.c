@@ -87,6 +87,7 @@ static hd_status prepare(replay *r, const replay_options *options, hd_error *err
     HD_TRY(find_window(r, err));
     if (!index_lanes(r) || !index_works(r)) return HD_NOMEM(err);
     HD_TRY(replay_plan_init(&r->plan, r, err));
+    HD_TRY(replay_find_shares(r, err));
     HD_TRY(replay_find_depth(r, err));
     return replay_model(r, err);
 }
@@ -140,6 +141,7 @@ static void deinit(replay *r)
     replay_plan_deinit(&r->plan);
     hd_large_free(r->works);
     hd_large_free(r->nodes);
+    hd_large_free(r->shares);
     hd_large_free(r->launch_classes);
     hd_large_free(r->names);
     free(r->lanes);

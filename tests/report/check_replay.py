@@ -31,7 +31,7 @@ def stretch(part, whole, now):
 
 class Replay:
     def __init__(self, rows, graph, changes):
-        self.rows, self.left = rows, {}
+        self.rows = rows
         self.nodes = {n["node"]: n for n in graph["nodes"]}
         self.into = {n: [] for n in self.nodes}
         for e in graph["edges"]:
@@ -41,6 +41,9 @@ class Replay:
         self.calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["name"] in ("cudaLaunchKernel", "cudaMemcpy")}
         self.call_of = {n: self.calls.get(rows[x["id"]]["args"]["correlation"]) for n, x in self.nodes.items() if self.is_work[n]}
         self.lags, self.from_start = {}, set()
+        self.works = [n for n in self.nodes if self.is_work[n]]
+        self.share = {n: self.share_of(rows[self.nodes[n]["id"]]) for n in self.works}
+        self.look_at_shares()
         self.reckon()
         self.length = {n: e - s for n, (s, e) in self.was.items()}
         self.gone = set()
@@ -94,7 +97,7 @@ class Replay:
                 if kind not in kinds or (kind != "launch" and self.was[source][1] > self.was[node][0]):
                     continue
                 limit = self.was[source][0 if kind == "launch" else 1]
-                if all(self.ready(node, s, k, self.was[s], True) <= limit for s, k in self.into[node] if k != kind):
+                if self.full[node] <= limit and all(self.ready(node, s, k, self.was[s], True) <= limit for s, k in self.into[node] if k != kind):
                     found.setdefault(self.key(node, source, kind), []).append(self.was[node][0] - self.was[source][place])
         return found
 
@@ -117,6 +120,65 @@ class Replay:
         found = self.samples(("queue", "event"), 1)
         self.counts.update({key: len(values) for key, values in found.items()})
         self.lags.update({key: mean(values) for key, values in found.items()})
+
+    # ---- what is shared ----
+
+    @staticmethod
+    def share_of(row):
+        """What it takes of its device: ("in" or "out", ), or ("sms" or "held", how many of 1024); None."""
+        name = row["name"]
+        if row["cat"] == "gpu_memcpy":
+            return None if "Pageable" in name else ("in",) if "HtoD" in name else ("out",) if "DtoH" in name else None
+        blocks = row["args"].get("blocks per SM")
+        if row["cat"] != "kernel" or not blocks:
+            return None
+        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms", min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024)
+
+    def device(self, node):
+        return self.rows[self.nodes[node]["id"]]["args"]["device"]
+
+    @staticmethod
+    def unused(taken, time):
+        return 1024 - sum(share for start, end, share in taken if start <= time < end)
+
+    def run_kernel(self, taken, start, width, end=None, demand=0):
+        """From `start` to `end`, or until it has got its demand. Adds what it takes to `taken`. (end, what it got)"""
+        time, got = start, 0
+        while time < end if end is not None else got < demand:
+            until = min([t for s, e, _ in taken for t in (s, e) if t > time], default=None)
+            share = max(0, min(width, self.unused(taken, time)))
+            rate = max(share, width // 16, 1)
+            enough = end if end is not None else time - (got - demand) // rate
+            until = enough if until is None else min(until, enough)
+            taken.append((time, until, share))
+            got += rate * (until - time)
+            time = until
+        return time, got
+
+    def look_at_shares(self):
+        taken, free, overlap, copied = {}, {}, {}, {}
+        self.full = {n: -(1 << 62) for n in self.nodes}
+        self.demand, self.is_crowded = {}, False
+        for n in sorted(self.works, key=lambda n: (self.was[n][0], self.nodes[n]["id"])):
+            start, end = self.was[n]
+            kind, device = self.share[n] and self.share[n][0], self.device(n)
+            if kind in ("in", "out"):
+                before = free.get((device, kind), -(1 << 62))
+                overlap[device, kind] = overlap.get((device, kind), 0) + max(0, min(end, before) - start)
+                copied[device, kind] = copied.get((device, kind), 0) + end - start
+                self.full[n], free[device, kind] = before, max(before, end)
+            elif kind:
+                mine = taken.setdefault(device, [])
+                if kind == "sms":
+                    times = sorted({t for s, e, _ in mine for t in (s, e)})
+                    empty = [min(b, start) for a, b in zip(times, times[1:]) if a <= start and self.unused(mine, a) <= 0]
+                    self.full[n] = max(empty, default=self.full[n])
+                self.demand[n] = self.run_kernel(mine, start, self.share[n][1], end)[1]
+                self.is_crowded |= kind == "sms" and self.demand[n] < self.share[n][1] * (end - start)
+        for n in self.works:
+            kind = self.share[n] and self.share[n][0]
+            if kind in ("in", "out") and overlap[self.device(n), kind] > copied[self.device(n), kind] // 50:
+                self.share[n], self.full[n] = None, -(1 << 62)
 
     # ---- changes ----
 
@@ -229,7 +291,7 @@ class Replay:
     def deal(self, by):
         before, beside = {}, {}
         for lane in self.queues():
-            dealt = any(self.kind_of(n) == "compute" for n in lane)
+            dealt = any(self.kind_of(n) != "communication" for n in lane)
             for i, n in enumerate(lane):
                 back = by if dealt else 1
                 before[n], beside[n] = lane[i - back] if i >= back else None, lane[max(0, i - back + 1):i]
@@ -237,17 +299,66 @@ class Replay:
 
     # ---- the run ----
 
+    def chains(self):
+        """By work, what is before it on its queue, and the first of that; by work, what follows it."""
+        before = {n: s for n in self.works for s, k in self.edges[n] if k == "queue"}
+        after, first = {s: n for n, s in before.items()}, {}
+        for n in self.works:
+            first[n] = n
+            while first[n] in before:
+                first[n] = before[first[n]]
+        return before, after, first
+
+    def is_shared(self, first):
+        things = {}
+        for n in self.works:
+            if self.share[n] and n not in self.gone:
+                kind = self.share[n][0]
+                things.setdefault((self.device(n), kind if kind in ("in", "out") else "sms"), set()).add(first[n])
+        return self.is_crowded or any(len(queues) > 1 for queues in things.values())
+
+    def begin(self, node, edges, times):
+        start = self.was[node][0] if not (self.is_work[node] and node in self.gone) else min(s for s, _ in self.was.values())
+        if edges and node not in self.pinned:
+            start = max(self.ready(node, s, k, times[s]) for s, k in edges)
+        return start
+
     def simulate(self):
-        times, waiting = {}, {n: [] if n in self.pinned else edges for n, edges in self.edges.items()}
-        while waiting:
-            done = [n for n in waiting if all(s in times for s, _ in waiting[n])]
-            assert done
-            for n in done:
-                edges = [(s, k) for s, k in waiting.pop(n) if not (k == "launch" and n in self.gone)]
-                start = self.was[n][0] if not (self.is_work[n] and n in self.gone) else min(s for s, _ in self.was.values())
-                if edges and n not in self.pinned:
-                    start = max(self.ready(n, s, k, times[s]) for s, k in edges)
-                times[n] = (start, start + self.length[n])
+        """In the order of time: of what can begin, what begins first."""
+        edges = {n: [(s, k) for s, k in e if n not in self.pinned and not (k == "launch" and n in self.gone)] for n, e in self.edges.items()}
+        before, after, first = self.chains()
+        shared, times, can = self.is_shared(first), {}, {}
+        taken, engines = {}, {}
+        waiting = set(edges)
+        while waiting or can:
+            for n in [n for n in waiting if all(s in times for s, _ in edges[n])]:
+                can[n] = self.begin(n, edges[n], times)
+                waiting.discard(n)
+            assert can
+            n = min(can, key=lambda n: (can[n], n))
+            start, end = can[n], can[n] + self.length[n]
+            kind = shared and self.is_work[n] and n not in self.gone and self.share[n] and self.share[n][0]
+            device = self.device(n) if kind else None
+            if kind in ("in", "out"):
+                free, last = engines.get((device, kind), (None, None))
+                if last is not None and n not in self.pinned and before.get(n) != last:
+                    cat = lambda x: self.rows[self.nodes[x]["id"]]["cat"]
+                    soon = lambda x: free + self.lag(("queue", cat(x), cat(last)))
+                    follows = after.get(last)
+                    if start < soon(n):
+                        can[n] = soon(n)
+                        continue
+                    if follows in can and self.share[follows] == (kind,) and not {follows} & (self.pinned | self.gone) and can[follows] <= soon(follows):
+                        can[n] = can[follows] + 1
+                        continue
+                engines[device, kind] = (end if free is None else max(free, end), n)
+            elif kind:
+                width, whole = self.share[n][1], self.was[n][1] - self.was[n][0]
+                demand = self.demand[n] * self.length[n] // whole if whole else width * self.length[n]
+                fixed = kind == "held" or n in self.pinned
+                end, _ = self.run_kernel(taken.setdefault(device, []), start, width, end if fixed else None, demand)
+            times[n] = (start, end)
+            del can[n]
         return times
 
     def operations(self):
@@ -382,6 +493,12 @@ def main():
                 row["args"]["n"] = n
                 if row["cat"] in ("kernel", "gpu_memcpy"):
                     row["name"] = rng.choice(["gemm_a", "gemm_b", "nccl_c", "fill"])
+            if seed % 2:  # what shares a device
+                for row in trace.rows:
+                    if row["cat"] == "kernel" and rng.random() < 0.9:
+                        row["args"]["blocks per SM"] = rng.choice([0.008, 0.1, 0.25, 0.5, 0.75, 0.97, 1, 3.5, 62])
+                    elif row["cat"] == "gpu_memcpy":
+                        row["name"] = rng.choice(["Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pinned)", "Memcpy HtoD (Pageable -> Device)", "Memcpy DtoD (Device -> Device)"])
             path.write_text(json.dumps(trace.json()))
             graph = json.loads(ask(args.heddle, "graph", "--json", path))
             if not graph["nodes"]:
