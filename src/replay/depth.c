@@ -77,12 +77,12 @@ static uint32_t call_node(const replay *r, const hd_launch *launch)
     return longest;
 }
 
-/* Of those in w->list up to and with number `at`, how many have not begun at a time. */
-static uint32_t waiting_at(const walker *w, size_t count, size_t at, const int64_t *starts, int64_t time)
+/* Of those in w->list up to and with number `at`, how many have not begun at a time; *begun: how many had last time. */
+static uint32_t waiting_at(size_t *begun, const walker *w, size_t count, size_t at, const int64_t *starts, int64_t time)
 {
-    size_t begun = 0, high = count;
-    HD_PARTITION_POINT(begun, high, i, starts[w->list[i]] <= time);
-    return begun <= at ? (uint32_t)(at + 1 - begun) : 0;
+    while (*begun < count && starts[w->list[*begun]] <= time) ++*begun;
+    while (*begun > 0 && starts[w->list[*begun - 1]] > time) --*begun;
+    return *begun <= at ? (uint32_t)(at + 1 - *begun) : 0;
 }
 
 static hd_status set_slots(replay *r, uint64_t depth, hd_error *err)
@@ -111,10 +111,10 @@ hd_status replay_most_waiting(uint32_t *out, const replay *r, const replay_times
     bool fine = walker_init(&w, r);
     *out = 0;
     for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
-        size_t count = list_queue(&w, n);
+        size_t count = list_queue(&w, n), begun = 0;
         for (size_t i = 0; i < count; i++) {
-            uint32_t call = call_node(r, launch_of(r, w.list[i]));
-            uint32_t waiting = call == HD_NONE ? 0 : waiting_at(&w, count, i, times->starts, times->ends[call]);
+            uint32_t call = replay_launch_node(r, w.list[i]), waiting = 0;
+            if (call != HD_NONE) waiting = waiting_at(&begun, &w, count, i, times->starts, times->ends[call]);
             if (waiting > *out) *out = waiting;
         }
     }
@@ -129,20 +129,20 @@ typedef struct sent {
     uint32_t call, name, waiting; /* waiting: when the call ends */
 } sent;
 
+/* out NULL: only how many wait at most. */
 static size_t list_sent(sent *out, uint32_t *most, walker *w)
 {
     const replay *r = w->r;
     size_t sum = 0;
     for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
-        size_t count = list_queue(w, n);
+        size_t count = list_queue(w, n), begun = 0;
         for (size_t i = 0; i < count; i++) {
             const hd_launch *launch = launch_of(r, w->list[i]);
-            uint32_t call = call_node(r, launch);
-            if (call == HD_NONE) continue;
             int64_t end = gpu_time(hd_end_or_last(launch->start_ns, launch->duration_ns));
-            uint32_t waiting = waiting_at(w, count, i, r->graph->starts, end);
-            out[sum++] = (sent){end - gpu_time(launch->start_ns), call, launch->name, waiting};
+            uint32_t waiting = waiting_at(&begun, w, count, i, r->graph->starts, end);
             if (waiting > *most) *most = waiting;
+            uint32_t call = out ? call_node(r, launch) : HD_NONE;
+            if (call != HD_NONE) out[sum++] = (sent){end - gpu_time(launch->start_ns), call, launch->name, waiting};
         }
     }
     return sum;
@@ -220,22 +220,26 @@ static hd_status try_depth(replay *r, sent *list, sent *spare, size_t count, hd_
     return HD_OK;
 }
 
+static hd_status find_depth(replay *r, walker *w, uint32_t most, hd_error *err)
+{
+    size_t works = (size_t)(r->graph->node_count - r->first_work) + 1;
+    sent *list = hd_large_new(works, sizeof *list, r->large), *spare = hd_large_new(works, sizeof *spare, r->large);
+    hd_status status = list && spare ? HD_OK : HD_NOMEM(err);
+    size_t count = status == HD_OK ? keep_long(list, spare, list_sent(list, &most, w), most) : 0;
+    if (count >= LONG_LEAST) status = try_depth(r, list, spare, count, err);
+    hd_large_free(list);
+    hd_large_free(spare);
+    return status;
+}
+
 hd_status replay_find_depth(replay *r, hd_error *err)
 {
     walker w;
     uint32_t most = 0;
-    size_t works = (size_t)(r->graph->node_count - r->first_work) + 1, count = 0;
-    sent *list = hd_large_new(works, sizeof *list, r->large), *spare = hd_large_new(works, sizeof *spare, r->large);
-    bool fine = walker_init(&w, r) && list && spare;
-    if (fine) count = list_sent(list, &most, &w);
+    hd_status status = walker_init(&w, r) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) list_sent(NULL, &most, &w);
+    if (status == HD_OK && most >= DEPTH_LEAST) status = find_depth(r, &w, most, err);
     walker_deinit(&w);
-    hd_status status = fine ? HD_OK : HD_NOMEM(err);
-    if (fine && most >= DEPTH_LEAST) {
-        count = keep_long(list, spare, count, most);
-        if (count >= LONG_LEAST) status = try_depth(r, list, spare, count, err);
-    }
-    hd_large_free(list);
-    hd_large_free(spare);
     return status;
 }
 

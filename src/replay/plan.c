@@ -117,6 +117,15 @@ node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch)
     return nodes_of(r, launch->track, launch->row, gpu_time(launch->start_ns), duration);
 }
 
+uint32_t replay_launch_node(const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
+    }
+    return HD_NONE;
+}
+
 static void drop_nodes(replay *r, node_range range)
 {
     for (uint32_t n = range.first; n < range.end; n++) {

@@ -10,15 +10,6 @@
 
 enum { STREAMS_MOST = 128 }; /* hardware queues of a GPU */
 
-static uint32_t launch_node(const replay *r, uint32_t node)
-{
-    const hd_graph *g = r->graph;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
-    }
-    return HD_NONE;
-}
-
 /* ---- fuse ---- */
 
 static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
@@ -34,7 +25,7 @@ static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
 static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
 {
     const hd_graph *g = r->graph;
-    uint32_t from = launch_node(r, before), to = launch_node(r, node);
+    uint32_t from = replay_launch_node(r, before), to = replay_launch_node(r, node);
     if (is_awaited[before - r->first_work] || has_edge(g, node, HD_EDGE_EVENT)) return false;
     if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
         return false;
@@ -84,7 +75,7 @@ typedef struct step_launches {
 static uint32_t launch_in_step(uint32_t *step, const replay *r, uint32_t node)
 {
     *step = replay_gpu_work(r, node)->step;
-    return *step == HD_NONE || r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE) ? HD_NONE : launch_node(r, node);
+    return *step == HD_NONE || r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE) ? HD_NONE : replay_launch_node(r, node);
 }
 
 static void find_launches(step_launches *steps, replay *r)
@@ -306,7 +297,7 @@ static hd_status merge(replay *r, const int64_t *queues, hd_error *err)
         const hd_graph_lane *lane = &g->lanes[l];
         int64_t launched = INT64_MIN;
         for (uint32_t i = 0; queues[l] >= 0 && i < lane->node_count; i++) {
-            uint32_t node = lane->first_node + i, from = launch_node(r, node);
+            uint32_t node = lane->first_node + i, from = replay_launch_node(r, node);
             if (r->plan.flags[node] & PLAN_NO_EVENT) continue; /* it overlaps */
             int64_t launch = from == HD_NONE ? g->starts[node] : g->starts[from];
             if (launch > launched) launched = launch; /* a queue keeps its own order */

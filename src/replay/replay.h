@@ -183,6 +183,8 @@ typedef struct node_range {
     uint32_t first, end;
 } node_range;
 node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch);
+/* The stretch that launches this work; HD_NONE. */
+uint32_t replay_launch_node(const replay *r, uint32_t node);
 /* The nodes of launches take no time whose works all have one of these flags. */
 void replay_drop_calls(replay *r, unsigned flags);
 /* A list of patterns as a mark by string: 2 passes, 1 does not; the caller frees it with free. */
@@ -196,7 +198,7 @@ hd_status replay_most_waiting(uint32_t *out, const replay *r, const replay_times
 
 /* share.c */
 hd_status replay_find_shares(replay *r, hd_error *err); /* of the trace */
-/* Does work of two queues share something, or did it in the trace? Then a replay has to go in order of time, with a sharer. */
+/* Does work of two queues share something, or did it in the trace? Then a replay goes in the order of time. */
 bool replay_shares_any(const replay *r);
 typedef struct replay_sharer replay_sharer;
 hd_status replay_sharer_new(replay_sharer **out, const replay *r, hd_error *err);
@@ -204,8 +206,8 @@ void replay_sharer_free(replay_sharer *sharer);
 bool replay_share_failed(const replay_sharer *sharer); /* no memory */
 /* By node. OPEN: it is known when it begins, or it is looked for. */
 enum { NODE_NEW, NODE_OPEN, NODE_DONE };
-/* An engine is not there at *start, but for others first; sets *start to when it is asked again, *behind to the last that
- * it served. */
+/* An engine is not there at *start, but for others first; sets *start to when it is asked again, *behind to the last
+ * that it served. */
 bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *sharer, const replay_times *times,
                        const uint8_t *states, uint32_t node);
 /* When a node that begins ends. Those that begin earlier are asked first. */

@@ -150,9 +150,24 @@ typedef struct timeline {
     size_t count;
 } timeline;
 
+static bool has_thread(const simulation *s, uint32_t node)
+{
+    const hd_graph *g = s->r->graph;
+    return node < s->r->first_work && !(s->plan->flags[node] & PLAN_PINNED) &&
+           g->first_edges[node] < g->first_edges[node + 1] && g->edge_kinds[g->first_edges[node]] == HD_EDGE_THREAD;
+}
+
+/* But for the wait for the stretch before it on its thread. */
 static bool next_wait(replay_wait *out, const simulation *s, uint32_t node, size_t *at)
 {
-    return !(s->plan->flags[node] & PLAN_PINNED) && replay_next_wait(out, s->r, s->plan, node, at);
+    const hd_graph *g = s->r->graph;
+    const replay_plan *p = s->plan;
+    bool has_one = node < s->r->first_work && g->first_edges[node + 1] - g->first_edges[node] < 2;
+    if (p->flags[node] & PLAN_PINNED || (has_one && !p->slots && !p->added && has_thread(s, node))) return false;
+    while (replay_next_wait(out, s->r, s->plan, node, at)) {
+        if (out->kind != HD_EDGE_THREAD) return true;
+    }
+    return false;
 }
 
 static bool index_afters(timeline *l)
@@ -166,6 +181,7 @@ static bool index_afters(timeline *l)
     l->heap = hd_large_new((size_t)nodes + 1, sizeof *l->heap, large);
     if (!l->first_afters || !l->missing || !l->heap) return false;
     for (uint32_t n = 0; n < nodes; n++) {
+        l->missing[n] = has_thread(s, n);
         for (size_t at = 0; next_wait(&w, s, n, &at); l->missing[n]++) l->first_afters[w.from + 2]++;
     }
     for (uint32_t n = 0; n < nodes; n++) l->first_afters[n + 2] += l->first_afters[n + 1];
@@ -183,6 +199,14 @@ static void push(timeline *l, uint32_t node)
     HD_HEAP_PUSH(l->heap, l->count, added, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
 }
 
+/* What waited for one more. */
+static void pass_on(timeline *l, uint32_t node)
+{
+    if (--l->missing[node] || l->s->states[node] != NODE_NEW) return;
+    find_start(l->s, node);
+    push(l, node);
+}
+
 static void begin_first(timeline *l)
 {
     replay_times *t = l->s->out;
@@ -196,12 +220,8 @@ static void begin_first(timeline *l)
     }
     t->ends[node] = replay_share_end(l->sharer, node, t->starts[node]);
     l->s->states[node] = NODE_DONE;
-    for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) {
-        uint32_t after = l->afters[i];
-        if (--l->missing[after] || l->s->states[after] != NODE_NEW) continue;
-        find_start(l->s, after);
-        push(l, after);
-    }
+    for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
+    if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) pass_on(l, node + 1);
 }
 
 static hd_status run_in_time(simulation *s, hd_error *err)
