@@ -172,6 +172,8 @@ static const hd_option_about options[] = {
      FIELD(step)},
     {"stream", HD_OPTION_TEXT, NULL, "replay only the work of the stream of this number; all other work stays",
      FIELD(stream)},
+    {"events", HD_OPTION_PATTERNS, NULL,
+     "replay only events of these names, or ids in the table slice of heddle query; all others stay", FIELD(events)},
     {"run", HD_OPTION_FLAG, NULL,
      "launch it all again on an NVIDIA GPU, without the program: kernels that turn as long as those of the trace, "
      "copies "

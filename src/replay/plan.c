@@ -10,54 +10,6 @@
 #include "replay/replay.h"
 #include "trace/event.h"
 
-/* ---- as it was ---- */
-
-/* Work is in the window where its call is. */
-static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
-{
-    int64_t start = r->graph->starts[node];
-    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
-    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
-    if (r->has_window && (start < r->from || start >= r->until)) return true;
-    if (stream < 0 || !replay_is_work(r, node)) return false;
-    return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
-}
-
-hd_status replay_plan_init(replay_plan *plan, const replay *r, hd_error *err)
-{
-    const hd_graph *g = r->graph;
-    int64_t stream = -1;
-    if (r->options->stream && !hd_fixed_parse_whole(&stream, r->options->stream, strlen(r->options->stream)))
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
-                            r->options->stream);
-    *plan =
-        (replay_plan){.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan->durations, r->large),
-                      .flags = hd_large_zeroed((size_t)g->node_count + 1, 1, r->large),
-                      .befores = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof(uint32_t), r->large)};
-    if (!plan->durations || !plan->flags || !plan->befores) return HD_NOMEM(err);
-    for (uint32_t n = 0; n < g->node_count; n++) {
-        plan->durations[n] = g->ends[n] - g->starts[n];
-        if (is_left_out(r, n, stream)) plan->flags[n] = PLAN_PINNED;
-    }
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        const hd_graph_lane *lane = &g->lanes[l];
-        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++)
-            plan->befores[lane->first_node + i - r->first_work] = i ? lane->first_node + i - 1 : HD_NONE;
-    }
-    return HD_OK;
-}
-
-void replay_plan_deinit(replay_plan *plan)
-{
-    hd_large_free(plan->durations);
-    hd_large_free(plan->flags);
-    hd_large_free(plan->befores);
-    hd_large_free(plan->slots);
-    hd_large_free(plan->added);
-    hd_large_free(plan->first_added);
-    *plan = (replay_plan){0};
-}
-
 /* ---- names ---- */
 
 static bool name_nodes(replay *r)
@@ -88,6 +40,99 @@ hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, con
     }
     filter_list_deinit(&list);
     return status;
+}
+
+/* ---- as it was ---- */
+
+/* Work is in the window where its call is. */
+static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
+{
+    int64_t start = r->graph->starts[node];
+    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
+    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
+    if (r->has_window && (start < r->from || start >= r->until)) return true;
+    if (stream < 0 || !replay_is_work(r, node)) return false;
+    return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
+}
+
+/* "*gemm*,4711": names, and ids of slices, which are marked in `rows`; what is left are patterns, in `patterns`. */
+static hd_status part_events(uint8_t *rows, uint64_t row_count, char *patterns, const char *text, hd_error *err)
+{
+    for (size_t size; *text; text += size + (text[size] == ',')) {
+        int64_t id;
+        size = strcspn(text, ",");
+        if (!hd_fixed_parse_whole(&id, text, size)) {
+            memcpy(patterns, text, size);
+            patterns[size] = ',';
+            patterns += size + 1;
+        } else if (id < 0 || (uint64_t)id >= row_count) {
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "events: there is no slice %lld",
+                                (long long)id);
+        } else {
+            rows[id] = 1;
+        }
+    }
+    *patterns = '\0';
+    return HD_OK;
+}
+
+/* All but the events that are asked for stay where they are. */
+static hd_status pin_others(replay *r, replay_plan *plan, hd_error *err)
+{
+    const char *text = r->options->events;
+    uint64_t row_count = hd_trace_row_count(r->trace, HD_KIND_SLICE);
+    uint8_t *marks = NULL, *rows = hd_large_zeroed(row_count + 1, 1, r->large);
+    char *patterns = malloc(strlen(text) + 2);
+    bool any = false, fine = rows && patterns && name_nodes(r);
+    hd_status status = fine ? part_events(rows, row_count, patterns, text, err) : HD_NOMEM(err);
+    if (status == HD_OK && *patterns) status = replay_marks(&marks, r, patterns, "events", err);
+    for (uint32_t n = 0; status == HD_OK && n < r->graph->node_count; n++) {
+        uint32_t row = r->graph->slices[n];
+        bool is_one =
+            row != HD_NONE && (rows[row] || (marks && r->names[n] != HD_STRING_NONE && marks[r->names[n]] == 2));
+        if (!is_one) plan->flags[n] |= PLAN_PINNED;
+        any |= is_one;
+    }
+    free(marks);
+    free(patterns);
+    hd_large_free(rows);
+    if (status != HD_OK || any) return status;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "events: the graph has none of '%.60s'", text);
+}
+
+hd_status replay_plan_init(replay_plan *plan, replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    int64_t stream = -1;
+    if (r->options->stream && !hd_fixed_parse_whole(&stream, r->options->stream, strlen(r->options->stream)))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
+                            r->options->stream);
+    *plan =
+        (replay_plan){.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan->durations, r->large),
+                      .flags = hd_large_zeroed((size_t)g->node_count + 1, 1, r->large),
+                      .befores = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof(uint32_t), r->large)};
+    if (!plan->durations || !plan->flags || !plan->befores) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        plan->durations[n] = g->ends[n] - g->starts[n];
+        if (is_left_out(r, n, stream)) plan->flags[n] = PLAN_PINNED;
+    }
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++)
+            plan->befores[lane->first_node + i - r->first_work] = i ? lane->first_node + i - 1 : HD_NONE;
+    }
+    return r->options->events ? pin_others(r, plan, err) : HD_OK;
+}
+
+void replay_plan_deinit(replay_plan *plan)
+{
+    hd_large_free(plan->durations);
+    hd_large_free(plan->flags);
+    hd_large_free(plan->befores);
+    hd_large_free(plan->slots);
+    hd_large_free(plan->added);
+    hd_large_free(plan->first_added);
+    *plan = (replay_plan){0};
 }
 
 static bool is_marked(const replay *r, const uint8_t *marks, uint32_t node)

@@ -16,7 +16,7 @@
 typedef struct replay_options {
     const char *steps;
     hd_convert_time from, until;
-    const char *step, *stream;
+    const char *step, *stream, *events;
     double max_error;
     hd_option_texts scale;
     const char *remove, *fuse;
@@ -174,7 +174,7 @@ void replay_times_deinit(replay_times *times);
 int64_t replay_time_of(const replay *r, const replay_times *times, const hd_graph_lane *lane, int64_t time);
 
 /* plan.c */
-hd_status replay_plan_init(replay_plan *plan, const replay *r, hd_error *err); /* all as it was */
+hd_status replay_plan_init(replay_plan *plan, replay *r, hd_error *err); /* all as it was */
 void replay_plan_deinit(replay_plan *plan);
 hd_status replay_change(replay *r, hd_error *err); /* what the options say */
 

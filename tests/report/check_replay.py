@@ -190,6 +190,8 @@ class Replay:
         first = min(r["start"] for r in self.rows)
         if not changes.get("from", 0) <= start - first < changes.get("until", 1 << 60):
             return True
+        if "events" in changes:
+            return changes["events"] not in (self.nodes[node].get("id"), self.nodes[node]["name"] if self.nodes[node].get("id") is not None else None)
         return self.is_work[node] and "stream" in changes and self.rows[self.nodes[node]["id"]]["args"]["stream"] != changes["stream"]
 
     def in_slice(self, row):
@@ -363,16 +365,19 @@ class Replay:
 
     def operations(self):
         """[(row, what it waits for: {"1 queue", …})], as they begin"""
-        order = [n for _, n in sorted((self.changed[n][0], n) for n in self.nodes if self.is_work[n] and n not in self.gone)]
+        skipped = self.gone | self.pinned
+        order = [n for _, n in sorted((self.changed[n][0], n) for n in self.nodes if self.is_work[n] and n not in skipped)]
         number = {n: i + 1 for i, n in enumerate(order)}
         out = []
         for n in order:
-            after = set()
-            for source, kind in self.edges[n]:
-                while kind == "queue" and source in self.gone:
-                    source = next((s for s, k in self.edges[source] if k == "queue"), None)
+            after, open_, seen = set(), [(s, k) for s, k in self.edges[n]], set()
+            while open_:
+                source, kind = open_.pop()
                 if source in number:
                     after.add(f"{number[source]} {kind}")
+                elif self.is_work[source] and (source, kind) not in seen:  # what it waits for stands for it
+                    seen.add((source, kind))
+                    open_ += [(s, kind) for s, _ in self.edges[source]]
             out.append((self.nodes[n]["id"], after))
         return out
 
@@ -464,6 +469,9 @@ def random_changes(rng):
     if rng.random() < 0.1:
         out["stream"] = rng.choice([20, 22, 1020, 1022])
         options += ["--stream", str(out["stream"])]
+    elif rng.random() < 0.15:
+        out["events"] = rng.choice(["gemm_a", "nccl_c", "cudaLaunchKernel", 0, 3, 7])
+        options += ["--events", str(out["events"])]
     more = rng.random()
     if more < 0.3:
         out["overlap"] = rng.choice(["communication", "copy"])
@@ -511,7 +519,7 @@ def main():
                 x["tid"] = tids[x["track_id"]]
             changes, options = random_changes(rng)
             out.unlink(missing_ok=True)
-            said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if "from" in changes else (0,))
+            said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if {"from", "events"} & set(changes) else (0,))
             if not said:  # the trace ends before
                 continue
             said = json.loads(said)
