@@ -73,14 +73,39 @@ static bool keep_set(graph_maker *m, graph_queue_wait *wait, const work_set *set
     return true;
 }
 
+/* A queue that waits, but nobody tells for which, does so for that other one of its rank whose work, launched before,
+ * ended last before it goes on: then none that it may have waited for is later. HD_NONE: there is none. */
+static uint32_t guess_queue(const graph_maker *m, const graph_queue_wait *wait, uint32_t to)
+{
+    const hd_graph *g = m->g;
+    uint32_t found = HD_NONE;
+    int64_t end = INT64_MIN;
+    for (uint32_t l = 0; to != HD_NONE && l < g->lane_count; l++) {
+        if (l == wait->lane || !g->lanes[l].is_queue) continue;
+        if (m->ranks[g->lanes[l].track] != m->ranks[g->lanes[wait->lane].track]) continue;
+        uint32_t last = graph_last_launched(m, &g->lanes[l], wait->record_time);
+        if (last == HD_NONE || g->ends[last] > g->starts[to] || g->ends[last] <= end) continue;
+        end = g->ends[last];
+        found = l;
+    }
+    return found;
+}
+
 /* The next work that is launched on the queue waits for what was there when the event was recorded. */
 static bool link_wait(graph_maker *m, graph_queue_wait *wait)
 {
     work_set set = {.count = 0};
     hd_graph *g = m->g;
-    const graph_queue_wait *pending = find_pending(m, wait->waits_for, wait->record_time);
-    uint32_t last = graph_last_launched(m, &g->lanes[wait->waits_for], wait->record_time);
-    uint32_t to = graph_first_launched(m, &g->lanes[wait->lane], wait->time);
+    uint32_t to = graph_first_launched(m, &g->lanes[wait->lane], wait->time), last = HD_NONE;
+    const graph_queue_wait *pending = NULL;
+    if (wait->waits_for == HD_NONE) {
+        wait->waits_for = guess_queue(m, wait, to);
+        g->waits_guessed += wait->waits_for != HD_NONE;
+    }
+    if (wait->waits_for != HD_NONE) {
+        pending = find_pending(m, wait->waits_for, wait->record_time);
+        last = graph_last_launched(m, &g->lanes[wait->waits_for], wait->record_time);
+    }
     if (pending) put_works(m, &set, pending);
     if (last != HD_NONE) put_work(m, &set, last);
     g->waits_without_work += set.count == 0 || to == HD_NONE;

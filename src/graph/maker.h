@@ -21,9 +21,9 @@ typedef struct graph_call {
 /* A queue that waits for an event of another. */
 typedef struct graph_queue_wait {
     int64_t time, record_time;
-    uint32_t lane, waits_for;
-    uint32_t work_count; /* what the queue waits for then, once that is known */
-    size_t first_work;   /* in `waited` */
+    uint32_t lane, waits_for; /* waits_for HD_NONE: the trace does not tell; guessed */
+    uint32_t work_count;      /* what the queue waits for then, once that is known */
+    size_t first_work;        /* in `waited` */
 } graph_queue_wait;
 
 typedef struct graph_edge {

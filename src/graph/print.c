@@ -194,9 +194,9 @@ static void print_json(printer *p)
     for (int k = 0; k < HD_EDGE_KINDS; k++)
         say(p, ", \"backward_%s\": %" PRIu64, hd_edge_kind_name((hd_edge_kind)k), g->backward[k]);
     say(p,
-        ", \"works_without_launch\": %" PRIu64 ", \"launches_without_work\": %" PRIu64
+        ", \"works_without_launch\": %" PRIu64 ", \"launches_without_work\": %" PRIu64 ", \"waits_guessed\": %" PRIu64
         ", \"waits_without_work\": %" PRIu64 "}}\n",
-        g->works_without_launch, g->launches_without_work, g->waits_without_work);
+        g->works_without_launch, g->launches_without_work, g->waits_guessed, g->waits_without_work);
 }
 
 /* ---- for Graphviz ---- */

@@ -1,8 +1,9 @@
 /* waits.c - calls that wait for work, and queues that wait for one another
  *
  * Told     by slices beside the work ("Stream Sync", "Stream Wait Event") with the call's correlation: of which queue,
- *          and at which record of an event.
- * Else     a call waits for all queues of its rank, one of a stream or event for that whose work ended last in it.
+ *          and at which record of an event (PyTorch 2.11 writes -1 for both).
+ * Else     a call waits for all queues of its rank, one of a stream or event for that whose work ended last in it; a
+ *          queue for that other one whose work ended last before it went on.
  * For what the last work of a queue that was launched before the call, or the record of the event, and what the queue
  *          waits for behind that (events.c). Launches of a queue are taken to come in the order of its work.
  */
@@ -181,7 +182,7 @@ static bool keep_wait(graph_maker *m, const graph_call *call)
     told t = told_of(m, call);
     uint32_t lane = find_queue(m, call->rank, t.device, t.stream);
     uint32_t waits_for = find_queue(m, call->rank, t.device, t.waits_for);
-    if (lane == HD_NONE || waits_for == HD_NONE) {
+    if (lane == HD_NONE || (waits_for == HD_NONE && t.waits_for >= 0)) {
         m->g->waits_without_work++;
         return true;
     }
@@ -199,8 +200,8 @@ static bool add_wait(graph_maker *m, const graph_call *call, uint32_t *works)
     int64_t time = call->what == HD_SYNC_EVENT ? record_time(m, call, &t) : call->start;
     int64_t stream = call->what == HD_SYNC_EVENT ? t.waits_for : call->what == HD_SYNC_STREAM ? t.stream : -1;
     size_t count = 0;
-    bool waits = !(is_told && call->what != HD_SYNC_DEVICE && stream < 0); /* told, but not of what */
-    for (uint32_t l = 0; waits && l < g->lane_count; l++) {
+    if (call->what != HD_SYNC_DEVICE && stream < 0) is_told = false; /* not of what */
+    for (uint32_t l = 0; l < g->lane_count; l++) {
         if (!is_of(m, &g->lanes[l], call->rank, t.device, stream)) continue;
         uint32_t work = graph_last_launched(m, &g->lanes[l], time);
         if (work != HD_NONE) works[count++] = work;

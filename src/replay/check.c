@@ -123,29 +123,39 @@ static hd_status check_steps(hd_table_builder *t, replay *r, const replay_times 
     return status;
 }
 
+hd_status replay_middle(int64_t out[3], int64_t *list, size_t count, const replay *r, hd_error *err)
+{
+    int64_t *spare = hd_large_new(count + 1, sizeof *spare, r->large);
+    if (!spare) return HD_NOMEM(err);
+    HD_SORT_RUNS(list, spare, count, x, y, *x < *y);
+    hd_large_free(spare);
+    out[0] = count ? list[count / 2] : 0;
+    out[1] = count ? list[(size_t)((gpu_i128)count * 99 / 100)] : 0;
+    out[2] = count ? list[count - 1] : 0;
+    return HD_OK;
+}
+
 static hd_status check_starts(hd_table_builder *t, replay *r, int64_t span, hd_error *err)
 {
     static const char *const names[] = {"start of work: median", "start of work: 99 %", "start of work: largest"};
     size_t count = 0, most = (size_t)(r->graph->node_count - r->first_work) + 1;
-    int64_t *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
-    bool fine = list && spare;
-    for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
+    int64_t *list = hd_large_new(most, sizeof *list, r->large), errors[3];
+    hd_status status = list ? HD_OK : HD_NOMEM(err);
+    for (uint32_t n = r->first_work; list && n < r->graph->node_count; n++) {
         int64_t error = r->unchanged.starts[n] - r->graph->starts[n];
         if (!(r->plan.flags[n] & PLAN_PINNED)) list[count++] = error < 0 ? -error : error;
     }
-    if (fine) HD_SORT_RUNS(list, spare, count, x, y, *x < *y);
-    for (int i = 0; fine && count && i < 3; i++) {
-        size_t at = i == 0 ? count / 2 : i == 1 ? (size_t)((gpu_i128)count * 99 / 100) : count - 1;
+    if (status == HD_OK) status = replay_middle(errors, list, count, r, err);
+    for (int i = 0; status == HD_OK && count && i < 3; i++) {
         hd_table_add_text(t, names[i]);
         hd_table_add_null(t);
         hd_table_add_null(t);
-        hd_table_add_int(t, list[at]);
-        hd_table_add_decimal(t, percent(list[at], span));
-        if (i < 2 && percent(list[at], span) > r->error) r->error = percent(list[at], span);
+        hd_table_add_int(t, errors[i]);
+        hd_table_add_decimal(t, percent(errors[i], span));
+        if (i < 2 && percent(errors[i], span) > r->error) r->error = percent(errors[i], span);
     }
     hd_large_free(list);
-    hd_large_free(spare);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }
 
 /* ---- what is missing ---- */

@@ -11,7 +11,7 @@
 typedef void *cuda_handle; /* context, module, function, stream, event */
 typedef uint64_t cuda_address;
 
-enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2 };
+enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_RELAXED = 2, CUDA_OUT_OF_MEMORY = 2 };
 
 /* X(member, "symbol", (arguments)) */
 /* clang-format off */
@@ -27,6 +27,14 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2 };
     X(stream_create, "cuStreamCreate", (cuda_handle *out, unsigned flags))                                             \
     X(stream_wait, "cuStreamWaitEvent", (cuda_handle stream, cuda_handle event, unsigned flags))                       \
     X(stream_destroy, "cuStreamDestroy_v2", (cuda_handle stream))                                                      \
+    X(capture_begin, "cuStreamBeginCapture_v2", (cuda_handle stream, int mode))                                        \
+    X(capture_end, "cuStreamEndCapture", (cuda_handle stream, cuda_handle *out))                                       \
+    X(graph_instantiate, "cuGraphInstantiateWithFlags",                                                                \
+        (cuda_handle *out, cuda_handle graph, unsigned long long flags))                                               \
+    X(graph_upload, "cuGraphUpload", (cuda_handle exec, cuda_handle stream))                                           \
+    X(graph_launch, "cuGraphLaunch", (cuda_handle exec, cuda_handle stream))                                           \
+    X(graph_destroy, "cuGraphDestroy", (cuda_handle graph))                                                            \
+    X(exec_destroy, "cuGraphExecDestroy", (cuda_handle exec))                                                          \
     X(event_create, "cuEventCreate", (cuda_handle *out, unsigned flags))                                               \
     X(event_record, "cuEventRecord", (cuda_handle event, cuda_handle stream))                                          \
     X(event_synchronize, "cuEventSynchronize", (cuda_handle event))                                                    \

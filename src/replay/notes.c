@@ -26,7 +26,7 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], graphs[120], depth[240],
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
         name[80], instead[80];
     const char *more[11] = {NULL};
     unsigned lag = 0;
@@ -73,11 +73,13 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)r->cut_copies);
     snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
              (unsigned long long)r->orphans);
+    snprintf(
+        waits, sizeof waits,
+        "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that whose "
+        "work ended last",
+        (unsigned long long)r->graph->waits_guessed);
+    if (r->graph->waits_guessed) more[count++] = waits;
     if (r->cut_copies) more[count++] = cut;
     if (r->orphans) more[count++] = orphans;
-    snprintf(graphs, sizeof graphs,
-             "run: %llu pieces of work of CUDA graphs were launched one by one, which takes longer",
-             (unsigned long long)r->of_graphs);
-    if (r->of_graphs) more[count++] = graphs;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
 }

@@ -110,11 +110,11 @@ typedef struct replay {
     char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
-    uint64_t depth, blocked;                 /* of launch queues, 0: no limit known; the calls that tell it */
-    int64_t blocked_ns;                      /* what they waited */
-    uint32_t waiting;                        /* the most that waits with the changes, if there is no limit */
-    uint64_t cut_copies, orphans, of_graphs; /* on hardware */
-    double error; /* percent: the largest of the check, but for the one work that is off most */
+    uint64_t depth, blocked;      /* of launch queues, 0: no limit known; the calls that tell it */
+    int64_t blocked_ns;           /* what they waited */
+    uint32_t waiting;             /* the most that waits with the changes, if there is no limit */
+    uint64_t cut_copies, orphans; /* on hardware */
+    double error;                 /* percent: the largest of the check, but for the one work that is off most */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)
@@ -221,6 +221,8 @@ hd_status replay_change_queues(replay *r, hd_error *err); /* fuse, graph, overla
 
 /* check.c */
 hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables check, model, missing; sets error */
+/* Median, 99 % and largest; sorts the list. */
+hd_status replay_middle(int64_t out[3], int64_t *list, size_t count, const replay *r, hd_error *err);
 hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
 
@@ -230,7 +232,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 /* path.c */
 hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err);
 
-/* hardware.c */
+/* hardware.c, with launches.c and issue.c (hardware.h) */
 hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table hardware */
 
 /* write.c */

@@ -31,10 +31,9 @@ PAIRS = [
     ("engines-ii-one", "engines-ii-each", ["--schedule", "streams=2"], 2, 1),
     ("engines-ii-each", "engines-ii-one", ["--streams", "1"], 2, 1),
     ("towers-4096-one", "towers-4096-two", ["--schedule", "streams=2"], 5, 5),
+    ("towers-4096-two", "towers-4096-one", ["--streams", "1"], 5, 5),
     ("prefetch-side", "prefetch-line", ["--streams", "1"], 2, 1),
 ]
-# Their last kernel waits for another stream, of which the trace does not tell.
-UNTOLD = ["towers-4096-two"]
 # Graphs of short kernels: while it records, the profiler adds about 1 us for each kernel to the launch of a graph. A step of
 # tiny-graph alone, by the wall clock: median of ten.
 TINY_ALONE_NS, TINY_BOUND = 179_000, 5
@@ -61,9 +60,7 @@ def check(args, folder):
     wrong = []
     for name in PATHS:
         check = {r["what"]: r["error_percent"] for r in replay(args.heddle, name)["check"] if r["what"] != "start of work: largest"}
-        if name in UNTOLD and check.pop("start of work: 99 %") < 5:
-            wrong.append(f"{name} tells of all waits")
-        if max(check.values()) > (2 if name in UNTOLD else 1):
+        if max(check.values()) > (3 if name == "towers-4096-two" else 1):  # of kernels that share the SMs
             wrong.append(f"{name} as it is: off by {check}")
     for base, changed, options, *bounds in PAIRS:
         told = {r["what"]: r["after"] for r in replay(args.heddle, base, *options)["what_if"]}

@@ -83,12 +83,35 @@ def check_waits(options, trace, folder):
         assert first >= before, (trace, step, first, before)
 
 
+def shapes_of(events):
+    """Works of each stream but the default one, which has the command's own."""
+    return sorted([work[:2] for work in queue] for stream, queue in queues(events).items() if stream != 7)
+
+
+def calls(events, name):
+    return [e for e in events if e.get("ph") == "X" and e["name"] == name]
+
+
 def check_changes(options, trace, folder):
-    _, events = run(options, trace, folder, "--remove", "*spin_kernel*")
-    names = collections.Counter(e["name"] for e in load(trace) if e.get("cat") == "kernel")
-    spins = sum(n for name, n in names.items() if "spin_kernel" in name)
-    have = sum(len([1 for w in q if w[0] == "kernel"]) for s, q in queues(events).items() if s != 7)
-    assert spins and have == sum(names.values()) - spins, (have, names)
+    """What-ifs run as well: what is removed is not launched, a graph is, one stream has what two had, fused kernels are one."""
+    spins = [e for e in load(trace) if e.get("cat") == "kernel" and "spin_kernel" in e["name"]]
+    before = shapes_of(run(options, trace, folder)[1])
+    works = sorted(work for queue in before for work in queue)
+    if len(spins) < len(works):
+        _, events = run(options, trace, folder, "--remove", "*spin_kernel*")
+        left = sorted(work for queue in shapes_of(events) for work in queue)
+        gone = collections.Counter(works) - collections.Counter(left)
+        assert spins and gone == collections.Counter(("kernel", ns(e["dur"])) for e in spins) and len(left) == len(works) - len(spins)
+    _, events = run(options, trace, folder, "--graph")
+    assert sorted(work for queue in shapes_of(events) for work in queue) == works # on the double all of a graph is on one stream
+    assert [len(calls(events, name)) for name in ("cuGraphLaunch", "cuLaunchKernel")] == [3, sum(what == "kernel" for what, _ in works) + 1]
+    _, events = run(options, trace, folder, "--streams", "1")
+    assert [sorted(queue) for queue in shapes_of(events)] == [works], trace
+    _, events = run(options, trace, folder, "--fuse", "*spin_kernel*")
+    have = [work for queue in shapes_of(events) for work in queue]
+    assert sum(size for _, size in have) == sum(size for _, size in works)
+    if "streams-two" in trace: # on each stream the ten kernels of a step stand behind one another
+        assert len(have) == 6 < len(works), (len(have), len(works))
 
 
 def main():
@@ -104,7 +127,7 @@ def main():
             print(f"{pathlib.Path(trace).name}: {works} pieces of work as they were; span {span['expected']} ns expected, {span['ran']} ran")
             if "streams-two" in trace:
                 check_waits(options, trace, pathlib.Path(name))
-            if "sleep-base" in trace:
+            if "sleep-base" in trace or "streams-two" in trace:
                 check_changes(options, trace, pathlib.Path(name))
     return 0
 

@@ -149,6 +149,7 @@ static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
     }
     print_count(run, "pieces of GPU work without a launch", graph->works_without_launch);
     print_count(run, "launches without GPU work", graph->launches_without_work);
+    print_count(run, "waits of streams for which it is guessed", graph->waits_guessed);
     print_count(run, "waits for work that is not known", graph->waits_without_work);
 }
 

@@ -174,8 +174,17 @@ typedef struct double_kernel {
 void double_read_stamps(void *to, uint64_t from, size_t bytes);
 void double_run_kernel(double_stream *stream, const double_kernel *kernel, uint32_t correlation, uint64_t node,
                        uint32_t graph);
-void double_run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t to, bool is_async, uint64_t bytes,
-                     uint32_t correlation, uint64_t node, uint32_t graph);
+typedef struct double_copy {
+    uint8_t copy, from, to; /* copy 0: a set, of `value` */
+    bool is_async;
+    unsigned value;
+    uint64_t bytes;
+} double_copy;
+/* While a stream is captured, a node of its graph. */
+void double_run_copy(double_stream *stream, const double_copy *copy, uint32_t correlation, uint64_t node,
+                     uint32_t graph);
+/* No stream is captured into it any more. */
+void double_end_capture(const struct double_graph *graph);
 
 /* What cuModuleGetFunction gives. */
 typedef struct double_function {

@@ -44,6 +44,7 @@ int cuGraphExecDestroy(double_exec *exec);
 
 /* double_more.c: as in gpu_api.h of tests/gpu. */
 void *double_graph_add(double_graph *graph, const double_kernel *kernel);
+void double_graph_add_copy(double_graph *graph, const double_copy *copy);
 
 /* The ids that libcupti tells of. */
 uint64_t double_node_id(const void *node);

@@ -267,16 +267,37 @@ void double_run_kernel(double_stream *stream, const double_kernel *kernel, uint3
     double_emit(&record);
 }
 
-void double_run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t to, bool is_async, uint64_t bytes,
-                     uint32_t correlation, uint64_t node, uint32_t graph)
+static void emit_set(double_stream *stream, const double_copy *set, uint32_t correlation, uint64_t node, uint32_t graph)
 {
-    double_span span = double_occupy(stream, double_script_get()->copy_ns + bytes / 16);
+    double_span span = double_occupy(stream, double_script_get()->copy_ns);
+    double_record record = {.as.set = {.kind = CUPTI_KIND_MEMSET,
+                                       .value = set->value,
+                                       .bytes = set->bytes,
+                                       .start = span.start_ns,
+                                       .end = span.end_ns,
+                                       .device = stream->context->device,
+                                       .context = stream->context->id,
+                                       .stream = stream->id,
+                                       .correlation = correlation,
+                                       .flags = CUPTI_ASYNC,
+                                       .memory = CUPTI_MEMORY_DEVICE,
+                                       .graph_node = node,
+                                       .graph = graph},
+                            .ready_ns = span.end_ns,
+                            .name = "set"};
+    double_emit(&record);
+}
+
+static void emit_copy(double_stream *stream, const double_copy *copy, uint32_t correlation, uint64_t node,
+                      uint32_t graph)
+{
+    double_span span = double_occupy(stream, double_script_get()->copy_ns + copy->bytes / 16);
     double_record record = {.as.copy = {.kind = CUPTI_KIND_MEMCPY,
-                                        .copy = copy,
-                                        .from = from,
-                                        .to = to,
-                                        .flags = is_async ? CUPTI_ASYNC : 0,
-                                        .bytes = bytes,
+                                        .copy = copy->copy,
+                                        .from = copy->from,
+                                        .to = copy->to,
+                                        .flags = copy->is_async ? CUPTI_ASYNC : 0,
+                                        .bytes = copy->bytes,
                                         .start = span.start_ns,
                                         .end = span.end_ns,
                                         .device = stream->context->device,
@@ -289,6 +310,17 @@ void double_run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t 
                             .ready_ns = span.end_ns,
                             .name = "copy"};
     double_emit(&record);
+}
+
+void double_run_copy(double_stream *stream, const double_copy *copy, uint32_t correlation, uint64_t node,
+                     uint32_t graph)
+{
+    if (stream->captured)
+        double_graph_add_copy(stream->captured, copy);
+    else if (copy->copy)
+        emit_copy(stream, copy, correlation, node, graph);
+    else
+        emit_set(stream, copy, correlation, node, graph);
 }
 
 int cuModuleGetFunction(double_function **out, void *module, const char *name)
@@ -325,6 +357,14 @@ void double_wait_until(uint64_t ns)
 {
     struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
+}
+
+void double_end_capture(const double_graph *graph)
+{
+    pthread_mutex_lock(&gpu.lock);
+    for (uint32_t i = 0; i < gpu.all_count; i++)
+        if (gpu.all[i]->captured == graph) gpu.all[i]->captured = NULL;
+    pthread_mutex_unlock(&gpu.lock);
 }
 
 /* ---- waiting ---- */

@@ -6,11 +6,12 @@
 
 #include "double_cuda.h"
 
-enum { NODES = 64 };
+enum { NODES = 1024 };
 
 typedef struct node {
     uint64_t id;
     double_kernel kernel;
+    double_copy copy; /* of bytes: it is no kernel */
 } node;
 
 struct double_graph {
@@ -64,22 +65,32 @@ int cuGraphCreate(double_graph **out, unsigned flags)
     return double_end(&call, 0);
 }
 
-static node *new_node(const double_kernel *kernel)
+static node *new_node(const node *like)
 {
     node *made = calloc(1, sizeof *made);
+    *made = *like;
     made->id = ((uint64_t)1 << 32) | (atomic_fetch_add(&nodes_made, 1) * 8); /* real ones are beyond 32 bits */
-    made->kernel = *kernel;
+    return made;
+}
+
+static void *add(double_graph *graph, const node *like)
+{
+    if (graph->count == NODES) double_misuse("too many nodes");
+    node *made = new_node(like);
+    graph->nodes[graph->count++] = made;
+    tell_truth(made->id, 0, made->kernel.name);
+    tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = graph, .node = made});
     return made;
 }
 
 void *double_graph_add(double_graph *graph, const double_kernel *kernel)
 {
-    if (graph->count == NODES) double_misuse("too many nodes");
-    node *made = new_node(kernel);
-    graph->nodes[graph->count++] = made;
-    tell_truth(made->id, 0, kernel->name);
-    tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = graph, .node = made});
-    return made;
+    return add(graph, &(node){.kernel = *kernel});
+}
+
+void double_graph_add_copy(double_graph *graph, const double_copy *copy)
+{
+    add(graph, &(node){.kernel.name = "copy", .copy = *copy});
 }
 
 int cuGraphAddKernelNode(void **out_node, double_graph *graph, const double_kernel *kernel)
@@ -96,7 +107,7 @@ int cuGraphClone(double_graph **out, double_graph *graph)
     *out = calloc(1, sizeof **out);
     (*out)->id = atomic_fetch_add(&graphs, 1);
     for (uint32_t i = 0; i < graph->count; i++) {
-        node *original = graph->nodes[i], *made = new_node(&original->kernel);
+        node *original = graph->nodes[i], *made = new_node(original);
         (*out)->nodes[(*out)->count++] = made;
         tell_truth(made->id, original->id, made->kernel.name);
         tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = *out, .node = made});
@@ -117,7 +128,7 @@ int cuGraphInstantiateWithFlags(double_exec **out, double_graph *graph, unsigned
     clone->id = atomic_fetch_add(&graphs, 1);
     tell(CUPTI_RESOURCE_EXEC_CREATE, &(cupti_graph){.graph = graph});
     for (uint32_t i = 0; i < graph->count; i++) {
-        node *original = graph->nodes[i], *made = new_node(&original->kernel);
+        node *original = graph->nodes[i], *made = new_node(original);
         exec->nodes[exec->count++] = made;
         tell_truth(made->id, original->id, made->kernel.name);
         tell(CUPTI_RESOURCE_NODE_CREATED, &(cupti_graph){.graph = clone, .node = made});
@@ -155,8 +166,20 @@ int cuGraphLaunch(double_exec *exec, void *handle)
     if (hooks && hooks->whole_graphs())
         run_whole(exec, stream, call.correlation);
     else
-        for (uint32_t i = 0; i < exec->count; i++)
-            double_run_kernel(stream, &exec->nodes[i]->kernel, call.correlation, exec->nodes[i]->id, exec->id);
+        for (uint32_t i = 0; i < exec->count; i++) {
+            const node *n = exec->nodes[i];
+            if (n->copy.bytes)
+                double_run_copy(stream, &n->copy, call.correlation, n->id, exec->id);
+            else
+                double_run_kernel(stream, &n->kernel, call.correlation, n->id, exec->id);
+        }
+    return double_end(&call, 0);
+}
+
+int cuGraphUpload(double_exec *exec, void *stream)
+{
+    DOUBLE_CALL(580, "cuGraphUpload");
+    (void)exec, (void)stream;
     return double_end(&call, 0);
 }
 

@@ -6,13 +6,18 @@
 
 /* ---- copies and sets ---- */
 
+static void run_copy(double_stream *stream, uint8_t copy, uint8_t from, uint8_t to, bool is_async, uint64_t bytes,
+                     uint32_t correlation)
+{
+    double_run_copy(stream, &(double_copy){copy, from, to, is_async, 0, bytes}, correlation, 0, 0);
+}
+
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
     DOUBLE_CALL(276, "cuMemcpyHtoD_v2");
     (void)to, (void)from;
     double_stream *stream = double_stream_of(NULL);
-    double_run_copy(stream, CUPTI_COPY_HTOD, CUPTI_MEMORY_PAGEABLE, CUPTI_MEMORY_DEVICE, false, bytes, call.correlation,
-                    0, 0);
+    run_copy(stream, CUPTI_COPY_HTOD, CUPTI_MEMORY_PAGEABLE, CUPTI_MEMORY_DEVICE, false, bytes, call.correlation);
     double_wait_until(stream->free_ns);
     return double_end(&call, 0);
 }
@@ -21,8 +26,8 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
 {
     DOUBLE_CALL(279, "cuMemcpyDtoHAsync_v2");
     double_read_stamps(to, from, bytes);
-    double_run_copy(double_stream_of(stream), CUPTI_COPY_DTOH, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_PINNED, true, bytes,
-                    call.correlation, 0, 0);
+    run_copy(double_stream_of(stream), CUPTI_COPY_DTOH, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_PINNED, true, bytes,
+             call.correlation);
     return double_end(&call, 0);
 }
 
@@ -30,8 +35,8 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stre
 {
     DOUBLE_CALL(277, "cuMemcpyHtoDAsync_v2");
     (void)to, (void)from;
-    double_run_copy(double_stream_of(stream), CUPTI_COPY_HTOD, CUPTI_MEMORY_PINNED, CUPTI_MEMORY_DEVICE, true, bytes,
-                    call.correlation, 0, 0);
+    run_copy(double_stream_of(stream), CUPTI_COPY_HTOD, CUPTI_MEMORY_PINNED, CUPTI_MEMORY_DEVICE, true, bytes,
+             call.correlation);
     return double_end(&call, 0);
 }
 
@@ -39,8 +44,8 @@ int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
 {
     DOUBLE_CALL(281, "cuMemcpyDtoDAsync_v2");
     (void)to, (void)from;
-    double_run_copy(double_stream_of(stream), CUPTI_COPY_DTOD, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_DEVICE, true, bytes,
-                    call.correlation, 0, 0);
+    run_copy(double_stream_of(stream), CUPTI_COPY_DTOD, CUPTI_MEMORY_DEVICE, CUPTI_MEMORY_DEVICE, true, bytes,
+             call.correlation);
     return double_end(&call, 0);
 }
 
@@ -77,22 +82,8 @@ int cuMemsetD32Async(uint64_t to, unsigned value, size_t count, void *handle)
 {
     DOUBLE_CALL(220, "cuMemsetD32Async");
     (void)to;
-    double_stream *stream = double_stream_of(handle);
-    double_span span = double_occupy(stream, double_script_get()->copy_ns);
-    double_record record = {.as.set = {.kind = CUPTI_KIND_MEMSET,
-                                       .value = value,
-                                       .bytes = count * 4,
-                                       .start = span.start_ns,
-                                       .end = span.end_ns,
-                                       .device = stream->context->device,
-                                       .context = stream->context->id,
-                                       .stream = stream->id,
-                                       .correlation = call.correlation,
-                                       .flags = CUPTI_ASYNC,
-                                       .memory = CUPTI_MEMORY_DEVICE},
-                            .ready_ns = span.end_ns,
-                            .name = "set"};
-    double_emit(&record);
+    double_run_copy(double_stream_of(handle), &(double_copy){.value = value, .bytes = count * 4}, call.correlation, 0,
+                    0);
     return double_end(&call, 0);
 }
 

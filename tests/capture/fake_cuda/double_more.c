@@ -6,6 +6,7 @@
 /* The one event is of all streams: no work waits in the double, which has a time at which each stream is free. */
 typedef struct event {
     uint64_t ready_ns;
+    double_graph *captured; /* recorded on a stream that is captured: who waits for it is, too */
 } event;
 
 int cuEventCreate(event **out, unsigned flags)
@@ -19,7 +20,8 @@ int cuEventCreate(event **out, unsigned flags)
 int cuEventRecord(event *e, void *stream)
 {
     DOUBLE_CALL(119, "cuEventRecord");
-    e->ready_ns = double_stream_of(stream)->free_ns;
+    e->captured = double_stream_of(stream)->captured;
+    if (!e->captured) e->ready_ns = double_stream_of(stream)->free_ns;
     return double_end(&call, 0);
 }
 
@@ -42,7 +44,10 @@ int cuStreamWaitEvent(void *handle, event *e, unsigned flags)
     DOUBLE_CALL(295, "cuStreamWaitEvent");
     double_stream *stream = double_stream_of(handle);
     (void)flags;
-    if (stream->free_ns < e->ready_ns) stream->free_ns = e->ready_ns;
+    if (e->captured)
+        stream->captured = e->captured;
+    else if (stream->free_ns < e->ready_ns)
+        stream->free_ns = e->ready_ns;
     return double_end(&call, 0);
 }
 
@@ -72,7 +77,7 @@ int cuStreamEndCapture(void *stream, double_graph **out)
 {
     DOUBLE_CALL(497, "cuStreamEndCapture");
     *out = double_stream_of(stream)->captured;
-    double_stream_of(stream)->captured = NULL;
+    double_end_capture(*out);
     return double_end(&call, *out ? 0 : DOUBLE_INVALID_VALUE);
 }
 
