@@ -69,10 +69,27 @@ typedef struct simulation {
     uint32_t *stack;
 } simulation;
 
+static bool has_thread(const simulation *s, uint32_t node)
+{
+    const hd_graph *g = s->r->graph;
+    return node < s->r->first_work && !(s->plan->flags[node] & PLAN_PINNED) &&
+           g->first_edges[node] < g->first_edges[node + 1] && g->edge_kinds[g->first_edges[node]] == HD_EDGE_THREAD;
+}
+
+/* It waits for the stretch before it on its thread, and for nothing else: so are most nodes. */
+static bool is_plain(const simulation *s, uint32_t node)
+{
+    const hd_graph *g = s->r->graph;
+    const replay_plan *p = s->plan;
+    return has_thread(s, node) && g->first_edges[node + 1] - g->first_edges[node] == 1 && !p->added &&
+           (!p->slots || p->slots[node] == HD_NONE);
+}
+
 /* Something that the node waits for and that has not run yet; HD_NONE. */
 static uint32_t find_new(const simulation *s, uint32_t node)
 {
     replay_wait w;
+    if (is_plain(s, node)) return s->states[node - 1] == NODE_NEW ? node - 1 : HD_NONE;
     for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
         if (s->states[w.from] == NODE_NEW) return w.from;
     }
@@ -101,7 +118,9 @@ static void find_start(const simulation *s, uint32_t node)
     int64_t start = g->starts[node];
     t->bounds[node] = HD_NONE;
     t->bound_kinds[node] = HD_EDGE_KINDS;
-    if (!(s->plan->flags[node] & PLAN_PINNED)) {
+    if (is_plain(s, node)) {
+        take_edge(s, node, (replay_wait){node - 1, HD_EDGE_THREAD}, &start);
+    } else if (!(s->plan->flags[node] & PLAN_PINNED)) {
         replay_wait w;
         for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) take_edge(s, node, w, &start);
         bool is_gone = replay_is_work(s->r, node) && s->plan->flags[node] & PLAN_GONE;
@@ -150,20 +169,10 @@ typedef struct timeline {
     size_t count;
 } timeline;
 
-static bool has_thread(const simulation *s, uint32_t node)
-{
-    const hd_graph *g = s->r->graph;
-    return node < s->r->first_work && !(s->plan->flags[node] & PLAN_PINNED) &&
-           g->first_edges[node] < g->first_edges[node + 1] && g->edge_kinds[g->first_edges[node]] == HD_EDGE_THREAD;
-}
-
 /* But for the wait for the stretch before it on its thread. */
 static bool next_wait(replay_wait *out, const simulation *s, uint32_t node, size_t *at)
 {
-    const hd_graph *g = s->r->graph;
-    const replay_plan *p = s->plan;
-    bool has_one = node < s->r->first_work && g->first_edges[node + 1] - g->first_edges[node] < 2;
-    if (p->flags[node] & PLAN_PINNED || (has_one && !p->slots && !p->added && has_thread(s, node))) return false;
+    if (s->plan->flags[node] & PLAN_PINNED || is_plain(s, node)) return false;
     while (replay_next_wait(out, s->r, s->plan, node, at)) {
         if (out->kind != HD_EDGE_THREAD) return true;
     }
