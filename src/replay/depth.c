@@ -180,7 +180,8 @@ static bool lag_of_slots(replay_lag *out, const replay *r, const sent *list, siz
     for (size_t i = 0; samples && i < count; i++) {
         uint32_t call = list[i].call, slot = r->plan.slots[call];
         int64_t length = r->plan.durations[call], wait = list[i].duration < length ? list[i].duration : length;
-        if (slot != HD_NONE) samples[kept++].ns = r->graph->starts[call] + wait - r->graph->starts[slot];
+        if (slot == HD_NONE) continue;
+        samples[kept++].ns = gpu_time(gpu_whole((gpu_i128)r->graph->starts[call] + wait - r->graph->starts[slot]));
     }
     if (samples) HD_SORT_RUNS(samples, samples + count, kept, x, y, x->ns < y->ns);
     *out = kept ? replay_lag_of(samples, kept, kept) : (replay_lag){0};

@@ -23,6 +23,7 @@ enum {
     LEAST_PART = 16,  /* of what it can hold a kernel gets at least that part */
     OVERLAP_PART = 50 /* copies overlap if more than that part of their time does */
 };
+#define LONGEST (INT64_MAX / ALL / 2) /* ns; what takes longer shares nothing */
 
 /* ---- what there is to share ---- */
 
@@ -58,7 +59,7 @@ static bool find_shares(replay *r)
         replay_share *s = &r->shares[n - r->first_work];
         const hd_work *work = replay_work(r, n);
         *s = (replay_share){.full_ns = INT64_MIN};
-        if (replay_gpu_work(r, n)->device == HD_NONE || r->plan.durations[n] > INT64_MAX / ALL / 2) continue;
+        if (replay_gpu_work(r, n)->device == HD_NONE || r->plan.durations[n] > LONGEST) continue;
         s->sort = sort_of_copy(r, work);
         if (work->role == HD_ROLE_KERNEL && gpu_arg_is_used(&arg)) set_width(s, r, n, &arg);
     }
@@ -297,7 +298,7 @@ int64_t replay_share_end(replay_sharer *s, uint32_t node, int64_t start)
     if (!replay_is_work(r, node) || r->plan.flags[node] & PLAN_GONE) return end;
     const replay_share *share = &r->shares[node - r->first_work];
     int engine = share->sort == SHARE_OUT;
-    if (share->sort == SHARE_NONE) return end;
+    if (share->sort == SHARE_NONE || duration > LONGEST) return end;
     device *d = &s->devices[replay_gpu_work(r, node)->device];
     if (share->sort == SHARE_IN || share->sort == SHARE_OUT) {
         if (end > d->engines[engine]) d->engines[engine] = end;
