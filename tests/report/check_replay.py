@@ -225,10 +225,8 @@ class Replay:
             for n in [n for n in self.gone if self.is_work[n] and self.call_of[n] is not None]:
                 self.drop(self.in_slice(self.call_of[n]))
 
-        if "overlap" in changes:
-            self.part(lambda n: self.kind_of(n) == changes["overlap"])
-        if "streams" in changes:
-            self.deal(changes["streams"])
+        if "overlap" in changes or "streams" in changes:
+            self.part(changes.get("overlap"), changes.get("streams", 1))
         if "queue-depth" in changes:
             self.limit(changes["queue-depth"])
 
@@ -278,26 +276,21 @@ class Replay:
             new += [(o, k) for s, k in edges if k in ("sync", "event") for o in beside.get(s, [])]
             self.edges[n] = [(s, k) for s, k in new if not (k == "event" and (n in moved or s in moved))]
 
-    def part(self, is_moved):
+    def part(self, overlaps, by):
+        """Of each queue, what overlaps becomes one of its own; the rest `by`, in turn, if it is not all communication."""
         before, beside, moved = {}, {}, set()
         for lane in self.queues():
-            both = any(not is_moved(n) for n in lane)
-            here = {n for n in lane if both and is_moved(n)}
+            here = {n for n in lane if self.kind_of(n) == overlaps}
+            here = set() if len(here) == len(lane) else here
             moved |= here
-            for i, n in enumerate(lane):
-                same = [k for k in lane[:i] if (k in here) == (n in here)]
-                other = [k for k in lane[:i] if (k in here) != (n in here)]
-                before[n], beside[n] = same[-1] if same else None, other[-1:]
+            mine = by if any(self.kind_of(n) != "communication" for n in lane) else 1
+            queue = {n: i % mine for i, n in enumerate(n for n in lane if n not in here)}
+            last = {}
+            for n in lane:
+                name = queue.get(n, "moved")
+                before[n], beside[n] = last.get(name), [k for q, k in last.items() if q != name]
+                last[name] = n
         self.with_edges(before, beside, moved)
-
-    def deal(self, by):
-        before, beside = {}, {}
-        for lane in self.queues():
-            dealt = any(self.kind_of(n) != "communication" for n in lane)
-            for i, n in enumerate(lane):
-                back = by if dealt else 1
-                before[n], beside[n] = lane[i - back] if i >= back else None, lane[max(0, i - back + 1):i]
-        self.with_edges(before, beside, set())
 
     # ---- the run ----
 
@@ -476,7 +469,7 @@ def random_changes(rng):
     if more < 0.3:
         out["overlap"] = rng.choice(["communication", "copy"])
         options += ["--overlap", out["overlap"]]
-    elif more < 0.6:
+    if 0.2 < more < 0.6:
         out["streams"] = rng.choice([2, 3, 128])
         options += ["--schedule", "earliest" if out["streams"] == 128 else f"streams={out['streams']}"]
     if rng.random() < 0.3:
