@@ -47,7 +47,7 @@ MAY_USE = {
     "cli": set(),
 }
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
-ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy", "contexts"}, "report": {"gpu"}}
+ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy", "contexts"}, "report": {"gpu", "clocks"}}
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 

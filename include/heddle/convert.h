@@ -21,10 +21,20 @@ typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd
  */
 typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
 
+/* What the clock of a rank is off: to its time t offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns.
+ */
+typedef struct hd_convert_clock {
+    int64_t rank;
+    int64_t at_ns; /* Unix time, or of a rank whose trace does not tell what its times count from, such a time */
+    int64_t offset_ns, bar_ns;
+    double drift_ppm;
+} hd_convert_clock;
+
 /* Zero-initialised copies a trace as it is. */
 typedef struct hd_convert_options {
     size_t size;               /* of this struct; see "Options" in status.h */
     bool ranks;                /* put even one input under processes named by its rank; several always are, but for: */
+    bool apart;                /* the inputs are ranks of a job, each converted by itself: see hd_convert_job */
     bool processes;            /* inputs are processes of one run. So are several captures, unless `ranks` is set */
     bool fix;                  /* repair lanes, see fix.h */
     int64_t snap_threshold_ps; /* as in hd_fix_options */
@@ -41,6 +51,7 @@ typedef struct hd_convert_options {
     size_t pass_count;
     const char *const *shifts; /* of ranks: "RANK=TIME", "3=-1.5ms", of each one, to add to its times; see clocks.h */
     size_t shift_count;
+    const hd_convert_clock *clocks;  /* the same in whole, shift_count of them; NULL: no drift, no bars */
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
     const hd_read_options *read;     /* threads, memory, progress; the rest is set by the call. NULL: defaults */
     const hd_write_options *write;   /* all but ledger and strict. NULL: defaults */
@@ -88,6 +99,30 @@ void hd_convert_report_free(hd_convert_report *report);
  * of one rank, and what is no memory profile; DAMAGED or UNSUPPORTED when strict. */
 hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
                      const hd_convert_options *options, hd_error *err);
+
+/* ---- the ranks of a job as one OTF2 archive, each converted by itself: in one process no more than one is in memory,
+ * several processes share them ---- */
+
+/* What hd_convert does if options->apart: make a job, convert each rank, finish.
+ *
+ * Times stay those of each rank's clock. What is to be added to them so that they are on one clock stands beside, in
+ * ClockOffset records: base times, options->shifts, and drift and bars of options->clocks. Ids of flows and async
+ * slices are rank * 10^10 + id, what is longer is "rank 3: id". */
+typedef struct hd_convert_job hd_convert_job;
+
+/* parts NULL: makes the folder of the parts, beside `to`. Other processes name the folder of that one, and see the same
+ * files. inputs and options must outlive it. Free it with hd_convert_job_free(), which removes what is left of a folder
+ * that it made. Errors: ARGUMENT: the format is not OTF2, passes, --from or what else needs all ranks together; IO. */
+hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, size_t count, const char *to,
+                             const char *parts, const hd_convert_options *options, hd_error *err);
+void hd_convert_job_free(hd_convert_job *job);
+/* Of the parts; borrowed. */
+const char *hd_convert_job_folder(const hd_convert_job *job);
+/* Convert one input, in any process. Errors: as of hd_convert. */
+hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
+/* Join all, in the process that made the folder, once they are converted: then the archive is there. `out` may be NULL,
+ * else the caller frees *out; NULL after a failure. Errors: DAMAGED: not all are converted; as of hd_convert. */
+hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd_error *err);
 
 /* Only look at the options. */
 hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *err);

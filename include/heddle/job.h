@@ -116,7 +116,9 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
 /* Who came last to the collectives of a job, by how much, and what does not match. Needs no common clock: whoever comes
  * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
  * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
- * known, the place in the job. Durations are ns. Tables:
+ * known, the place in the job. A group whose numbers were counted is compared only if all of its members have as many,
+ * of the same operations and bytes; one that has more members than its size is not, since it is several of one name.
+ * Durations are ns. Tables:
  *
  * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
@@ -125,12 +127,14 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  *               sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`: longest -
  *               shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
  * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
- *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member) and
- *               "operation" (another than the first member's), which are not compared; "missing" (members of the
- *               group that lack it), "size" and "bytes" (others than the first member's)
+ *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member),
+ *               "untimed" and "operation" (another than the first member's), which are not compared; "missing" (members
+ *               of the group that lack it), "size" and "bytes" (others than the first member's); and "counted" and
+ *               "several" of a group that is not compared, with a null sequence
  * `last`        a row per member and group, where a job that hangs stopped: `rank`, `device`, `group`, `stream`,
  *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that
- * `steps`       a row per member and step: `collectives`, `late`, `waited`, and `z` among the members of the step
+ * `steps`       a row per member and step: `collectives`, `late`, `latest` (the most of any), `waited`, and `z` among
+ *               the members of the step
  * `persistent`  a row per run of at least 3 steps of a member with z above 3
  * `bandwidths`  a row per `operation`, `size` of the group and `bytes`: `count`, `time` (of all ranks) and what percent
  *               of it `waited`, shortest durations and bandwidths

@@ -3,6 +3,7 @@
 #define HD_CLI_JOB_IN_H
 
 #include "cli/cli.h"
+#include "heddle/convert.h"
 #include "heddle/format.h"
 #include "heddle/job.h"
 
@@ -29,9 +30,15 @@ hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_opt
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read);
 /* What to add to the times of each rank of a job (a summary or trace) for those of the reference, as `heddle clocks`
- * has it: "RANK=TIME" of each whose clock is known, by one offset. Free with job_shifts_free, also after an error. */
-hd_status job_shifts(hd_option_texts *out, cli_run *run, const char *path);
-void job_shifts_free(hd_option_texts *shifts);
+ * has it, of each whose clock is known and was not set. Free with job_clocks_deinit, also after an error. */
+typedef struct job_clocks {
+    hd_convert_clock *list;
+    char **shifts; /* "RANK=TIME" */
+    size_t count;
+} job_clocks;
+
+hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);
+void job_clocks_deinit(job_clocks *clocks);
 /* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
  * Kubernetes). */
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);

@@ -31,6 +31,14 @@
         .help = what "; 0 is one per core"                                                                             \
     }
 
+/* An hd_mpi_kind. */
+#define OPTION_MPI(at, alone)                                                                                          \
+    {                                                                                                                  \
+        .name = "mpi", .kind = CLI_CHOICE, .value = "WHICH", at,                                                       \
+        .choices = (const char *const[]){"auto", "openmpi", "mpich", "none", NULL},                                    \
+        .help = "the MPI of the launcher: auto, openmpi, mpich; none: " alone                                          \
+    }
+
 #define OPTION_MEMORY_LIMIT(at)                                                                                        \
     {                                                                                                                  \
         .name = "memory-limit", .kind = CLI_COUNT, .value = "BYTES", at,                                               \

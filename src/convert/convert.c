@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/system.h"
+#include "convert/impl.h"
 #include "convert/report.h"
 #include "format/format.h"
 #include "pass/filter/filter.h"
@@ -38,6 +39,7 @@ typedef struct converter {
     companion *companions;
     size_t count, profiles, left_out;
     size_t read_count; /* inputs that were read */
+    size_t share;      /* as of pass_merge */
     chain_link *chain;
     size_t chain_size;
     hd_read_options read;
@@ -161,7 +163,7 @@ static hd_status add_options(converter *c, bool merge)
     if (merge) {
         pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
         if (!merging) return HD_ERR_MEMORY;
-        *merging = (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}};
+        *merging = (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -349,6 +351,10 @@ static hd_status convert(converter *c, const char *out)
     c->report->format = format_of(out, &c->write);
     HD_TRY(hd_trace_write_check(out, &c->write, c->err));
     HD_TRY(read_inputs(c));
+    if (c->share && hd_trace_metadata_find(c->inputs->trace, "stackFrames").size)
+        return hd_error_set(c->err, HD_ERR_UNSUPPORTED, c->inputs->path, HD_OFFSET_NONE,
+                            "has stack frames, which become one tree only where ranks are merged: convert it without "
+                            "--mpi");
     HD_TRY(run_chain(c));
     HD_TRY(gather_ledger(c));
     return write_trace(c, out);
@@ -371,12 +377,10 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
     return hd_filter_valid(&filter, err);
 }
 
-hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
-                     const hd_convert_options *options, hd_error *err)
+hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, size_t share, const char *to,
+                         const hd_convert_options *options, hd_error *err)
 {
-    if (out) *out = NULL;
-    HD_OWN_OPTIONS(hd_convert_options, options, err);
-    converter c = {.options = options, .count = count, .err = err};
+    converter c = {.options = options, .count = count, .share = share, .err = err};
     HD_TRY(hd_options_copy(&c.read, sizeof c.read, sizeof c.read, options->read, err));
     HD_TRY(hd_options_copy(&c.write, sizeof c.write, sizeof c.write, options->write, err));
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
@@ -402,5 +406,20 @@ hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t 
         *out = c.report;
     else
         hd_convert_report_free(c.report);
+    return status;
+}
+
+hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
+                     const hd_convert_options *options, hd_error *err)
+{
+    hd_convert_job *job;
+    if (out) *out = NULL;
+    HD_OWN_OPTIONS(hd_convert_options, options, err);
+    if (!options->apart) return convert_inputs(out, inputs, count, 0, to, options, err);
+    HD_TRY(hd_convert_job_new(&job, inputs, count, to, NULL, options, err));
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < count && status == HD_OK; i++) status = hd_convert_job_rank(job, i, err);
+    if (status == HD_OK) status = hd_convert_job_finish(out, job, err);
+    hd_convert_job_free(job);
     return status;
 }

@@ -1,18 +1,25 @@
 /* report.c - what a conversion did */
 #include "convert/report.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+#include "base/error.h"
 #include "base/memory/arena.h"
 #include "base/memory/vector.h"
 
-enum { HD_CONVERT_OWN_STEPS = 7 }; /* read, memory, merge, filter, crop, fix, write */
+static const char *const own_steps[] = {"read", "memory", "merge", "filter", "crop", "fix", "write"};
+enum { HD_CONVERT_OWN_STEPS = sizeof own_steps / sizeof *own_steps };
 
 typedef struct own_report {
     hd_convert_report report; /* as callers see it; first */
     hd_arena arena;
     size_t ledger_capacity;
+    hd_pass_report sums[HD_CONVERT_OWN_STEPS]; /* of reports that were added */
+    bool is_step[HD_CONVERT_OWN_STEPS];
 } own_report;
 
 static const char *keep_text(hd_convert_report *report, const char *text)
@@ -94,4 +101,176 @@ void convert_report_step(hd_convert_report *report, const char *name, const hd_p
     report->new_lanes += step->new_lanes;
     report->moved_slices += step->moved_slices;
     report->snapped_crossings += step->snapped_crossings;
+}
+
+/* ---- reports of shares ---- */
+
+static void put_text(hd_bytes *out, const char *text)
+{
+    hd_bytes_put_varint(out, strlen(text));
+    hd_bytes_put(out, text, strlen(text));
+}
+
+static void put_numbers(hd_bytes *out, const uint64_t *numbers, size_t count)
+{
+    hd_bytes_put_varint(out, count);
+    for (size_t i = 0; i < count; i++) hd_bytes_put_varint(out, numbers[i]);
+}
+
+#define NUMBERS(out, ...)                                                                                              \
+    put_numbers(out, (const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+static void pack(hd_bytes *out, const hd_convert_report *r)
+{
+    NUMBERS(out, r->ranks_by_place, r->new_lanes, r->moved_slices, r->snapped_crossings, r->input_count, r->step_count,
+            r->ledger_count);
+    for (size_t i = 0; i < r->input_count; i++) {
+        const hd_convert_input *input = &r->inputs[i];
+        put_text(out, input->path);
+        put_text(out, input->format);
+        put_text(out, input->compression);
+        NUMBERS(out, (uint64_t)input->rank, input->events, input->stored_bytes, input->input_bytes);
+    }
+    for (size_t i = 0; i < r->step_count; i++) {
+        const hd_convert_step *s = &r->steps[i];
+        put_text(out, s->name);
+        NUMBERS(out, s->in, s->added, s->removed, s->lost, s->out);
+    }
+    for (size_t i = 0; i < r->ledger_count; i++) {
+        const hd_ledger_row *row = &r->ledger[i];
+        put_text(out, row->stage);
+        put_text(out, row->code);
+        NUMBERS(out, row->level, row->count, row->first_offset, row->lost_events);
+    }
+}
+
+hd_status convert_report_save(const hd_convert_report *report, const char *path, hd_error *err)
+{
+    hd_bytes bytes = {0};
+    pack(&bytes, report);
+    FILE *file = bytes.failed ? NULL : fopen(path, "wb");
+    bool fine = file && fwrite(bytes.data, 1, bytes.size, file) == bytes.size;
+    if (file) fine = fclose(file) == 0 && fine;
+    bool failed = bytes.failed;
+    hd_bytes_deinit(&bytes);
+    if (failed) return HD_NOMEM(err);
+    return fine ? HD_OK : hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written: %s", strerror(errno));
+}
+
+enum { NUMBERS_MAX = 7 };
+
+/* A text that the report keeps; "" when it is damaged. */
+static const char *take_text(hd_convert_report *report, hd_byte_reader *in)
+{
+    size_t size = (size_t)hd_byte_reader_varint(in);
+    const uint8_t *data = hd_byte_reader_take(in, size);
+    char *copy = data ? hd_arena_alloc(&((own_report *)report)->arena, size + 1) : NULL;
+    if (!copy) return "";
+    memcpy(copy, data, size);
+    copy[size] = '\0';
+    return copy;
+}
+
+static void take_numbers(uint64_t out[NUMBERS_MAX], hd_byte_reader *in)
+{
+    memset(out, 0, NUMBERS_MAX * sizeof *out);
+    uint64_t count = hd_byte_reader_varint(in);
+    for (uint64_t i = 0; i < count && i < NUMBERS_MAX; i++) out[i] = hd_byte_reader_varint(in);
+}
+
+/* What a share did not do let all events pass. */
+static void add_steps(hd_convert_report *report, hd_byte_reader *in, uint64_t count)
+{
+    own_report *own = (own_report *)report;
+    uint64_t n[NUMBERS_MAX], events = 0;
+    const char *name = count ? take_text(report, in) : "";
+    for (size_t k = 0; k < HD_CONVERT_OWN_STEPS; k++) {
+        memcpy(n, (const uint64_t[NUMBERS_MAX]){events, 0, 0, 0, events}, sizeof n);
+        if (strcmp(name, own_steps[k]) == 0) {
+            take_numbers(n, in);
+            own->is_step[k] = true;
+            name = --count ? take_text(report, in) : "";
+        }
+        own->sums[k].in += n[0];
+        own->sums[k].added += n[1];
+        own->sums[k].removed += n[2];
+        own->sums[k].lost += n[3];
+        own->sums[k].out += n[4];
+        events = n[4];
+    }
+}
+
+/* A code stands once, with the offset that it was met at first. */
+static bool add_row(hd_convert_report *report, const hd_ledger_row *row)
+{
+    for (size_t i = 0; i < report->ledger_count; i++) {
+        hd_ledger_row *known = &report->ledger[i];
+        if (known->level != row->level || strcmp(known->stage, row->stage) != 0 || strcmp(known->code, row->code) != 0)
+            continue;
+        known->count += row->count;
+        known->lost_events += row->lost_events;
+        if (row->level == HD_LEDGER_REPAIR) report->repairs += row->count;
+        if (row->level == HD_LEDGER_LOSS) report->losses += row->count;
+        return true;
+    }
+    return convert_report_ledger(report, row);
+}
+
+static bool unpack(hd_convert_report *report, hd_byte_reader *in)
+{
+    uint64_t head[NUMBERS_MAX], n[NUMBERS_MAX];
+    take_numbers(head, in);
+    report->ranks_by_place |= head[0] != 0;
+    report->new_lanes += head[1];
+    report->moved_slices += head[2];
+    report->snapped_crossings += head[3];
+    for (uint64_t i = 0; i < head[4] && !in->failed; i++) {
+        hd_convert_input *input = &report->inputs[report->input_count++];
+        input->path = take_text(report, in);
+        input->format = take_text(report, in);
+        input->compression = take_text(report, in);
+        take_numbers(n, in);
+        input->rank = (int64_t)n[0];
+        input->events = n[1];
+        input->stored_bytes = n[2];
+        input->input_bytes = n[3];
+        report->events_in += n[1];
+    }
+    add_steps(report, in, head[5]);
+    bool fine = true;
+    for (uint64_t i = 0; i < head[6] && !in->failed && fine; i++) {
+        hd_ledger_row row = {.stage = take_text(report, in)};
+        row.code = take_text(report, in);
+        take_numbers(n, in);
+        row.level = (hd_ledger_level)n[0];
+        row.count = n[1];
+        row.first_offset = n[2];
+        row.lost_events = n[3];
+        fine = add_row(report, &row);
+    }
+    return fine && !in->failed;
+}
+
+hd_status convert_report_add(hd_convert_report *report, const char *path, hd_error *err)
+{
+    hd_bytes bytes = {0};
+    FILE *file = fopen(path, "rb");
+    for (size_t got = 1; file && got;) {
+        uint8_t *room = hd_bytes_room(&bytes, 4096);
+        got = room ? fread(room, 1, 4096, file) : 0;
+        bytes.size += got;
+    }
+    hd_byte_reader in = hd_byte_reader_of(bytes.data, bytes.size);
+    bool fine = file && !bytes.failed && unpack(report, &in);
+    if (file) fclose(file);
+    hd_bytes_deinit(&bytes);
+    return fine ? HD_OK : hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be read again");
+}
+
+void convert_report_sum(hd_convert_report *report)
+{
+    own_report *own = (own_report *)report;
+    for (size_t k = 0; k < HD_CONVERT_OWN_STEPS; k++) {
+        if (own->is_step[k]) convert_report_step(report, own_steps[k], &own->sums[k]);
+    }
 }

@@ -12,4 +12,11 @@ bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row);
 /* A step, and what only passes tell. `name` is static, or of a pass that outlives the report. */
 void convert_report_step(hd_convert_report *report, const char *name, const hd_pass_report *step);
 
+/* A report as a file, and what such a file says added to a report of more. No passes but those that options of
+ * hd_convert_options stand for. */
+hd_status convert_report_save(const hd_convert_report *report, const char *path, hd_error *err);
+hd_status convert_report_add(hd_convert_report *report, const char *path, hd_error *err);
+/* When all are added. */
+void convert_report_sum(hd_convert_report *report);
+
 #endif

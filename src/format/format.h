@@ -25,6 +25,15 @@ typedef struct hd_companion {
     hd_status (*find_trace)(char **out, const char *folder, hd_error *err);
 } hd_companion;
 
+/* An archive that will be one with others. */
+typedef struct hd_format_part {
+    const char *path;     /* by which it is found */
+    uint32_t first_track; /* of the whole: those of the part follow in their order */
+    /* At a time t of its clock offset_ns + drift * (t - at_ns) is to be added, +- bar_ns (99 %; 0: not known). */
+    int64_t at_ns, offset_ns, bar_ns;
+    double drift;
+} hd_format_part;
+
 typedef struct hd_format {
     hd_format_info info;
     /* A bid from the first bytes of the decompressed input: 0 no, 100 certain. Never consumes. */
@@ -41,6 +50,13 @@ typedef struct hd_format {
     /* An archive of several files: the input is the one by which it is found and has a path, stored_bytes are told by
      * the reader, the output is a folder. */
     bool is_folder;
+    const struct hd_out_folder_kind *folder; /* NULL: it writes none */
+    /* Archives that `write` made of a job's ranks, as one in a folder that is there and empty: files of events move,
+     * definitions become those of all, times get the offsets of their clock beside. The whole is the merge of what
+     * `read_part` reads: tracks, metadata and facts, no events. NULL: it cannot. */
+    hd_status (*read_part)(hd_trace **out, const char *path, hd_error *err);
+    hd_status (*join)(const char *folder, const hd_format_part *parts, size_t count, const hd_trace *whole,
+                      hd_error *err);
     bool takes_binary; /* hd_read_options.binary means something to it; else it is refused */
     /* A copy of a file with some events changed; NULL: it cannot be patched in place. */
     hd_patch_file *patch;

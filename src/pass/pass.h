@@ -25,6 +25,8 @@ typedef struct pass_crop {
 typedef struct pass_merge {
     bool ranks, processes;
     hd_option_texts shift;
+    size_t share; /* the one input is that many-th, from 1 on, of a job's; the others are merged elsewhere. 0: it is no
+                     share */
 } pass_merge;
 
 typedef struct pass_memory {

@@ -4,8 +4,8 @@
 
 #include "heddle/table.h"
 
-/* A cell; the column says which member counts. Text stands in hd_table.text. */
-typedef struct table_cell {
+/* A cell of 12 bytes, since there may be many; the column says which member counts. Text stands in hd_table.text. */
+typedef struct __attribute__((packed, aligned(4))) table_cell {
     union {
         int64_t integer;
         uint64_t count;
@@ -13,9 +13,14 @@ typedef struct table_cell {
         bool boolean;
         uint64_t text_offset;
     } as;
-    uint32_t text_size;
-    bool null;
+    uint32_t text_size; /* of what is no text 0 */
 } table_cell;
+
+#define TABLE_NULL UINT32_MAX /* as text_size: the cell is null */
+static inline bool table_is_null(const table_cell *cell)
+{
+    return cell->text_size == TABLE_NULL;
+}
 
 struct hd_table {
     char *name;
@@ -23,14 +28,19 @@ struct hd_table {
     size_t column_count, column_room;
     table_cell *cells; /* row by row */
     size_t cell_count, cell_room;
-    char *text; /* all strings, one after the other */
+    char *text; /* all strings; of equal ones often one */
     size_t text_size, text_room;
     bool has_names; /* the text: names of columns stand in it as well */
 };
 
+enum { TABLE_RECENT = 256 };
+
 struct hd_table_builder {
     hd_table *table;
     hd_error err; /* the first failure; what all later calls return */
+    struct table_recent {
+        size_t offset, size; /* of a string in the text */
+    } recent[TABLE_RECENT];  /* by hash */
 };
 
 hd_status table_fail(hd_table_builder *builder, hd_status status, const char *message);

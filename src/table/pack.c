@@ -55,9 +55,9 @@ static void put_values(hd_bytes *out, const hd_table *table, size_t column)
     hd_value_type type = hd_table_get_column(table, column)->type;
     for (size_t row = 0; row < hd_table_row_count(table); row++) {
         const table_cell *cell = table_cell_at(table, row, column);
-        if (cell->null) continue;
+        if (table_is_null(cell)) continue;
         if (type == HD_VALUE_DECIMAL) {
-            memcpy(&bits, &cell->as.decimal, sizeof bits);
+            memcpy(&bits, cell, sizeof bits);
             hd_bytes_put_le(out, bits, 8);
         } else if (type == HD_VALUE_BOOL) {
             hd_bytes_put_u8(out, cell->as.boolean);
@@ -132,7 +132,7 @@ static bool take_nulls(unpacker *u, size_t column)
     unsigned any = hd_byte_reader_u8(&u->reader);
     const uint8_t *bits = any ? hd_byte_reader_take(&u->reader, (u->rows + 7) / 8) : NULL;
     for (size_t row = 0; bits && row < u->rows; row++)
-        u->table->cells[row * u->table->column_count + column].null = bits[row / 8] >> row % 8 & 1;
+        if (bits[row / 8] >> row % 8 & 1) u->table->cells[row * u->table->column_count + column].text_size = TABLE_NULL;
     return any <= 1 && !u->reader.failed;
 }
 
@@ -143,7 +143,7 @@ static bool take_text(unpacker *u, table_cell *cell, const table_cell **texts, s
     if (u->reader.failed || id > *count) return false;
     if (id == *count) {
         uint64_t size = hd_byte_reader_varint(&u->reader);
-        const uint8_t *text = size <= UINT32_MAX ? hd_byte_reader_take(&u->reader, size) : NULL;
+        const uint8_t *text = size < TABLE_NULL ? hd_byte_reader_take(&u->reader, size) : NULL;
         if (!text) return false;
         memcpy(u->table->text + u->table->text_size, text, size);
         cell->as.text_offset = u->table->text_size;
@@ -165,7 +165,7 @@ static bool take_texts(unpacker *u, size_t column)
     u->out_of_memory |= !texts;
     for (size_t row = 0; texts && row < u->rows && fine; row++) {
         table_cell *cell = &u->table->cells[row * u->table->column_count + column];
-        if (!cell->null) fine = take_text(u, cell, texts, &count);
+        if (!table_is_null(cell)) fine = take_text(u, cell, texts, &count);
     }
     free(texts);
     return texts && fine;
@@ -177,10 +177,10 @@ static bool take_values(unpacker *u, size_t column)
     uint64_t above = 0;
     for (size_t row = 0; row < u->rows && !u->reader.failed; row++) {
         table_cell *cell = &u->table->cells[row * u->table->column_count + column];
-        if (cell->null) continue;
+        if (table_is_null(cell)) continue;
         if (type == HD_VALUE_DECIMAL) {
             uint64_t bits = hd_byte_reader_le(&u->reader, 8);
-            memcpy(&cell->as.decimal, &bits, sizeof bits);
+            memcpy(cell, &bits, sizeof bits);
         } else if (type == HD_VALUE_BOOL) {
             cell->as.boolean = hd_byte_reader_u8(&u->reader) & 1;
         } else {

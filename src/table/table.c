@@ -1,5 +1,6 @@
 /* table.c - tables: built cell by cell, immutable after */
 #include "heddle/table.h"
+#include "base/hash.h"
 #include "table/impl.h"
 
 #include <assert.h>
@@ -106,17 +107,22 @@ hd_status hd_table_add_string(hd_table_builder *builder, const char *text, size_
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (size > UINT32_MAX) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
+    if (size >= TABLE_NULL) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
+    struct table_recent *recent = &builder->recent[hd_hash(text, size) % TABLE_RECENT];
+    bool known = recent->size == size && (!size || memcmp(table->text + recent->offset, text, size) == 0);
     void *room = table->text;
-    bool fits = reserve(&room, &table->text_room, table->text_size, size, 1);
+    bool fits = known || reserve(&room, &table->text_room, table->text_size, size, 1);
     table->text = room;
     if (!fits) return table_fail(builder, HD_ERR_MEMORY, "out of memory");
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_STRING);
     if (!cell) return builder->err.status;
-    cell->as.text_offset = table->text_size;
+    if (!known) {
+        memcpy(table->text + table->text_size, text, size);
+        *recent = (struct table_recent){table->text_size, size};
+        table->text_size += size;
+    }
+    cell->as.text_offset = recent->offset;
     cell->text_size = (uint32_t)size;
-    if (size) memcpy(table->text + table->text_size, text, size);
-    table->text_size += size;
     return HD_OK;
 }
 
@@ -156,7 +162,7 @@ hd_status hd_table_add_bool(hd_table_builder *builder, bool value)
 hd_status hd_table_add_null(hd_table_builder *builder)
 {
     table_cell *cell = next_cell(builder, ~0u);
-    if (cell) cell->null = true;
+    if (cell) cell->text_size = TABLE_NULL;
     return builder->err.status;
 }
 
@@ -226,7 +232,7 @@ const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column
 
 bool hd_table_is_null(const hd_table *table, size_t row, size_t column)
 {
-    return table_cell_at(table, row, column)->null;
+    return table_is_null(table_cell_at(table, row, column));
 }
 
 const char *hd_table_get_string(size_t *out_size, const hd_table *table, size_t row, size_t column)

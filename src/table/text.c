@@ -29,10 +29,11 @@ static const char *cell_text(size_t *out_size, char *value, const hd_table *tabl
 {
     const table_cell *cell = table_cell_at(table, row, column);
     const hd_table_column *about = &table->columns[column];
-    if (!cell->null && about->type == HD_VALUE_STRING) return hd_table_get_string(out_size, table, row, column);
-    const char *text = cell->null ? null_text
-                       : raw      ? table_value_raw(value, about, cell)
-                                  : table_value_text(value, about, cell);
+    if (!table_is_null(cell) && about->type == HD_VALUE_STRING)
+        return hd_table_get_string(out_size, table, row, column);
+    const char *text = table_is_null(cell) ? null_text
+                       : raw               ? table_value_raw(value, about, cell)
+                                           : table_value_text(value, about, cell);
     *out_size = strlen(text);
     return text;
 }

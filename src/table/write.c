@@ -72,7 +72,7 @@ static void put_json_cell(table_out *out, const hd_table *table, size_t row, siz
 {
     const hd_table_column *about = &table->columns[column];
     const table_cell *cell = table_cell_at(table, row, column);
-    if (cell->null || (about->type == HD_VALUE_DECIMAL && !isfinite(cell->as.decimal))) {
+    if (table_is_null(cell) || (about->type == HD_VALUE_DECIMAL && !isfinite(cell->as.decimal))) {
         table_puts(out, "null");
     } else if (about->type == HD_VALUE_STRING) {
         size_t size;
@@ -148,7 +148,7 @@ static void write_csv(table_out *out, const hd_table *table, const hd_table_styl
         for (size_t column = 0; column < table->column_count; column++) {
             const table_cell *cell = table_cell_at(table, row, column);
             if (column) table_puts(out, ",");
-            if (cell->null) continue;
+            if (table_is_null(cell)) continue;
             char text[HD_VALUE_TEXT_BYTES];
             size_t size;
             if (table->columns[column].type == HD_VALUE_STRING) {
@@ -189,7 +189,7 @@ static void put_markdown_row(table_out *out, const hd_table *table, size_t row, 
         const table_cell *cell = table_cell_at(table, row, column);
         char text[HD_VALUE_TEXT_BYTES];
         table_puts(out, " ");
-        if (cell->null) {
+        if (table_is_null(cell)) {
             table_puts(out, "|");
             continue;
         }

@@ -149,6 +149,128 @@ def compare_ranks(heddle, files, folder):
     return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else None
 
 
+def with_events(loaded):
+    return {key[3] for key in loaded[0]}
+
+
+def shared_pids(ranks):
+    """By rank and pid, what stands for a pid that several ranks have."""
+    owners = collections.Counter(pid for loaded in ranks.values() for pid in with_events(loaded))
+    factor = max(1000, 10 ** max(len(pid) for pid in owners if pid.isdigit()))
+    new = {}
+    for rank, loaded in ranks.items():
+        for pid in with_events(loaded):
+            other = str(rank * factor + int(pid)) if pid.isdigit() else f"{pid} (rank {rank})" if pid else f"rank {rank}"
+            new[rank, pid] = other if owners[pid] > 1 else pid
+    return new
+
+
+def joined_id(value, rank):
+    """An id as no other rank has it."""
+    if isinstance(value, tuple):
+        return "number", value[1] + rank * 10**10
+    if re.fullmatch("0[xX][0-9a-fA-F]+", value) and rank:
+        return hex(int(value, 16) + rank * 10**10)
+    return value if rank == 0 else str(int(value) + rank * 10**10)
+
+
+def as_joined(loaded, rank, pids, shift):
+    """What a rank's own events and names are in an archive of ranks that were converted apart; shift: of its base time."""
+    events, names = collections.Counter(), {}
+    for (phase, name, category, pid, tid, start, end, ids, args), count in loaded[0].items():
+        start, end = start + shift, end if end is None else end + shift
+        ids = tuple((key, joined_id(value, rank) if key == "id" and phase in "stfbneSTpF" else value) for key, value in ids)
+        events[phase, name, category, pids[rank, pid], tid, start, end, ids, args] += count
+    for (where, kind), value in loaded[1].items():
+        names[(pids[rank, where[0]], *where[1:]), kind] = value
+    return events, names
+
+
+def compare_apart(heddle, files, folder):
+    """None, or what is wrong: ranks that were converted apart and joined, against what each is alone."""
+    alone, archive, back, merged = (folder / name for name in ("alone.json", "apart.otf2", "apart.json", "merged.json"))
+    report = subprocess.run([heddle, "convert", "--json", "--mpi", "none", *files, archive], check=True, capture_output=True,
+                            text=True)
+    report = json.loads(report.stdout)
+    lost = {row["code"]: row["count"] for row in report["ledger"] if row["level"] == "loss"}
+    subprocess.run([heddle, "convert", "-q", archive, back], check=True)
+    ranks = {}
+    for rank, path in enumerate(files):
+        subprocess.run([heddle, "convert", "-q", "--ranks", path, alone], check=True)
+        ranks[rank] = load(alone)
+    pids = shared_pids(ranks)
+    bases = [int(loaded[2].get("baseTimeNanoseconds", (0, 0))[1]) for loaded in ranks.values()]
+    wanted, names = collections.Counter(), {}
+    for rank, loaded in ranks.items():
+        events, own = as_joined(loaded, rank, pids, bases[rank] - min(bases))
+        wanted += events
+        names |= own
+    got = load(back)
+    missing, extra = wanted - got[0], got[0] - wanted
+    if extra or any(event[0] not in "stf" and event[5] is not None for event in missing):
+        return f"events differ: {list(missing)[:2]}, {list(extra)[:2]}"
+    if sum(missing.values()) != lost.get("otf2.flow-unmatched", 0) + lost.get("otf2.event-without-time", 0):
+        return f"{sum(missing.values())} events are missing: {lost}"
+    if report["events_out"] + sum(missing.values()) != report["events_in"] + report["added"]:
+        return f"the report does not add up: {report['events_in']} + {report['added']} - {missing.total()} != {report['events_out']}"
+    if names != got[1]:
+        return f"names differ: {set(names.items()) ^ set(got[1].items())}"
+    got[2].pop("otf2.findings", None)  # that offsets of clocks were applied
+    if load(merged)[2] != got[2]:
+        return "top-level keys are not those of merged ranks"
+    check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
+    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else check_groups(archive, folder / "ranks.otf2", len(files))
+
+
+def check_groups(archive, together, ranks):
+    """One communicator for the process group of all ranks, whose members are a stream of each; definitions once each; markers as of
+    ranks that were merged."""
+    if not shutil.which("otf2-print"):
+        return None
+    markers = [sorted(subprocess.run(["otf2-marker", folder / "traces.otf2"], check=True, capture_output=True, text=True).stdout.splitlines())
+               for folder in (archive, together)]
+    if markers[0] != markers[1] or len(markers[0]) < ranks:
+        return f"markers: {markers}"
+    printed = subprocess.run(["otf2-print", "-G", archive / "traces.otf2"], check=True, capture_output=True, text=True).stdout
+    group = re.findall(r'^GROUP +(\d+)  Name: "(?:NCCL|process group).*COMM_GROUP, Paradigm: MPI, .* (\d+) Members: (.*)$', printed, re.M)
+    if len(group) != 1 or int(group[0][1]) != ranks or len(re.findall(r'^COMM .*Group: "(?:NCCL|process group)', printed, re.M)) != 1:
+        return f"communicators of the process group: {group}"
+    if sorted(re.findall(r"CUDA\[(\d+):", group[0][2])) != [str(rank) for rank in range(ranks)]:
+        return f"members of the process group: {group}"
+    for kind in "REGION", "ATTRIBUTE":
+        found = collections.Counter(re.sub(r'" <\d+>', '"', line) for line in re.findall(rf"^{kind} +\d+  (.*)$", printed, re.M))
+        if found.most_common(1)[0][1] > 1:
+            return f"{kind} twice: {found.most_common(1)}"
+    return None
+
+
+def make_ranks(folder):
+    """Ranks whose clocks count from other times, one of which has times below 0, and whose pids, ids and texts meet."""
+    paths = []
+    for rank in range(3):
+        op, kernel = {"pid": 10, "tid": 1}, {"pid": 0, "tid": 7}
+        collective = {"device": rank, "stream": 7, "correlation": 5, "Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float",
+                      "Process Group Name": "dp", "Process Group Ranks": "[0, 1, 2]"}
+        events = [
+            {"ph": "X", "name": f"op{rank}", "cat": "cpu_op", **op, "ts": 1000000.5 + rank, "dur": 10, "args": {"s": f"text {rank}"}},
+            {"ph": "X", "name": "ncclDevKernel_AllReduce", "cat": "kernel", **kernel, "ts": 1000020, "dur": 5.25, "args": collective},
+            {"ph": "i", "name": "at zero", **op, "ts": 0, "s": "t"}, {"ph": "i", "name": "everywhere", **op, "ts": 1000001, "s": "g"},
+            {"ph": "b", "name": "as", "cat": "a", "id": "0x77", **op, "ts": 1000001},
+            {"ph": "e", "name": "as2", "cat": "a", "id": "0x77", "pid": 10, "tid": 2, "ts": 1000012, "args": {"end": rank}},
+            {"ph": "s", "name": "f", "cat": "f", "id": 3, **op, "ts": 1000002},
+            {"ph": "f", "name": "f", "cat": "f", "id": 3, **kernel, "ts": 1000021, "bp": "e"},
+            {"ph": "C", "name": "counter", "pid": 10, "ts": 1000003, "args": {"a": 1, "b": 2.5 if rank else 3}},
+            {"ph": "N", "name": "object", "id": "0x1", **op, "ts": 1000006},
+            {"ph": "X", "name": "spans", "pid": "Spans", "tid": "PyTorch", "ts": 1000000, "dur": 100}]
+        if rank == 1:
+            events.append({"ph": "X", "name": "before", "cat": "x", "pid": 10, "tid": 9, "ts": -5, "dur": 2})
+        trace = {"baseTimeNanoseconds": 17 * 10**17 + (3 - rank) * 12345678901, "distributedInfo": {"rank": rank, "world_size": 3},
+                 "only": rank, "traceEvents": events}
+        paths.append(folder / f"made{rank}.json")
+        paths[-1].write_text(json.dumps(trace))
+    return paths
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--copy", required=True)
@@ -172,6 +294,11 @@ def main():
     ranks = [] if options.files else sorted((data / "ranks" / "dlrm").glob("rank*.json*"))
     with tempfile.TemporaryDirectory() as folder:
         problem = compare_ranks(options.heddle, ranks, pathlib.Path(folder)) if ranks else None
+        problem = problem or (compare_apart(options.heddle, ranks, pathlib.Path(folder)) if ranks else None)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        made = make_ranks(folder)
+        problem = problem or compare_ranks(options.heddle, made, folder) or compare_apart(options.heddle, made, folder)
     if problem:
         bad += 1
         print(f"{len(ranks)} ranks: {problem[:3000]}")

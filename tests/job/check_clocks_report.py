@@ -9,6 +9,8 @@ import gzip
 import json
 import os
 import random
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -270,6 +272,68 @@ def check_merged(program, folder):
         assert run(program, "convert", "--pass", f"merge:{text}", *paths, merged).returncode == 2, text
 
 
+def check_joined(program, folder):
+    """Ranks converted apart: their files of events as each has them alone, and beside them ClockOffset records, which bring all times to
+    the reference's clock: base times, offsets to the nanosecond, drift to one. A clock of which nothing is known, and one that was set,
+    are refused."""
+    paths = job(folder, 4, [0, 5 * MS, -3 * S, 77 * US], at=lambda r, time: time * 60 // 1_000_000 if r == 2 else 0,
+                base=lambda r: UNIX - r * S)
+    summaries, archive, alone, back = (folder / name for name in ("joined.hds", "joined.otf2", "alone.otf2", "back.json"))
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    rows = {row["rank"]: row for row in clocks(program, summaries)["clocks"]}
+    assert -65 < rows[2]["drift_ppm"] < -55, rows[2]
+    done = run(program, "convert", "-q", "--clocks", summaries, *paths, archive)
+    assert done.returncode == 0, done
+    assert run(program, "convert", "-q", archive, back).returncode == 0
+    times, location, expected, below = {}, 0, [], {}
+    for e in json.loads(back.read_text())["traceEvents"]:
+        if e["ph"] == "X":
+            pid = e["pid"] if e["pid"] < 1000 else e["pid"] // 1000
+            times.setdefault((e["pid"] // 1000, e["name"], e["args"]["correlation"]), []).append(round(e["ts"] * US))
+            assert pid < 4, e
+    base = UNIX - 3 * S
+    for rank, path in enumerate(paths):
+        trace, row = json.loads(path.read_text()), rows[rank]
+        below[rank] = max(0, -min(round(e["ts"] * US) for e in trace["traceEvents"]))  # OTF2 has no times below 0
+        for e in trace["traceEvents"]:
+            unix = round(e["ts"] * US) + trace["baseTimeNanoseconds"]
+            got, wanted = times[rank, e["name"], e["args"]["correlation"]], unix - base + (offset_at(row, unix) if rank else 0)
+            assert len(got) == 1 and abs(got[0] - wanted) <= (1 if row["drift_ppm"] else 0), (rank, e, got, wanted)
+        assert run(program, "convert", "-q", "--clean", path, alone).returncode == 0
+        files = sorted((alone / "traces").glob("*.evt"), key=lambda file: int(file.stem))
+        for file in files:
+            assert file.read_bytes() == (archive / f"traces/{location + int(file.stem)}.evt").read_bytes(), (rank, file)
+        expected += [(location + i, rank) for i in range(len(list((alone / "traces").glob("*.def"))))]
+        location = len(expected)
+    assert below[2] > 0, below
+    check_records(archive, rows, dict(expected), below)
+    assert "otf2" not in run(program, "check", "-q", archive).stdout
+    done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "joined.json")
+    assert done.returncode == 2 and "--mpi is for otf2" in done.stderr, done
+    assert run(program, "summarize", "-q", *paths[:3], "-o", summaries).returncode == 0
+    done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "refused.otf2")
+    assert done.returncode == 1 and "no shift is known of rank 3" in done.stderr and not list(folder.glob("*refused.otf2*")), done
+
+
+def check_records(archive, rows, rank_of, below):
+    """The records as OTF2's own tool shows them: two of each location, and their deviation: 99 % of a normal distribution are the bar."""
+    if not shutil.which("otf2-print"):
+        return
+    done, found = run("otf2-print", "-C", archive / "traces.otf2"), {}
+    for location, time, offset, deviation in re.findall(r"^CLOCK_OFFSET +(\d+)  Time: (\d+), Offset: ([+-]?\d+), StdDev: ([\d.e+-]+)", done.stdout, re.M):
+        found.setdefault(int(location), []).append((int(time), int(offset), float(deviation)))
+    base = UNIX - 3 * S
+    assert found.keys() == {location for location, rank in rank_of.items()}, (found, rank_of)
+    for location, rank in rank_of.items():
+        row, records = rows[rank], found[location]
+        own = UNIX - rank * S
+        assert len(records) == 2 and records[0][0] < records[1][0], records
+        for time, offset, deviation in records:
+            time, offset = time - below[rank], offset + below[rank]
+            assert abs(offset - (own - base) - (offset_at(row, time + own) if rank else 0)) <= 1, (row, records)
+            assert abs(deviation * statistics.NormalDist().inv_cdf(0.995) - row["bar"]) < 0.001 * row["bar"] + 1, (row, records)
+
+
 # ---- a real job ----
 
 def check_real(program, path, folder):
@@ -335,6 +399,8 @@ def main():
         check_arrivals(args.heddle, folder)
         check_hints(args.heddle, folder)
         check_merged(args.heddle, folder)
+        if run(args.heddle, "formats", "--json").stdout.count('"otf2"'):
+            check_joined(args.heddle, folder)
         check_damage(args.heddle, folder, 60)
         check_synth(args.heddle, folder, args.cases, args.seed)
         path = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data/straggler/trace-ST.csv.gz"

@@ -74,10 +74,11 @@ def main():
           f"costliest operator {operators['name']} of rank {operators['max_rank']}")
     assert LATE in [r["rank"] for r in rows[:2]] and rows[1]["z"] > 3, rows[:4]
     assert compute["max_rank"] == SLOW_GPU and compute["z"] > 10, compute
+    assert hosts[0]["of"] == f"node{SLOW_HOST}" and hosts[0]["z"] > 3, hosts[:3]
     slow = [r["max_rank"] // HOST for r in uneven["operators"] if r["name"].startswith("aten::") and r["z"] and r["z"] > 3]
     assert slow.count(SLOW_HOST) > len(slow) / 2, slow
     assert shifted["host"] == f"node{SHIFTED}" and abs(shifted["offset"] + 4_000_000) < 1_300_000, shifted
-    print("slow GPU, late loader, slow host and shifted clock are named")
+    print("slow GPU, late loader, slow host and shifted clock are named, the slow host before those that hold one late rank")
     return 0
 
 

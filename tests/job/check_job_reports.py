@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reports imbalance and topology of synthetic jobs, and the roles and bandwidths in report stragglers, recomputed from the traces' JSON.
+"""Reports imbalance and topology of synthetic jobs, and the roles and bandwidths in report stragglers, recomputed from the traces' JSON;
+report stragglers of random summaries with defects of all kinds, recomputed from their tables (lateness.py).
 
   check_job_reports.py --heddle HEDDLE
 """
@@ -7,11 +8,15 @@ import argparse
 import collections
 import json
 import pathlib
+import random
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+
+import hds
+import lateness
 
 RANKS, TP, DP = 8, 2, 2
 
@@ -89,6 +94,14 @@ def check_topology(heddle, paths):
     assert [(h["host"], h["ranks"], h["gpus"]) for h in said["hosts"]] == [(f"node{h}", 2, 2) for h in range(RANKS // 2)], said["hosts"]
     told = collections.Counter(g["dimension"] for g in said["groups"])
     assert told == {"tp": 4, "dp": 4, "pp": 4, None: 1}, told
+    members = collections.defaultdict(list)
+    for row in said["members"]:
+        assert row["position"] == len(members[row["group"], row["dimension"]])
+        members[row["group"], row["dimension"]].append(row["rank"])
+    for g in said["groups"]:
+        ranks = [r for run_of in g["ranks"].split() for first, *last in [run_of.split("-")] for r in range(int(first), int((last or [first])[0]) + 1)]
+        assert members.pop((g["group"], g["dimension"])) == ranks, g
+    assert not members
     run(heddle, "report", "topology", "-q", "-o", paths[0].parent / "job.dot", *paths)
     dot = (paths[0].parent / "job.dot").read_text()
     edges = sorted(re.findall(r"r(\d+) -- r(\d+) .*label=\"(\w+)\"", dot))
@@ -109,10 +122,17 @@ def check_roles(heddle, paths):
             assert (row["tp"], row["pp"]) == (row["rank"] % TP, row["rank"] // (TP * DP)), row
             assert row["z"] is None and mad == 0 or close(row["z"], (mean - middle) / mad, 1e-3), (row, middle, mad)
     for by, key in (("host", lambda r: r["host"]), ("pp", lambda r: str(r["pp"])), ("tp", lambda r: str(r["tp"]))):
-        sums = collections.Counter()
+        sums, means = collections.Counter(), collections.defaultdict(list)
         for row in rows:
             sums[key(row)] += row["late"]
-        assert {r["of"]: r["late"] for r in said["shares"] if r["by"] == by} == dict(sums), (by, sums)
+            means[key(row)].append(row["late"] / row["collectives"])
+        shares = {r["of"]: r for r in said["shares"] if r["by"] == by}
+        assert {of: r["late"] for of, r in shares.items()} == dict(sums), (by, sums)
+        medians = {of: statistics.median(list_of) for of, list_of in means.items()}
+        middle, mad = spread(medians.values())
+        for of, r in shares.items():
+            assert abs(r["median_late"] - medians[of]) <= 1, (by, r, medians)
+            assert r["z"] is None and mad < 1 or close(r["z"], (medians[of] - middle) / mad, 1e-2), (by, r, middle, mad)
 
 
 def check_bandwidths(heddle, paths):
@@ -145,10 +165,98 @@ def check_bandwidths(heddle, paths):
     return len(rows)
 
 
+COLUMNS = (("rank", hds.INT), ("device", hds.INT), ("step", hds.STRING), ("step_start", hds.TIME), ("group", hds.STRING), ("stream", hds.INT),
+           ("point_to_point", hds.BOOL), ("sequence", hds.INT), ("counted", hds.BOOL), ("operation", hds.STRING), ("size", hds.INT), ("bytes", hds.COUNT),
+           ("start", hds.TIME), ("end", hds.TIME))
+
+
+def random_rows(chance, ranks, groups, harm):
+    """Of a summary of these ranks; a change of each kind in a share `harm` of the rows."""
+    rows = []
+    for rank, device, (name, stream, point, counted, size, count) in ((r, d, g) for r in ranks for d in (0, 1)[:chance.choice((1, 1, 2))] for g in groups):
+        for n in range(count):
+            step, start = n // 5, chance.randrange(1000) + 10000 * n
+            row = {"rank": rank, "device": device, "step": b"step %d" % step if step else None, "step_start": 50000 * step if step else None, "group": name,
+                   "stream": stream, "point_to_point": point, "sequence": n, "counted": counted, "operation": b"AllReduce", "size": size, "bytes": 64 * n,
+                   "start": start, "end": start + chance.randrange(20)}
+            changes = {"operation": b"Broadcast", "bytes": 7, "size": 9, "start": None, "end": start - 1, "sequence": n - 1 if n else n, "step": b"other"}
+            for column in changes:
+                if chance.random() < harm:
+                    row[column] = changes[column]
+            rows += [row] * (chance.random() >= harm) + [row] * (chance.random() < harm)
+    return rows
+
+
+def random_job(chance, path):
+    harm = chance.choice((0, 0, 0.005, 0.02))
+    groups = [(name, stream, chance.random() < 0.2, chance.random() < 0.4, chance.choice((None, 30, 30, 3)), chance.choice((3, 12, 20)))
+              for name, stream in ((b"world", 1), (None, 7), (None, 9), (b"tp", 2), (b"", 0))[:chance.randrange(1, 6)]]
+    jobs = [[rank] for rank in range(chance.randrange(1, 8))] + chance.choice(([], [[2]], [[None]], [[3, 20, 21]]))
+    members = []
+    for place, ranks in enumerate(jobs):
+        rows = random_rows(chance, ranks, groups[:chance.choice((len(groups), len(groups), 1))], harm)
+        table = hds.pack([(name, kind, [row[name] for row in rows]) for name, kind in COLUMNS])
+        members.append(hds.Member(ranks[0] if len(ranks) == 1 and ranks[0] is not None else -1 << 63, 8, 0, b"node", b"%02d.json" % place, {"collectives": table}))
+    hds.write(path, hds.Job(["collectives"], sorted(members, key=lambda m: (m.rank == -1 << 63, m.rank, m.file))))
+
+
+def rows_of_job(path):
+    for place, member in enumerate(hds.read(path).members):
+        names, rows = hds.table(member.tables["collectives"])
+        yield place, [{n: v.decode() if isinstance(v, bytes) else v for n, v in zip(names, row)} for row in rows]
+
+
+def check_lateness(heddle, path):
+    of, said = lateness.expected(rows_of_job(path)), json.loads(run(heddle, "report", "stragglers", "--each", "--json", path))
+    group = lambda r: (r["group"], r["stream"], r["point_to_point"])
+    party = lambda r: (r["rank"], r["device"])
+    compared = {k: m for k, m in of.meetings.items() if m.compared}
+    have = {(group(r), r["sequence"]): (r["members"], (r["last_rank"], r["last_device"]), r["late"], r["transfer"], r["operation"]) for r in said["collectives"]}
+    want = {}
+    for k, m in compared.items():
+        d = m.durations()
+        last = next(p for _, p, _ in m.rows if lateness.key(p) == m.last())
+        want[k] = (len(d), last, max(d) - min(d), min(d), m.rows[0][2]["operation"])
+    assert have == want and len(said["collectives"]) == len(want), (have.items() ^ want.items())
+    sums, steps, waits = (collections.defaultdict(lambda: [0, 0, 0, 0]) for _ in range(3))
+    for _, p, row, m in of.arrivals:
+        d, own = m.durations(), lateness.duration(row)
+        sums[p] = [a + b for a, b in zip(sums[p], (1, max(d) - own, own - min(d), min(d)))]
+        waits[p, row["step"], own - min(d)][0] += 1
+        if row["step"] is not None:
+            s = steps[p, row["step"], row["step_start"]]
+            s[:] = s[0] + 1, s[1] + max(d) - own, max(s[2], max(d) - own), s[3] + own - min(d)
+    parties = {p for _, p in of.seats}
+    assert {party(r): [r["collectives"], r["late"], r["waited"], r["transfer"]] for r in said["stragglers"]} == {p: sums[p] for p in parties}
+    assert {party(r): r["last"] for r in said["stragglers"]} == {p: sum(w[1] == p for w in want.values()) for p in parties}
+    assert {(party(r), r["step"], r["step_start"]): [r["collectives"], r["late"], r["latest"], r["waited"]] for r in said["steps"]} == steps
+    assert collections.Counter((party(r), r["step"], r["wait"]) for r in said["waits"]) == {k: v[0] for k, v in waits.items()}
+    assert {(group(r), r["sequence"], r["defect"]): (party(r), r["members"]) for r in said["mismatched"]} == of.defects
+    highest = collections.defaultdict(lambda: -1)
+    for (g, _), row in of.seats.items():
+        highest[g] = max(highest[g], row["sequence"])
+    assert {(group(r), party(r)): (r["sequence"], r["operation"], r["behind"]) for r in said["last"]} == {
+        (g, p): (row["sequence"], row["operation"], highest[g] - row["sequence"]) for (g, p), row in of.seats.items()}
+    return len(of.meetings), len(compared), {defect for _, _, defect in of.defects}
+
+
+def check_random_jobs(heddle, folder, seeds):
+    all_of, compared, defects = 0, 0, set()
+    for seed in range(seeds):
+        chance = random.Random(seed)
+        random_job(chance, folder / "random.hds")
+        some, of_these, found = check_lateness(heddle, folder / "random.hds")
+        all_of, compared, defects = all_of + some, compared + of_these, defects | found
+    assert compared > all_of / 5 and len(defects) == (8 if seeds > 5 else len(defects)), (all_of, compared, defects)
+    print(f"{all_of} collectives of {seeds} random jobs agree; {compared} are compared; defects: {', '.join(sorted(defects))}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    heddle = parser.parse_args().heddle
+    parser.add_argument("--seeds", type=int, default=8)
+    args = parser.parse_args()
+    heddle = args.heddle
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         paths = make(heddle, folder, "--slow-gpu", "3=40")
@@ -156,6 +264,8 @@ def main():
         check_topology(heddle, paths)
         check_roles(heddle, paths)
         print(f"{check_bandwidths(heddle, paths)} kinds of collectives agree")
+        if hds.ZSTD and hds.XXH:
+            check_random_jobs(heddle, folder, args.seeds)
         print(f"{names} names and {RANKS} ranks with roles agree")
     return 0
 

@@ -16,70 +16,16 @@ import pathlib
 import random
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 
-import hds
-from check_job_reports import DP, RANKS, TP, make, run
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "view"))
 
-PATIENCE_S = 120
-
-
-class Server:
-    def __init__(self, heddle, *arguments):
-        self.process = subprocess.Popen([str(a) for a in (heddle, "view", "--json", "--no-open", "--port", "0", *arguments)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.base = "http://127.0.0.1:%d/api/" % json.loads(self.process.stdout.readline())["port"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        assert self.process.wait() in (0, 1)  # 1: a file could not be read
-
-    def ask(self, route, method="GET", ok=200):
-        try:
-            with urllib.request.urlopen(urllib.request.Request(self.base + route, method=method), timeout=PATIENCE_S) as answer:
-                status, body, kind = answer.status, answer.read(), answer.headers["Content-Type"]
-        except urllib.error.HTTPError as error:
-            status, body, kind = error.code, error.read(), error.headers["Content-Type"]
-        assert status == ok, (route, status, body[:300])
-        return json.loads(body) if kind.startswith("application/json") else body
-
-    def session(self, holds):
-        """The session once that is so."""
-        end, revision = time.monotonic() + PATIENCE_S, None
-        while time.monotonic() < end:
-            said = self.ask("session" + (f"?after={revision}" if revision else ""))
-            if holds(said):
-                return said
-            revision = said["revision"]
-        raise AssertionError(said)
-
-    def picture(self):
-        self.session(lambda said: said["job"]["done"] == said["job"]["files"])
-        head, figures = decode(self.ask("job"))
-        late, more = decode(self.ask(f"job/late?of={head['number']}"))
-        return {**head, "roles": {r["name"]: r["at"] for r in late["roles"]}, "late_notes": late["notes"]}, {**figures, **more}
-
-
-def decode(body):
-    assert body[:4] == b"HDJ1", body[:100]
-    size, = struct.unpack_from("<I", body, 4)
-    head, at = json.loads(body[8:8 + size]), (8 + size + 7) // 8 * 8
-    figures = {}
-    for each in head["figures"]:
-        list_of = struct.unpack_from(f"<{head['cells']}{'dI'[each['bytes'] == 4]}", body, at)
-        figures[each["name"]] = [None if f != f or each["bytes"] == 4 and f == 0xffffffff else int(f) for f in list_of]
-        at += (each["bytes"] * head["cells"] + 7) // 8 * 8
-    assert at == len(body)
-    return head, figures
+import hds  # noqa: E402
+import lateness  # noqa: E402
+from check_job_reports import DP, RANKS, TP, make, run  # noqa: E402
+from job_server import Server, decode  # noqa: E402
 
 
 # ---- the same from the tables ----
@@ -103,9 +49,9 @@ def expected(members):
             continue
         durations = {(s["rank"], s["start"]): s["duration"] for s in rows_of(m, "steps")}
         for b in rows_of(m, "breakdown"):
+            row = cells.setdefault((b["rank"], m.file.decode(), b["device"]), {})
             if b["step"] is None:
                 continue
-            row = cells.setdefault((b["rank"], m.file.decode(), b["device"]), {})
             name = next(n for n in itertools.chain([b["step"]], (f"{b['step']} ({k})" for k in itertools.count(2))) if n not in row)
             row[name] = {"time": durations.get((b["rank"], b["step_start"]), b["span"]), "exposed": b["exposed_communication"], "idle": b["idle"],
                          "start": b["step_start"]}
@@ -117,27 +63,25 @@ def expected(members):
 
 
 def add_lateness(cells, members):
-    """Of counted collectives of one group: all ranks must have as many, of one operation and size."""
-    groups = collections.defaultdict(lambda: collections.defaultdict(dict))
-    for m in members:
-        for c in rows_of(m, "collectives") if m.tables.get("collectives") else []:
-            key = (c["rank"], m.file.decode(), c["device"])
-            assert c["counted"] and not c["point_to_point"]
-            if key in cells:
-                groups[c["group"]][c["sequence"]][key] = (c["step_start"], c["end"] - c["start"], (c["operation"], c["bytes"]), c["size"])
-    differs = False
-    for meetings in groups.values():
-        ranks = {key for meeting in meetings.values() for key in meeting}
-        size = next(iter(next(iter(meetings.values())).values()))[3]
-        good = len(ranks) <= size and all(m.keys() == ranks and len({what for _, _, what, _ in m.values()}) == 1 for m in meetings.values())
-        differs |= not good and len(ranks) > 1
-        for meeting in meetings.values() if good and len(ranks) > 1 else []:
-            longest = max(d for _, d, _, _ in meeting.values())
-            for key, (start, duration, _, _) in meeting.items():
-                step = next((s for s in cells[key].values() if s["start"] == start), None)
-                if step:
-                    step["late"] = max(step.get("late", 0), longest - duration)
-    return differs
+    """The most of any collective of a step. Whether something of several ranks is not told."""
+    of = lateness.expected((place, rows_of(m, "collectives") if m.tables.get("collectives") else []) for place, m in enumerate(members))
+    for place, _, row, meeting in of.arrivals:
+        own = cells.get((row["rank"], members[place].file.decode(), row["device"]), {})
+        step = next((s for s in own.values() if s["start"] == row["step_start"]), None)
+        if step:
+            step["late"] = max(step.get("late", 0), max(meeting.durations()) - lateness.duration(row))
+    return any(sequence is None for _, sequence, _ in of.defects)
+
+
+def check_report(heddle, path, cells):
+    """Report stragglers tells the same of each rank and step."""
+    have = collections.defaultdict(dict)
+    for row in json.loads(run(heddle, "report", "stragglers", "--json", path))["steps"]:
+        have[row["rank"], row["device"]][row["step_start"]] = row["latest"]
+    for (rank, _, device), steps in cells.items():
+        for step in steps.values():
+            if "late" in step:
+                assert step["late"] == have[rank, device][step["start"]], (rank, device, step)
 
 
 def compare(server, members):
@@ -234,9 +178,10 @@ def check_random(heddle, folder, job, seed):
         change_member(chance, member, job)
     hds.write(folder / "random.hds", changed)
     with Server(heddle, folder / "random.hds") as server:
-        head, _ = compare(server, changed.members)
+        head, cells = compare(server, changed.members)
         lost = [m for m in changed.members if None in (m.tables.get("steps", b""), m.tables.get("breakdown", b""))]
         assert len(head["notes"]) == min(len(lost), 6) and all("is left out" in n for n in head["notes"][:5]), head["notes"]
+    check_report(heddle, folder / "random.hds", cells)
 
 
 def check_traces(heddle, folder, job):

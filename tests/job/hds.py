@@ -3,6 +3,7 @@
     job = hds.read(path)      job.members: [Member(rank, world_size, base_ns, host, file, tables={name: bytes or None: lost})]
     hds.table(bytes)          ([column names], [rows])
     hds.write(path, job)
+    hds.pack([(name, kind, [value, ...]), ...])             compressed bytes of a table; None is null
 """
 import ctypes
 import ctypes.util
@@ -189,3 +190,28 @@ def table(chunk):
         lists.append(values)
     assert r.at == len(r.data)
     return names, [list(row) for row in zip(*lists)] if lists else []
+
+
+def column(name, kind, values):
+    nulls = sum((v is None) << i for i, v in enumerate(values))
+    out = bytearray(varint(len(name)) + name.encode() + bytes([kind, 0]))
+    out += b"\1" + nulls.to_bytes((len(values) + 7) // 8, "little") if nulls else b"\0"
+    texts, above = {}, 0
+    for value in values:
+        if value is None:
+            continue
+        if kind == STRING:
+            new = value not in texts
+            out += varint(texts.setdefault(value, len(texts))) + (varint(len(value)) + value if new else b"")
+        elif kind == DECIMAL:
+            out += struct.pack("<d", value)
+        elif kind == BOOL:
+            out.append(value)
+        else:
+            out += zigzag((value - above + (1 << 63)) % (1 << 64) - (1 << 63))
+            above = value
+    return bytes(out)
+
+
+def pack(columns):
+    return compress(varint(len(columns)) + varint(len(columns[0][2])) + b"".join(column(*c) for c in columns))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""heddle job by 1, 2, 4 and 8 processes of an MPI, here and on hosts that are network namespaces: the bytes of the
-serial run; ranks that are damaged or missing, a process that is killed, no plugin.
+"""heddle job and heddle convert --mpi by 1, 2, 4 and 8 processes of an MPI, here and on hosts that are network namespaces:
+the bytes of the serial run; ranks that are damaged or missing, a process that is killed, no plugin.
 
 usage: check_job.py --kind openmpi|mpich|none --heddle HEDDLE
 """
@@ -17,6 +17,7 @@ from pathlib import Path
 from check_mpi import ENVIRONMENT, LAUNCHERS, expect, run
 
 RANKS = "traces/rank{rank}.json.gz"
+GOOD = [RANKS.format(rank=rank) for rank in (6, 0, 3, 1, 2)]
 BRIDGE = "10.77.83.254"
 HOSTS = {f"heddle-host{i}": f"10.77.83.{i}" for i in (1, 2)}  # network namespaces
 # Launchers call it as ssh: options, an address, a command.
@@ -50,6 +51,47 @@ def check_bytes(launch, heddle, serial, *options):
            "job.hds: 5 ranks" in done.stderr, "what is damaged or missing is told once", done)
 
 
+def check_strict(launch, heddle):
+    """Of seven ranks two are missing; of the first four none. A file that is none is one process's to see."""
+    whole = [f"traces/rank{rank}.json.gz" for rank in (0, 1, 2, 3)]
+    run(heddle, "synth", "-q", "-o", "four.json.gz", "--ranks", 2, "--steps", 2, "--layers", 1, "--no-python")
+    two = ["four_rank0.json.gz", "four_rank1.json.gz"]
+    for files, options, fails in ((whole, [], False), (whole, ["--strict"], True), (two, ["--strict"], False),
+                                  ([*two, "traces/rank5.json.gz"], ["--strict"], True), ([*two, "traces/rank5.json.gz"], [], False)):
+        done = run(*launch, heddle, "job", *files, "-o", "strict.hds", *options)
+        expect((done.returncode != 0) == fails and Path("strict.hds").exists(), f"{launch} {files} {options}", done)
+        Path("strict.hds").unlink()
+
+
+def files_of(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def convert(launch, heddle, kind, *paths):
+    paths = [Path(path).absolute() for path in paths]
+    return run(*launch, heddle, "convert", "-q", "--clean", "--mpi", kind, *paths)
+
+
+def make_archive(heddle):
+    """What a serial run makes; None: no OTF2."""
+    if '"otf2"' not in run(heddle, "formats", "--json").stdout:
+        return None
+    done = convert([], heddle, "none", *GOOD, "serial.otf2")
+    expect(done.returncode == 0, "a serial archive", done)
+    return files_of("serial.otf2")
+
+
+def check_archive(launch, heddle, serial, kind="auto"):
+    done = convert(launch, heddle, kind, *GOOD, "job.otf2")
+    expect(done.returncode == 0 and files_of("job.otf2") == serial, f"{launch}: the serial archive", done)
+
+
+def check_damaged_archive(launch, heddle):
+    done = convert(launch, heddle, "auto", *GOOD, RANKS.format(rank=5), "none.otf2")
+    expect(done.returncode != 0 and "rank5.json.gz: 1 of 6 ranks were not converted" in done.stderr and
+           not list(Path().glob("*none.otf2*")), f"{launch}: a damaged rank", done)
+
+
 def check_refused(launch, heddle):
     for words, text in (["--ranks", "none/rank{rank}.json", "-o", "none.hds"], "none/rank{rank}.json"), \
                        (["traces/rank0.json.gz", "-o", "absent/job.hds"], "absent"):
@@ -81,12 +123,13 @@ def readers_of(path):
             pass
 
 
-def check_killed(launch, heddle, how):
+def check_killed(launch, heddle, how, archive=False):
     """Who reads a pipe that gives nothing is killed there."""
-    pipe = str(Path("slow_rank9.json").absolute())
+    pipe, killed = str(Path("slow_rank9.json").absolute()), Path("killed.otf2" if archive else "killed.hds").absolute()
     os.mkfifo(pipe)
-    job = subprocess.Popen([str(word) for word in [*launch, heddle, "job", pipe, Path("traces").absolute(), "-o",
-                                                   Path("killed.hds").absolute()]],
+    words = ["convert", "--mpi", "auto", pipe, *(Path(RANKS.format(rank=rank)).absolute() for rank in range(4)), killed] \
+        if archive else ["job", pipe, Path("traces").absolute(), "-o", killed]
+    job = subprocess.Popen([str(word) for word in [*launch, heddle, *words]],
                            env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     writer = os.open(pipe, os.O_WRONLY)
     time.sleep(0.3)  # whoever looked what it is has closed it
@@ -102,7 +145,7 @@ def check_killed(launch, heddle, how):
         os.unlink(pipe)
     died = [line for line in told.splitlines() if line.startswith("heddle: process ")]
     expect(job.returncode != 0 and len(died) == 1 and died[0].startswith(f"heddle: process {rank} of 4 ") and
-           died[0].endswith(f" died while it was at {pipe}") and not Path("killed.hds").exists(), f"{how!r}: {rank} was killed",
+           died[0].endswith(f" died while it was at {pipe}") and not killed.exists(), f"{how!r}: {rank} was killed",
            subprocess.CompletedProcess(launch, job.returncode, out, told))
 
 
@@ -144,13 +187,15 @@ def remove_hosts():
     ip("link", "delete", "heddle-bridge")
 
 
-def check_hosts(kind, heddle, serial):
+def check_hosts(kind, heddle, serial, archive):
     try:
         if not make_hosts():
             print("no network namespaces can be made here: not tried on several hosts")
             return
         launch = on_hosts(kind)
         check_bytes(launch, heddle, serial)
+        if archive:
+            check_archive(launch, heddle, archive)
         check_killed(launch, heddle, signal.SIGKILL)
     finally:
         remove_hosts()
@@ -165,10 +210,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         serial = make_traces(heddle)
+        archive = make_archive(heddle)
         if options.kind == "none":
+            if archive:
+                check_archive([], heddle, archive)
+                check_damaged_archive([], heddle)
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
             check_refused([], heddle)
+            check_strict([], heddle)
             return 0
         launch = LAUNCHERS[options.kind]
         if not shutil.which(launch[0]):
@@ -176,12 +226,18 @@ def main():
             return 77
         for size in 1, 2, 4, 8:
             check_bytes([*launch, size], heddle, serial)
+            if archive:
+                check_archive([*launch, size], heddle, archive)
         check_bytes([*launch, 1], heddle, serial, "--mpi", options.kind)
         check_refused([*launch, 4], heddle)
+        check_strict([*launch, 2], heddle)
         check_plugin([*launch, 2], heddle)
         for how in signal.SIGKILL, signal.SIGTERM:
             check_killed([*launch, 4], heddle, how)
-        check_hosts(options.kind, heddle, serial)
+        if archive:
+            check_damaged_archive([*launch, 4], heddle)
+            check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
+        check_hosts(options.kind, heddle, serial, archive)
     return 0
 
 

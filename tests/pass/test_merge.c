@@ -21,7 +21,7 @@ static hd_trace *merge(const char *const *texts, size_t count)
         in += hd_trace_event_count(inputs[i].trace);
     }
     if (hd_merge_find_ranks(inputs, count, &by_place, &err) != HD_OK) fail_msg("%s", err.message);
-    if (hd_merge(&out, &result, inputs, count, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_merge(&out, &result, inputs, count, false, &err) != HD_OK) fail_msg("%s", err.message);
     for (size_t i = 0; i < count; i++) assert_null(inputs[i].trace);
     assert_int_equal(in + result.added, hd_trace_event_count(out) + result.removed + result.lost);
     return out;
@@ -81,6 +81,26 @@ static void test_merge__ids_that_are_text_stay_apart_too(NO_STATE)
                             "[" F("s", "9007199254740993", "2") "," ADDED("2", "rank 1") "]"),
                   "[" F("s", "9007199254740993", "1") "," ADDED("1", "rank 0") "," F(
                       "s", "\"rank 1: 9007199254740993\"", "2") "," ADDED("2", "rank 1") "]");
+}
+
+/* One rank of a job whose others are merged elsewhere. */
+static void test_merge__ids_of_a_share_are_apart_by_rank_alone(NO_STATE)
+{
+    static const char *const texts[][2] = {
+        {"[" F("s", "5", "1") "," F("f", "\"0xa\"", "1") "," ADDED("1", "rank 3") "]",
+         "[" F("s", "30000000005", "1") "," F("f", "\"0x6fc23ac0a\"", "1") "," ADDED("1", "rank 3") "]"},
+        {"[" F("s", "9999999999", "1") "," ADDED("1", "rank 3") "]",
+         "[" F("s", "39999999999", "1") "," ADDED("1", "rank 3") "]"},
+        {"[" F("s", "10000000000", "1") "," F("f", "\"x\"", "1") "," ADDED("1", "rank 3") "]",
+         "[" F("s", "\"rank 3: 10000000000\"", "1") "," F("f", "\"rank 3: x\"", "1") "," ADDED("1", "rank 3") "]"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        hd_merge_input input = {.trace = trace_of(texts[i][0]), .path = "rank3.json", .rank = 3, .take = true};
+        hd_pass_result result;
+        hd_trace *out;
+        assert_int_equal(hd_merge(&out, &result, &input, 1, true, NULL), HD_OK);
+        assert_events(out, texts[i][1]);
+    }
 }
 
 static void test_merge__ids_of_a_process_stay(NO_STATE)
@@ -343,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_merge__pids_that_are_text_get_their_rank),
         cmocka_unit_test(test_merge__arrows_of_ranks_never_meet),
         cmocka_unit_test(test_merge__ids_that_are_text_stay_apart_too),
+        cmocka_unit_test(test_merge__ids_of_a_share_are_apart_by_rank_alone),
         cmocka_unit_test(test_merge__ids_of_a_process_stay),
         cmocka_unit_test(test_merge__times_are_put_on_one_clock),
         cmocka_unit_test(test_merge__metadata_that_differ_stand_by_rank),

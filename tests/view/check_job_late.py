@@ -1,46 +1,254 @@
 #!/usr/bin/env python3
-"""/api/job/late of `heddle view`: told where all ranks of a group recorded the same collectives, and not where one lacks one or
-sends other sizes; of traces and of their summaries.
+"""Ranks beside each other in `heddle view`: lateness, collectives across ranks and clocks, recomputed from the traces' JSON; of
+open traces, and of those that a job's summaries open.
 
   check_job_late.py --heddle HEDDLE
 """
 import argparse
+import bisect
+import gzip
 import json
-import math
+import os
 import pathlib
-import struct
+import statistics
 import subprocess
 import sys
 import tempfile
-import urllib.request
+from decimal import Decimal
+
+from job_server import Server
+
+RANKS, HOST_RANKS, SHIFT_MS = 4, 2, 5
+US = 1000
+SHARED = pathlib.Path(os.environ.get("HEDDLE_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
 
 
-def picture(url, path):
-    data = urllib.request.urlopen(url + path, timeout=60).read()
-    assert data[:4] == b"HDJ1", data[:60]
-    size, = struct.unpack_from("<I", data, 4)
-    head, figures, at = json.loads(data[8:8 + size]), {}, (8 + size + 7) & ~7
-    for figure in head["figures"]:
-        count, wide = head["cells"], figure["bytes"]
-        values = struct.unpack_from(f"<{count}{'d' if wide == 8 else 'I'}", data, at)
-        figures[figure["name"]] = [math.nan if wide == 4 and v == 0xffffffff else v for v in values]
-        at = (at + wide * count + 7) & ~7
-    return head, figures
+# ---- what the files say, by the plainest means ----
+
+def nanoseconds(us):
+    return round(us * US)
 
 
-def late(heddle, files):
-    view = subprocess.Popen([heddle, "view", "--no-open", "--port", "0", "--json", *map(str, files)], stdout=subprocess.PIPE, text=True)
-    try:
-        url = json.loads(view.stdout.readline())["url"].split("?")[0]
-        while True:
-            head, _ = picture(url, "api/job")
-            if len(head["rank"]) == 4:
+def collectives_of(path):
+    """{(group, number): (start, end) on its clock in Unix ns}: a kernel belongs to the call around its launch, which has both."""
+    data = json.loads(path.read_text(), parse_float=Decimal)
+    slices = [e for e in data["traceEvents"] if e.get("ph") == "X"]
+    launches = {e["args"]["correlation"]: e for e in slices if e.get("cat") == "cuda_runtime"}
+    calls = sorted((e["ts"], e["dur"], e["tid"], e["args"]) for e in slices if "Seq" in e.get("args", {}) and e.get("cat") != "kernel")
+    found = {}
+    for e in slices:
+        if e.get("cat") != "kernel" or "nccl" not in e["name"]:
+            continue
+        launch = launches[e["args"]["correlation"]]
+        at = bisect.bisect(calls, (launch["ts"], float("inf")))
+        args = next(a for ts, dur, tid, a in reversed(calls[:at]) if tid == launch["tid"] and launch["ts"] <= ts + dur)
+        start, end, base = nanoseconds(e["ts"]), nanoseconds(e["ts"] + e["dur"]), data["baseTimeNanoseconds"]
+        found[args["Process Group Name"], args["Seq"]] = (start + base, end + base)
+    return found
+
+
+def numbers(found):
+    """The same by the numbers that Heddle counts in each group, as kernels have none: all ranks have the file's own in one order."""
+    groups = {}
+    for (group, number), times in sorted(found.items(), key=lambda item: item[1]):
+        groups.setdefault(group, []).append((number, times))
+    assert all(list_of == sorted(list_of) for list_of in groups.values())
+    return {(group, k): times for group, list_of in groups.items() for k, (_, times) in enumerate(list_of)}
+
+
+# ---- the routes ----
+
+def check_collectives(server, traces, ranks, found, everyone):
+    """traces: by rank, that are open; found: of every rank; everyone: the ranks that the answer knows of."""
+    own, with_ = traces[ranks[0]], ",".join(str(traces[r]["id"]) for r in sorted(ranks, key=lambda r: traces[r]["id"]))
+    numbered = {rank: numbers(found[rank]) for rank in everyone}
+    first = min(traces[r]["id"] for r in ranks)
+    said = server.ask(f"collectives?trace={first}&with={with_}")
+    told = {}
+    for c in said["collectives"]:
+        key = c["group"], c["sequence"]
+        durations = {r: numbered[r][key][1] - numbered[r][key][0] for r in everyone}
+        assert (c["ranks"], c["longest"], c["shortest"]) == (len(everyone), max(durations.values()), min(durations.values())), (c, durations)
+        assert c["last_rank"] == min(r for r in everyone if durations[r] == c["shortest"]), (c, durations)
+        told[key] = {part[6]: part for part in c["parts"]}
+        assert len(told[key]) == len(c["parts"]) == len(ranks), c
+        for rank, (trace, track, depth, start, duration, row, _, _) in told[key].items():
+            assert trace == traces[rank]["id"] and track >= 0
+            times = numbered[rank][key]
+            assert (start + int(traces[rank]["unix_ns"]), duration) == (times[0], durations[rank]), (c, rank, times)
+            if c["sequence"] % 5 == 0: # the event that stands there
+                event = server.ask(f"event?trace={trace}&kind=slice&row={row}")
+                assert (event["start"], event["duration"], event["track"], event["depth"]) == (start, duration, track, depth), event
+                assert event["name"].startswith("nccl"), event
+    keys = set.intersection(*(set(numbered[r]) for r in ranks))
+    assert told.keys() == keys and said["count"] == len(keys) > 20, (len(told), len(keys))
+    for other in ranks: # each is told once, of the first trace that has it
+        if traces[other]["id"] != first:
+            assert server.ask(f"collectives?trace={traces[other]['id']}&with={with_}") == {"collectives": [], "count": 0}
+    key = max(keys)
+    row, start = told[key][ranks[0]][5], told[key][ranks[0]][3]
+    assert server.ask(f"collectives?trace={own['id']}&with={with_}&row={row}")["collectives"][0]["sequence"] == key[1]
+    some = server.ask(f"collectives?trace={own['id']}&with={with_}&from={start}&until={start + 1}")
+    touching = sum(t[0] - int(own["unix_ns"]) < start + 1 and t[1] - int(own["unix_ns"]) >= start for t in numbered[ranks[0]].values())
+    assert some["count"] == (touching if own["id"] == first else 0), (some["count"], touching)
+    assert len(server.ask(f"collectives?trace={first}&with={with_}&limit=7")["collectives"]) == 7
+    assert server.ask(f"collectives?trace={first}&with={with_}&row=0") == {"collectives": [], "count": 0}
+    for wrong in ("", f"&with={first},{first}", f"&with={','.join(str(traces[r]['id']) for r in ranks if traces[r]['id'] != first)}", "&with=99"):
+        assert "with" in server.ask(f"collectives?trace={first}{wrong}", ok=400)["error"], wrong
+
+
+def check_clocks(server, traces, found, truth):
+    """truth(rank, time): what is to be added for the clock of host 0. Two hosts: a host's ranks have one clock."""
+    clocks = {c["trace"]: c for c in server.ask("clocks")["clocks"]}
+    first = min(traces, key=lambda rank: traces[rank]["id"])
+    assert len(clocks) == len(traces)
+    for rank, trace in traces.items():
+        c, shared = clocks[trace["id"]], rank // HOST_RANKS == first // HOST_RANKS
+        apart = int(trace["unix_ns"]) - int(traces[first]["unix_ns"])
+        assert c["offset_ns"] == apart + c["shift_ns"] and trace["offset_ns"] == apart, (c, apart)
+        if shared:
+            assert (c["basis"], c["shift_ns"], c["bar_ns"]) == ("reference", 0, 0), c
+            continue
+        ends = [found[first][key][1] - found[rank][key][1] for key in found[rank].keys() & found[first].keys()]
+        assert c["basis"] == "ends" and 0 < c["bar_ns"] < 100 * US, c
+        assert abs(c["shift_ns"] - statistics.median(ends)) <= c["bar_ns"], (c, statistics.median(ends))
+        for time in (int(trace["unix_ns"]), int(trace["unix_ns"]) + trace["span_ns"]):
+            assert abs(c["shift_ns"] - truth(rank, first, time)) <= c["bar_ns"], (c, truth(rank, first, time))
+
+
+def make(heddle, folder):
+    said = subprocess.run([heddle, "synth", "-q", "--json", "--ranks", str(RANKS), "--host-ranks", str(HOST_RANKS), "--clock-shift", f"1={SHIFT_MS}ms", "--steps", "6",
+                           "--layers", "2", "--no-python", "-o", folder / "t.json"], check=True, capture_output=True, text=True).stdout
+    files = [folder / f"t_rank{rank}.json" for rank in range(RANKS)]
+    subprocess.run([heddle, "summarize", "-q", *files, "-o", folder / "job.hds"], check=True)
+    zero = min(min(times)[0] for times in (list(collectives_of(f).values()) for f in files[:1]))
+
+    def ahead(rank, time):
+        offset, drift = json.loads(said)[rank]["clock_offset_ns"], json.loads(said)[rank]["clock_drift_ppb"] / 1e9
+        return offset + drift * (time - zero - offset)
+    return files, lambda rank, first, time: ahead(first, time) - ahead(rank, time)
+
+
+def traces_by_rank(traces):
+    return {t["rank"]: t for t in traces}
+
+
+def late_of(heddle, files):
+    with Server(heddle, *files) as server:
+        if len(files) > 1:
+            server.ready(len(files))
+        head, figures = server.picture()
+        return head["late_notes"], figures["late"]
+
+
+def check_open(heddle, files, found, truth):
+    with Server(heddle, *files) as server:
+        traces = traces_by_rank(server.ready(RANKS))
+        check_collectives(server, traces, list(range(RANKS)), found, list(range(RANKS)))
+        check_clocks(server, traces, found, truth)
+    return traces
+
+
+def check_of_summaries(heddle, folder, found, truth):
+    """Three of four are opened, not in their order: the answers know of all four."""
+    with Server(heddle, folder / "job.hds") as server:
+        head, _ = server.picture()
+        for rank in (3, 0, 1):
+            server.ask(f"job/open?of={head['number']}&row={head['rank'].index(rank)}&step=0", "POST")
+        traces = traces_by_rank(server.ready(3))
+        check_collectives(server, traces, [3, 0, 1], found, list(range(RANKS)))
+        check_clocks(server, traces, found, truth)
+
+
+def check_other_files(heddle, folder):
+    """Files of the names that the summaries tell, and of another run: nothing is told of them by those."""
+    (folder / "other").mkdir()
+    subprocess.run([heddle, "synth", "-q", "--ranks", str(RANKS), "--host-ranks", str(HOST_RANKS), "--steps", "6", "--layers", "2", "--no-python", "--seed", "9",
+                    "-o", folder / "other" / "t.json"], check=True)
+    with Server(heddle, "--traces", folder / "other", folder / "job.hds") as server:
+        head, _ = server.picture()
+        for rank in (0, 2):
+            server.ask(f"job/open?of={head['number']}&row={rank}&step=0", "POST")
+        server.ready(2)
+        assert [(c["basis"], c["offset_ns"]) for c in server.ask("clocks")["clocks"]] == [("unknown", None)] * 2
+        for c in server.ask("collectives?trace=0&with=0-1")["collectives"]:
+            assert all(c["shortest"] <= part[4] <= c["longest"] for part in c["parts"]), c
+
+
+def check_without_steps(heddle, folder, files, found):
+    for number, path in enumerate(files):
+        data = json.loads(path.read_text())
+        kept = [e for e in data["traceEvents"] if "ProfilerStep" not in e.get("name", "") and not e.get("cat", "").startswith("gpu_mem")]
+        for at, event in enumerate(e for e in kept if e.get("cat") == "kernel"):
+            event["name"] += f" {at}" # nothing repeats
+        (folder / f"plain_rank{number}.json").write_text(json.dumps({**data, "traceEvents": kept}))
+    paths = [folder / f"plain_rank{rank}.json" for rank in range(RANKS)]
+    with Server(heddle, *paths) as server:
+        traces = traces_by_rank(server.ready(RANKS))
+        head, _ = server.picture()
+        assert not head["steps"] and head["rank"] == list(range(RANKS)), head
+        check_collectives(server, traces, list(range(RANKS)), found, list(range(RANKS)))
+
+
+def check_merged(heddle, folder, files, found):
+    """All ranks in one trace: every collective has all its parts there, and the trace has no clock of its own."""
+    subprocess.run([heddle, "convert", "-q", "--ranks", *files, folder / "all.json"], check=True)
+    with Server(heddle, folder / "all.json") as server:
+        server.ready(1)
+        said = server.ask("collectives?trace=0&with=0")
+        assert said["count"] == len(said["collectives"]) == len(found[0]), said["count"]
+        for c in said["collectives"]:
+            assert sorted(part[6] for part in c["parts"]) == list(range(RANKS)) and c["shortest"] == min(part[4] for part in c["parts"]), c
+        assert [c["basis"] for c in server.ask("clocks")["clocks"]] == ["unknown"]
+
+
+def real_collectives(path):
+    """{(stream, is it a SendRecv, number): (start, end)}, of files whose groups have no names."""
+    found = {}
+    for e in json.loads(gzip.open(path).read(), parse_float=Decimal)["traceEvents"]:
+        if e.get("cat") == "kernel" and "nccl" in e["name"].lower():
+            start = nanoseconds(e["ts"])
+            found.setdefault((e["args"]["stream"], "SendRecv" in e["name"]), []).append((start, start + nanoseconds(e["dur"])))
+    return {(*key, k): times for key, list_of in found.items() for k, times in enumerate(sorted(list_of))}
+
+
+def check_real(heddle):
+    """Eight ranks of DLRM, whose clocks nothing tells."""
+    files = [SHARED / "data/ranks/dlrm" / f"rank{rank}.json.gz" for rank in range(8)]
+    if not files[0].exists():
+        print("skipped: real ranks are not here")
+        return
+    found = [real_collectives(path) for path in files]
+    with Server(heddle, *files) as server:
+        traces = traces_by_rank(server.ready(8))
+        told = server.ask("collectives?trace=0&with=0-7")["collectives"]
+        assert {(c["stream"], c["operation"] == "SendRecv", c["sequence"]) for c in told} == set(found[0]) and len(told) == len(found[0])
+        for c in told:
+            key = c["stream"], c["operation"] == "SendRecv", c["sequence"]
+            durations = [of[key][1] - of[key][0] for of in found]
+            assert (c["longest"], c["shortest"], c["last_rank"]) == (max(durations), min(durations), durations.index(min(durations))), (c, durations)
+            for _, _, _, start, duration, _, rank, _ in c["parts"]:
+                assert (start + int(traces[rank]["start_ns"]), duration) == (found[rank][key][0], durations[rank]), (c, found[rank][key])
+            assert sorted(part[6] for part in c["parts"]) == list(range(8))
+        assert {(c["basis"], c["offset_ns"]) for c in server.ask("clocks")["clocks"]} == {("unknown", None)}
+
+
+def check_lacking(heddle, files):
+    """A rank lacks one: nothing is matched, as the numbers are counted."""
+    data = json.loads(files[1].read_text())
+    calls = [e for e in data["traceEvents"] if e.get("cat") == "kernel" and "nccl" in e["name"]]
+    data["traceEvents"].remove(calls[-1])
+    files[1].write_text(json.dumps(data))
+    with Server(heddle, *files) as server:
+        server.ready(RANKS)
+        head, figures = server.picture()
+        assert head["late_notes"] and all(f is None for f in figures["late"]), (head["late_notes"], figures)
+        assert server.ask(f"collectives?trace=0&with=0-{RANKS - 1}") == {"collectives": [], "count": 0}
+        for row in range(2000):
+            said = server.ask(f"collectives?trace=0&with=0-{RANKS - 1}&row={row}")["collectives"]
+            if said:
                 break
-        told, figures = picture(url, f"api/job/late?of={head['number']}")
-        return told["notes"], figures["late"]
-    finally:
-        view.terminate()
-        view.wait()
+        assert (said[0]["ranks"], said[0]["last_rank"], said[0]["longest"], len(said[0]["parts"])) == (RANKS, None, None, 1), said
 
 
 def main():
@@ -52,19 +260,20 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        subprocess.run([heddle, "synth", "-q", "--ranks", "4", "--steps", "3", "--layers", "2", "--no-python", "-o", folder / "t.json"], check=True)
-        files = [folder / f"t_rank{rank}.json" for rank in range(4)]
-        subprocess.run([heddle, "summarize", "-q", *files, "-o", folder / "job.hds"], check=True)
-        notes, figures = late(heddle, files)
-        assert not notes and not any(map(math.isnan, figures)), (notes, figures)
-        assert late(heddle, [folder / "job.hds"]) == (notes, figures), "of summaries"
-        data = json.loads(files[1].read_text())
-        calls = [e for e in data["traceEvents"] if e.get("cat") == "kernel" and "nccl" in e["name"]]
-        data["traceEvents"].remove(calls[-1])
-        files[1].write_text(json.dumps(data))
-        notes, figures = late(heddle, files)
-        assert notes and all(map(math.isnan, figures)), (notes, figures)
-        print("lateness is told where ranks agree, and not where one lacks a collective")
+        files, truth = make(heddle, folder)
+        notes, figures = late_of(heddle, files)
+        assert not notes and None not in figures, (notes, figures)
+        assert late_of(heddle, [folder / "job.hds"]) == (notes, figures), "of summaries"
+        found = [collectives_of(path) for path in files]
+        assert all(of.keys() == found[0].keys() for of in found)
+        check_open(heddle, files, found, truth)
+        check_of_summaries(heddle, folder, found, truth)
+        check_other_files(heddle, folder)
+        check_without_steps(heddle, folder, files, found)
+        check_merged(heddle, folder, files, found)
+        check_lacking(heddle, files)
+        check_real(heddle)
+    print("ranks beside each other agree with their files")
     return 0
 
 

@@ -290,7 +290,7 @@ def main():
             small(folder / f"rank{rank}.json", rank, offset=rank * 5000, ranks=8)
     if wanted("job") and args.heddle:
         subprocess.run([args.heddle, "synth", "--quiet", "--ranks", "8", "--steps", "4", "--no-python", "--host-ranks", "4", "--slow-gpu", "3=40",
-                        "--late-loader", "5=20ms", "-o", folder / "job.json"], check=True)
+                        "--late-loader", "5=20ms", "--clock-shift", "1=5ms", "-o", folder / "job.json"], check=True)
         subprocess.run([args.heddle, "summarize", "-q", *sorted(folder.glob("job_rank*.json")), "-o", folder / "job.hds"], check=True)
         (folder / "roles").mkdir(exist_ok=True)
         for rank in range(8):

@@ -37,8 +37,8 @@ function stepsOf(trace) {
   });
 }
 
-// Collectives by the sequence number that the profiler wrote; the most that a rank came later than the first, of a step's.
-function addLateness(ranks) {
+// Collectives by the sequence number that the profiler wrote: of each rank where it ran.
+function collectivesOf(ranks) {
   const bySeq = new Map();
   ranks.forEach(({trace, steps}, rank) => {
     const launches = new Map(trace.slices.filter(s => s.category === "cuda_runtime").map(s => [s.args.correlation, s]));
@@ -46,11 +46,16 @@ function addLateness(ranks) {
     for (const s of trace.slices.filter(s => isWork(s) && isCommunication(s))) {
       const launch = launches.get(s.args.correlation), inCall = c => c.tid === launch.tid && c.start <= launch.start && c.end >= launch.end;
       const seq = calls.find(inCall).args.Seq, step = steps.find(each => s.start < each.end && s.start >= each.from);
-      bySeq.set(seq, [...bySeq.get(seq) ?? [], {rank, step, duration: s.end - s.start}]);
+      bySeq.set(seq, [...bySeq.get(seq) ?? [], {rank, step, start: s.start, end: s.end, duration: s.end - s.start}]);
     }
   });
-  for (const all of bySeq.values()) {
-    assert.equal(all.length, RANKS);
+  for (const all of bySeq.values()) assert.equal(all.length, RANKS);
+  return bySeq;
+}
+
+// The most that a rank came later than the first, of a step's collectives.
+function addLateness(ranks) {
+  for (const all of collectivesOf(ranks).values()) {
     const longest = Math.max(...all.map(each => each.duration));
     for (const {step, duration} of all) step.lateness = Math.max(step.lateness ?? 0, longest - duration);
   }
@@ -125,8 +130,10 @@ test("summaries tell the same, and a click opens the traces beside them", async 
   const {traces} = await state(page, "session"), {trace, steps} = expected()[5];
   const own = traces.findIndex(t => t.name.endsWith("job_rank5.json"));
   assert.ok(own >= 0, JSON.stringify(traces));
-  const from = steps[2].start - trace.start + traces[own].offset_ns;
-  await until(page, ([from, until]) => { const r = window.heddle.app.state.range.value; return r.from < from && r.until > until; }, [from, from + steps[2].time], "the step is in view");
+  await until(page, ([own, start, time]) => {
+    const {range, session} = window.heddle.app.state, from = start + session.value.traces[own].offset_ns;
+    return range.value.from < from && range.value.until > from + time;
+  }, [own, steps[2].start - trace.start, steps[2].time], "the step is in view");
 });
 
 test("ranks are grouped by pipeline stage, and peers do the same work", async page => {
@@ -208,6 +215,124 @@ test("a click shows the step in the rank's trace and its peers', the others are 
     return app.layout().find(`5.${top.id}`).y - scroll.value;
   });
   assert.ok(first >= 0 && first < 400, String(first));
+});
+
+// ---- ranks beside each other ----
+
+const fidelity = page => page.textContent("#fidelity");
+const toTraceTime = (rank, time) => time - expected()[rank].trace.start;
+
+async function openAligned(page) {
+  await open(page, names);
+  await until(page, () => window.heddle.app.state.clocks.value.length === 8, null, "clocks are compared");
+  await until(page, () => document.querySelector("#fidelity").textContent.includes("aligned"));
+}
+
+// Puts a collective into view and selects it on rank 0.
+async function selectCollective(page, all) {
+  const {start, duration} = all[0], at = toTraceTime(0, start);
+  await page.evaluate(async ([at, duration]) => {
+    const {app} = window.heddle, {collectives} = await app.source.collectives(0, {from: at, until: at + 1, limit: 10}, [0, 1]);
+    const {track, depth, row} = collectives.find(c => c.parts[0].start === at).parts[0];
+    app.state.range.value = {from: at - 8e6, until: at + duration + 8e6};
+    app.state.selected.value = [{trace: 0, kind: "slice", row, track, depth, start: at, duration, name: 0}];
+    app.state.tab.value = "details";
+  }, [at, duration]);
+}
+
+const strongBand = page => page.evaluate(() => {
+  const {app, drawList} = window.heddle, list = drawList(), range = app.state.range.value, band = list.bands.find(b => b.strong);
+  const time = x => range.from + x / list.width * (range.until - range.from);
+  return band && {spots: band.spots.map(({x0, x1, y}) => [time(x0), time(x1), y]), last: band.last === null ? null : time(band.last), perPixel: (range.until - range.from) / list.width};
+});
+
+test("ranks are aligned by the ends of their collectives, and the bar is told", async page => {
+  await openAligned(page);
+  const {traces} = await state(page, "session"), all = [...collectivesOf(expected()).values()];
+  for (let rank = 1; rank < RANKS; rank++) {
+    const {offset_ns: offset, told_ns: told, clock} = traces[rank], apart = expected()[rank].trace.start - expected()[0].trace.start;
+    assert.equal(told, apart, `rank ${rank} as its file has it`);
+    const behind = all.map(parts => parts[0].end - parts[rank].end).sort((a, b) => a - b)[all.length >> 1];
+    assert.ok(clock.bar_ns < 100e3 && (rank < 4) === (clock.bar_ns === 0), JSON.stringify(clock));
+    if (rank < 4) assert.equal(offset, told);
+    else assert.ok(Math.abs(offset - told - behind) <= clock.bar_ns && Math.abs(behind + 5e6) < 2e5, `${offset - told} beside ${behind}`);
+  }
+  const bar = `${Number((traces[4].clock.bar_ns / 1000).toPrecision(4))} µs`, by = traces[4].told_ns - traces[4].offset_ns;
+  assert.ok((await fidelity(page)).includes(`aligned ± ${bar}`), await fidelity(page));
+  assert.equal(await page.locator("#headers .clock").count(), 0); // ranks 0 to 3 have the clock that counts
+  await page.evaluate(() => { const {app} = window.heddle; app.state.scroll.value = app.layout().places.find(p => p.track.trace === 4).y; });
+  await page.waitForSelector("#headers .clock");
+  assert.equal(await page.locator("#headers .clock").first().textContent(), `−${Number((by / 1e6).toPrecision(4))} ms ± ${bar}`);
+});
+
+test("a collective is drawn across all ranks, and its details tell who came last", async page => {
+  await openAligned(page);
+  const inOrder = [...collectivesOf(expected()).values()].sort((a, b) => a[0].start - b[0].start); // all are of one group
+  for (const number of [7, 8, 9]) {
+    const all = inOrder[number];
+    await selectCollective(page, all);
+    await until(page, text => document.querySelector("#pane [aria-label=Collective]")?.textContent.includes(text), ` ${number} of group 0 `, "it is told");
+    const {traces} = await state(page, "session");
+    const shortest = Math.min(...all.map(part => part.duration)), longest = Math.max(...all.map(part => part.duration)), last = all.findIndex(part => part.duration === shortest);
+    await until(page, ([from, perPixel]) => { // the band of the last one has gone
+      const {app, drawList} = window.heddle, list = drawList(), range = app.state.range.value, band = list.bands.find(b => b.strong);
+      return band && Math.abs(range.from + band.spots[0].x0 / list.width * (range.until - range.from) - from) < 2 * perPixel;
+    }, [toTraceTime(0, all[0].start), 2e4]);
+    const band = await strongBand(page);
+    assert.equal(band.spots.length, RANKS);
+    for (const {rank, start, end} of all) {
+      const [from, until] = band.spots[rank].slice(0, 2), offset = traces[rank].offset_ns;
+      assert.ok(Math.abs(from - toTraceTime(rank, start) - offset) <= band.perPixel && Math.abs(until - toTraceTime(rank, end) - offset) <= band.perPixel, `rank ${rank}: ${from} ${until}`);
+    }
+    assert.ok(band.spots.every(([, , y], at) => at === 0 || y > band.spots[at - 1][2]), "from the upper to the lower");
+    assert.ok(Math.abs(band.last - toTraceTime(last, all[last].start) - traces[last].offset_ns) <= band.perPixel);
+    const text = await page.textContent("#pane [aria-label=Collective]"), toldBy = toNs(/Came lastrank \d, (.*?) after/.exec(text)[1]);
+    assert.ok(text.includes(`Came lastrank ${last}, `) && toldBy === longest - shortest, text);
+    const waits = (await page.locator("#pane [aria-label=Collective] li").allTextContents()).map(line => /^rank (\d) (.*)$/.exec(line)).map(([, rank, by]) => [Number(rank), toNs(by)]);
+    assert.deepEqual(waits.sort((a, b) => a[0] - b[0]), all.map(({rank, duration}) => [rank, duration - shortest]));
+    const byClocks = /By the clocks(.*?)Waits/.exec(text)[1], at = all.map(({rank, start}) => toTraceTime(rank, start) + traces[rank].offset_ns);
+    const first = at.indexOf(Math.min(...at)), latest = at.indexOf(Math.max(...at)), apart = at[latest] - at[first];
+    if (byClocks.startsWith("rank")) assert.ok(byClocks.startsWith(`rank ${latest} last, `) && toNs(/last, (.*?) ±/.exec(byClocks)[1]) === apart, byClocks);
+    else assert.ok(at.some((time, rank) => rank !== latest && at[latest] - time <= 2 * traces[4].clock.bar_ns), byClocks);
+  }
+});
+
+test("raw times come back, here and from the address", async page => {
+  await openAligned(page);
+  await page.locator("#fidelity button", {hasText: "aligned"}).click();
+  await until(page, () => window.heddle.app.state.session.value.traces.every(t => t.offset_ns === t.told_ns), null, "they are as the files have them");
+  assert.ok((await fidelity(page)).includes("raw clocks"));
+  await until(page, () => location.hash.includes("cl=raw"));
+  await page.reload();
+  await until(page, () => window.heddle?.app.state.clocks.value.length === 8 && document.querySelector("#fidelity").textContent.includes("raw clocks"));
+  await page.evaluate(() => window.heddle.app.commands.run("clocks"));
+  await until(page, () => { const t = window.heddle.app.state.session.value.traces; return t[4].offset_ns < t[4].told_ns - 4e6; }, null, "they are aligned again");
+});
+
+test("of many collectives only the number is told, until all are asked for or few are in view", async page => {
+  await openAligned(page);
+  const all = [...collectivesOf(expected()).values()];
+  await page.evaluate(() => { const {range, whole} = window.heddle.app.state; range.value = whole.value; });
+  const many = all.length > 40;
+  await until(page, text => document.querySelector("#fidelity").textContent.includes(text), `${all.length} collectives across ranks${many ? ": zoom in to see them" : ""}`);
+  assert.equal(await page.evaluate(() => window.heddle.drawList().bands.length), many ? 0 : all.length);
+  await setState(page, "flows", {mode: "all"});
+  await until(page, count => window.heddle.drawList().bands.length === count, all.length, "all are drawn");
+  await setState(page, "flows", {mode: "off"});
+  await until(page, () => window.heddle.drawList().bands.length === 0, null, "none is drawn");
+  await setState(page, "flows", {mode: "selection"});
+  const {traces} = await state(page, "session"), [from, end] = [0, 15e6]; // in view: where the first that has it touches it
+  await setState(page, "range", {from, until: end});
+  const inView = all.filter(parts => toTraceTime(0, parts[0].start) + traces[0].offset_ns < end && toTraceTime(0, parts[0].end) + traces[0].offset_ns >= from).length;
+  assert.ok(inView > 0 && inView < 40);
+  await until(page, text => document.querySelector("#fidelity").textContent.includes(text), `${inView} collective${inView === 1 ? "" : "s"} across ranks`);
+});
+
+test("ranks without collectives are said not to be aligned", async page => {
+  await open(page, Array.from({length: 8}, (_, rank) => `rank${rank}.json`));
+  await until(page, () => document.querySelector("#fidelity").textContent.includes("ranks are not aligned: their clocks are not known"));
+  const {traces} = await state(page, "session");
+  assert.ok(traces.every(t => t.offset_ns === t.told_ns));
 });
 
 test("a summary that cannot be read is left out, and named", async page => {

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/job_in.h"
 #include "cli/printer.h"
@@ -11,6 +13,7 @@
 #include "cli/times.h"
 #include "heddle/convert.h"
 #include "heddle/fix.h"
+#include "heddle/mpi.h"
 #include "heddle/symbolize.h"
 
 struct convert_options {
@@ -20,6 +23,7 @@ struct convert_options {
     const char *memory_profile, *binary, *clocks;
     double snap_threshold_us;
     cli_texts passes;
+    int mpi; /* hd_mpi_kind; -1: not asked for */
     bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
     uint64_t memory_limit, threads;
     int64_t level;
@@ -38,6 +42,7 @@ static int check_for_format(cli_run *run, const char *format, const char *path)
         {o->pretty, "--pretty", "chrome"},
         {o->raw, "--raw", "perfetto"},
         {o->clean, "--clean", "otf2, parquet"},
+        {o->mpi >= 0, "--mpi", "otf2"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (rules[i].set && !strstr(rules[i].format, format))
@@ -95,6 +100,9 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->snap_threshold_ps = cli_snap_threshold_ps(o->snap_threshold_us);
     out->ranks = o->ranks;
     out->processes = o->processes;
+    if (o->mpi >= 0 && (o->from || o->until || o->passes.count || o->processes))
+        return cli_usage_error(run, "--from, --until, --pass and --processes need all ranks together: not with --mpi");
+    out->apart = o->mpi >= 0 || (o->clocks && strcmp(format, "otf2") == 0);
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
@@ -280,6 +288,103 @@ static hd_status convert(hd_convert_report **out, cli_run *run, const hd_convert
     return status;
 }
 
+/* ---- ranks apart ---- */
+
+typedef struct apart {
+    cli_run *run;
+    hd_convert_job *job;
+    size_t *order; /* of the inputs: the largest first */
+} apart;
+
+static hd_status convert_rank(void *context, size_t item, hd_error *err)
+{
+    const apart *a = context;
+    cli_run own = *a->run;
+    (void)err;
+    if (hd_convert_job_rank(a->job, a->order[item], &own.err) == HD_OK) return HD_OK;
+    flockfile(stderr);
+    cli_report(&own); /* and the others go on, so that all that is wrong is told */
+    funlockfile(stderr);
+    return HD_OK;
+}
+
+static const char *name_of(void *context, size_t item)
+{
+    const apart *a = context;
+    return a->run->operands[a->order[item]];
+}
+
+typedef struct sized {
+    off_t size;
+    size_t index;
+} sized;
+
+static int by_size(const void *x, const void *y)
+{
+    const sized *a = x, *b = y;
+    return a->size != b->size ? (a->size < b->size ? 1 : -1) : (a->index > b->index) - (a->index < b->index);
+}
+
+static bool choose_order(apart *a, size_t count)
+{
+    sized *all = calloc(count + 1, sizeof *all);
+    a->order = calloc(count + 1, sizeof *a->order);
+    for (size_t i = 0; all && i < count; i++) {
+        struct stat about;
+        all[i] = (sized){stat(a->run->operands[i], &about) == 0 ? about.st_size : 0, i};
+    }
+    if (all) qsort(all, count, sizeof *all, by_size);
+    for (size_t i = 0; all && a->order && i < count; i++) a->order[i] = all[i].index;
+    free(all);
+    return all && a->order;
+}
+
+/* What process 0 has made is where all put their parts. */
+static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *options)
+{
+    cli_run *run = a->run;
+    size_t count = (size_t)run->operand_count - 1, size;
+    const char *to = run->operands[count];
+    void *folder = NULL;
+    hd_status status = HD_OK;
+    if (!choose_order(a, count)) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    if (hd_mpi_rank(mpi) == 0) status = hd_convert_job_new(&a->job, run->operands, count, to, NULL, options, &run->err);
+    if (status != HD_OK) return status;
+    const char *made = a->job ? hd_convert_job_folder(a->job) : "";
+    status = hd_mpi_broadcast(&folder, &size, mpi, made, strlen(made) + 1, &run->err);
+    if (status == HD_OK && !a->job)
+        status = hd_convert_job_new(&a->job, run->operands, count, to, folder, options, &run->err);
+    free(folder);
+    return status;
+}
+
+/* *out is NULL in processes that only helped. */
+static hd_status convert_apart(hd_convert_report **out, cli_run *run, const hd_convert_options *options,
+                               hd_read_options *read)
+{
+    const struct convert_options *o = run->options;
+    apart a = {.run = run};
+    hd_mpi *mpi = NULL;
+    hd_status status = hd_mpi_open(&mpi, (hd_mpi_kind)o->mpi, &run->err);
+    *out = NULL;
+    if (status != HD_OK) return status;
+    if (hd_mpi_size(mpi) > 1 && !read->threads) read->threads = 1; /* there is a process for each core */
+    status = begin_apart(&a, mpi, options);
+    const hd_mpi_work work = {
+        .count = (size_t)run->operand_count - 1, .work = convert_rank, .name = name_of, .context = &a, .threads = 1};
+    if (status == HD_OK) status = hd_mpi_share(mpi, &work, &run->err);
+    if (status == HD_OK) status = hd_mpi_barrier(mpi, &run->err);
+    if (status == HD_OK && hd_mpi_rank(mpi) == 0) status = hd_convert_job_finish(out, a.job, &run->err);
+    hd_convert_job_free(a.job);
+    free(a.order);
+    if (status != HD_OK) cli_report(run);
+    if (status != HD_OK) hd_mpi_abort(mpi);
+    hd_mpi_close(mpi);
+    return status;
+}
+
+/* ---- passes ---- */
+
 typedef struct pass_list {
     hd_pass *items[CLI_TEXTS_MAX];
     size_t count;
@@ -302,19 +407,23 @@ static void free_passes(pass_list *passes)
     for (size_t i = 0; i < passes->count; i++) hd_pass_free(passes->items[i]);
 }
 
-static int run_with(cli_run *run, const pass_list *passes, hd_option_texts shifts)
+static int run_with(cli_run *run, const pass_list *passes, const job_clocks *clocks)
 {
+    const struct convert_options *o = run->options;
     hd_read_options read = {0};
     hd_write_options write = {0};
     hd_convert_options options = {.passes = (const hd_pass *const *)passes->items,
                                   .pass_count = passes->count,
-                                  .shifts = shifts.items,
-                                  .shift_count = shifts.count};
+                                  .shifts = (const char *const *)clocks->shifts,
+                                  .shift_count = clocks->count,
+                                  .clocks = clocks->list};
     hd_convert_report *report;
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, &read, &write, out);
     if (result != CLI_OK) return result;
-    hd_status status = convert(&report, run, &options, &read, &write);
+    hd_status status =
+        o->mpi >= 0 ? convert_apart(&report, run, &options, &read) : convert(&report, run, &options, &read, &write);
+    if (!report && status == HD_OK) return CLI_OK;
     cli_printer p = {.run = run, .to_stderr = strcmp(out, "-") == 0};
     /* strict fails after the ledger is known: it is what one needs to see then */
     bool has_report = status == HD_OK || (report && report->ledger_count > 0);
@@ -332,16 +441,16 @@ static int run(cli_run *run)
 {
     const struct convert_options *o = run->options;
     pass_list passes = {.count = 0};
-    hd_option_texts shifts = {0};
+    job_clocks clocks = {0};
     int result = parse_passes(run, &passes);
-    if (result == CLI_OK && o->clocks && job_shifts(&shifts, run, o->clocks) != HD_OK) result = CLI_FAILED;
-    if (result == CLI_OK) result = run_with(run, &passes, shifts);
-    job_shifts_free(&shifts);
+    if (result == CLI_OK && o->clocks && job_clocks_find(&clocks, run, o->clocks) != HD_OK) result = CLI_FAILED;
+    if (result == CLI_OK) result = run_with(run, &passes, &clocks);
+    job_clocks_deinit(&clocks);
     free_passes(&passes);
     return result;
 }
 
-static const struct convert_options defaults = {.snap_threshold_us = 5.0};
+static const struct convert_options defaults = {.snap_threshold_us = 5.0, .mpi = -1};
 #define FIELD(member) .field = offsetof(struct convert_options, member)
 static const cli_option options[] = {
     {.name = "to",
@@ -401,7 +510,8 @@ static const cli_option options[] = {
      FIELD(clocks),
      .help =
          "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
-         "not known is an error"},
+         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset)"},
+    OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
      .value = "FILE",
@@ -460,6 +570,10 @@ const cli_command cmd_convert = {
         "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
+        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007). Then there is no --pass, "
+        "--from "
+        "or --until.\n\n"
         "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
         "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
         "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "
@@ -487,6 +601,8 @@ const cli_command cmd_convert = {
         (const cli_example[]){
             {"heddle convert trace.json.gz trace.heddle", "parse once, open in milliseconds from then on"},
             {"heddle convert rank*.json.gz all.json.gz", "the ranks of a job in one trace"},
+            {"mpirun -n 8 heddle convert --mpi auto --clocks job.hds rank*.json.gz job.otf2",
+             "for Vampir, by 8 processes, with the offsets of the clocks"},
             {"heddle convert --from 40% --until 60% --clip trace.json middle.json", "a fifth of the time"},
             {"heddle convert --category kernel,gpu_memcpy --names '!/nccl/' in.json gpu.json",
              "what the GPU did, but for NCCL"},

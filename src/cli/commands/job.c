@@ -11,13 +11,11 @@
 struct job_options {
     const char *output, *ranks;
     int mpi; /* hd_mpi_kind */
-    bool sync;
+    bool strict, sync;
     uint64_t threads, memory_limit;
 };
 
 #define FIELD(member) .field = offsetof(struct job_options, member)
-
-static const char *const mpi_choices[] = {"auto", "openmpi", "mpich", "none", NULL}; /* as hd_mpi_kind */
 
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .kind = CLI_TEXT, .value = "OUT.hds", FIELD(output), .help = "the file to write"},
@@ -27,12 +25,7 @@ static const cli_option options[] = {
      FIELD(ranks),
      .help = "traces or summaries, with {rank} in the place of a number, in names that a shell need not list",
      .offer = "<files>"},
-    {.name = "mpi",
-     .kind = CLI_CHOICE,
-     .value = "WHICH",
-     .choices = mpi_choices,
-     FIELD(mpi),
-     .help = "the MPI of the launcher: auto, openmpi, mpich; none: this process does all by itself"},
+    OPTION_MPI(FIELD(mpi), "this process does all by itself"),
     {.name = "threads",
      .letter = 'j',
      .kind = CLI_COUNT,
@@ -41,6 +34,10 @@ static const cli_option options[] = {
      FIELD(threads),
      .help = "threads of each process; 0 is one per core, or with MPI one"},
     OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    {.name = "strict",
+     .kind = CLI_FLAG,
+     FIELD(strict),
+     .help = "the exit status is 1 if a rank is missing, double, of another job, or damaged; without, they are told"},
     OPTION_SYNC(FIELD(sync)),
     {0},
 };
@@ -53,6 +50,10 @@ typedef struct work {
     size_t count;
     hd_read_options read;
     hd_byte_sink *packed; /* the summaries of this process */
+    /* While stderr is locked. */
+    uint64_t troubles; /* files that cannot be read, tables that are lost; in process 0 later those of all */
+    cli_progress progress;
+    uint64_t done, total; /* bytes of files */
 } work;
 
 /* ---- which files ---- */
@@ -116,6 +117,29 @@ static hd_status agree_on_files(work *w, hd_mpi *mpi)
 
 /* ---- the work ---- */
 
+static uint64_t size_of(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && about.st_size > 0 ? (uint64_t)about.st_size : 0;
+}
+
+/* Told, and a trouble, which hinders nobody. */
+static void tell(work *w, cli_run *run)
+{
+    bool on = w->progress.on;
+    cli_progress_deinit(&w->progress); /* its line; the next is drawn again */
+    w->progress.on = on;
+    cli_report(run);
+    w->troubles++;
+}
+
+static void tell_lost(void *user, const hd_error *why)
+{
+    work *w = user;
+    w->run->err = *why;
+    tell(w, w->run);
+}
+
 /* Several threads may be here. */
 static hd_status summarise(void *context, size_t item, hd_error *err)
 {
@@ -124,11 +148,11 @@ static hd_status summarise(void *context, size_t item, hd_error *err)
     own.global.quiet = true; /* no progress of one of many files */
     hd_status status = job_add(w->job, &own, w->paths[item], &w->read);
     if (status == HD_ERR_MEMORY) *err = own.err;
-    if (status == HD_OK || status == HD_ERR_MEMORY) return status;
     flockfile(stderr);
-    cli_report(&own); /* and is missing, which hinders nobody */
+    if (status != HD_OK && status != HD_ERR_MEMORY) tell(w, &own);
+    if (w->progress.on) cli_progress_update(&w->progress, w->done += size_of(w->paths[item]), w->total);
     funlockfile(stderr);
-    return HD_OK;
+    return status == HD_ERR_MEMORY ? status : HD_OK;
 }
 
 static const char *name_of(void *context, size_t item)
@@ -139,7 +163,7 @@ static const char *name_of(void *context, size_t item)
 static hd_status take(const void **out, size_t *out_size, void *context, hd_error *err)
 {
     work *w = context;
-    const hd_job_write_options write = {.lost = job_print_lost, .user = w->run};
+    const hd_job_write_options write = {.lost = tell_lost, .user = w};
     hd_status status = hd_job_finish(w->job, err);
     if (status == HD_OK) status = hd_byte_sink_new_memory(&w->packed, NULL, err);
     if (status == HD_OK) status = hd_job_write_to(w->job, w->packed, &write, err);
@@ -152,18 +176,35 @@ static hd_status merge(void *context, const void *bytes, size_t size, hd_error *
     return hd_job_add_bytes(((work *)context)->job, bytes, size, err);
 }
 
+static hd_status take_troubles(const void **out, size_t *out_size, void *context, hd_error *err)
+{
+    (void)err;
+    *out = &((work *)context)->troubles;
+    *out_size = sizeof(uint64_t);
+    return HD_OK;
+}
+
+static hd_status merge_troubles(void *context, const void *bytes, size_t size, hd_error *err)
+{
+    uint64_t troubles = 0;
+    (void)err;
+    if (size == sizeof troubles) memcpy(&troubles, bytes, size);
+    ((work *)context)->troubles += troubles;
+    return HD_OK;
+}
+
 static hd_status write_job(work *w)
 {
     cli_run *run = w->run;
     const struct job_options *o = run->options;
-    const hd_job_write_options write = {.sync = o->sync, .lost = job_print_lost, .user = run};
+    const hd_job_write_options write = {.sync = o->sync, .lost = tell_lost, .user = w};
     hd_status status = hd_job_finish(w->job, &run->err);
     size_t count = hd_job_count(w->job);
     if (status == HD_OK && !count)
         return hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to summarise");
     if (status == HD_OK) status = hd_job_write(w->job, o->output, &write, &run->err);
     if (status != HD_OK) return status;
-    job_print_misfits(run, w->job);
+    w->troubles += job_print_misfits(run, w->job);
     if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", o->output, count, count == 1 ? "" : "s");
     return HD_OK;
 }
@@ -180,9 +221,15 @@ static hd_status share_work(work *w, hd_mpi *mpi)
         (hd_read_options){.lazy = true, .threads = many ? 1 : (unsigned)o->threads, .memory_limit = o->memory_limit};
     const hd_mpi_work shared = {
         .count = w->count, .work = summarise, .name = name_of, .context = w, .threads = few ? 1 : (unsigned)o->threads};
+    cli_progress_init(&w->progress, w->run, "summarising");
+    w->progress.on &= alone; /* of several processes nobody knows all */
+    for (size_t i = 0; w->progress.on && i < w->count; i++) w->total += size_of(w->paths[i]);
     hd_status status = hd_mpi_share(mpi, &shared, err);
+    cli_progress_deinit(&w->progress);
     if (status == HD_OK)
         status = hd_mpi_reduce(mpi, &(hd_mpi_reduction){.take = take, .merge = merge, .context = w}, err);
+    const hd_mpi_reduction troubles = {.take = take_troubles, .merge = merge_troubles, .context = w};
+    if (status == HD_OK) status = hd_mpi_reduce(mpi, &troubles, err);
     return status == HD_OK && hd_mpi_rank(mpi) == 0 ? write_job(w) : status;
 }
 
@@ -206,8 +253,9 @@ static int run(cli_run *run)
     hd_job_free(w.job);
     free(w.paths);
     free(w.bytes);
-    run->reported = status != HD_OK; /* what else was told is not fatal */
-    return status == HD_OK ? CLI_OK : CLI_FAILED;
+    bool fails = status != HD_OK || (o->strict && w.troubles);
+    run->reported = fails; /* what else was told is not fatal */
+    return fails ? CLI_FAILED : CLI_OK;
 }
 
 const cli_command cmd_job = {
@@ -221,7 +269,8 @@ const cli_command cmd_job = {
         "largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same for any "
         "number of processes. All must see the same files; where traces lie on disks of their nodes, use `heddle "
         "summarize` there. Without MPI several threads do it.\n\n"
-        "Traces that cannot be read, and ranks that are missing, are told and hinder nothing else. The rank is what a "
+        "Traces that cannot be read, and ranks that are missing, are told and hinder nothing else; with --strict the "
+        "exit status is 1. The rank is what a "
         "trace says; else it stands behind the word rank in its path. A process that is killed is named with the file "
         "it was at. Open MPI and MPICH are loaded at run time (heddle-mpi-openmpi.so and heddle-mpi-mpich.so in "
         "lib/heddle); a launcher of one that is not there is an error.",

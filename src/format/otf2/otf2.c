@@ -4,8 +4,19 @@
 #include <otf2/otf2.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checksum.h"
+
+static bool is_part(const char *name)
+{
+    static const char *const parts[] = {"traces", "traces.otf2", "traces.def", "traces.marker"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) found |= strcmp(name, parts[i]) == 0;
+    return found;
+}
+
+const hd_out_folder_kind otf2_folder = {"an OTF2 archive", "traces.otf2", is_part};
 
 static const hd_check_code about_codes = {"archive", "warning",
                                           "otf2.…: the archive breaks a rule of OTF2 that otf2-print does not look at",
@@ -25,6 +36,9 @@ const hd_format hd_otf2_format = {
     .read = otf2_read,
     .write = otf2_write,
     .is_folder = true,
+    .folder = &otf2_folder,
+    .read_part = otf2_read_part,
+    .join = otf2_join,
     .code = &about_codes,
 };
 

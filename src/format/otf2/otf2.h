@@ -9,6 +9,9 @@
 #include <stdio.h>
 
 #include "format/format.h"
+#include "format/out_folder.h"
+
+extern const hd_out_folder_kind otf2_folder;
 
 /* read/read.c */
 int otf2_sniff(const unsigned char *head, size_t size);
@@ -16,6 +19,14 @@ hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options 
 
 /* write/write.c: the output's folder is the archive's, or named FOLDER/traces.otf2. */
 hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err);
+
+/* join.c: see hd_format.join. read/read.c: tracks, metadata and facts of an archive that otf2_write made. */
+hd_status otf2_join(const char *folder, const hd_format_part *parts, size_t count, const hd_trace *whole,
+                    hd_error *err);
+hd_status otf2_read_part(hd_trace **out, const char *path, hd_error *err);
+
+/* Property of a location in joined archives: what was added to its times where it begins, ns, if that is not 0. */
+#define OTF2_CLOCK "heddle.clock_ns"
 
 /* XXH3 of the 1 MiB pieces of a file, chained; false: it cannot be read. Location N of an archive of ours has that of
  * N.evt as the property OTF2_CHECKSUM. */

@@ -72,18 +72,29 @@ static void shift_behind(merge_rank *ranks, size_t index)
     if (!ids->as_text) ids->shift = top + 1 - ids->low;
 }
 
-hd_status merge_choose_ids(merge_rank *ranks, const hd_merge_input *inputs, size_t count)
+/* By the rank alone. */
+static void shift_by_rank(merge_ids *ids, int64_t rank)
+{
+    const int64_t factor = 10000000000;
+    ids->as_text = ids->low < 0 || ids->high >= factor || rank >= MERGE_EXACT_LIMIT / factor;
+    if (!ids->as_text) ids->shift = rank * factor;
+}
+
+hd_status merge_choose_ids(merger *m)
 {
     static const hd_kind kinds[] = {HD_KIND_FLOW, HD_KIND_ASYNC};
-    for (size_t i = 0; i < count; i++) {
-        const hd_trace *trace = inputs[i].trace;
-        merge_ids *ids = &ranks[i].ids;
-        *ids = (merge_ids){.apart = count > 1, .low = INT64_MAX, .high = INT64_MIN};
+    for (size_t i = 0; i < m->count; i++) {
+        const hd_trace *trace = m->inputs[i].trace;
+        merge_ids *ids = &m->ranks[i].ids;
+        *ids = (merge_ids){.apart = m->count > 1 || m->shared, .low = INT64_MAX, .high = INT64_MIN};
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             for (size_t b = 0; b < hd_trace_block_count(trace, kinds[k]); b++)
                 find_range(ids, trace, hd_trace_block_at(trace, kinds[k], b));
         }
-        if (ids->low <= ids->high && !is_apart(ranks, i)) shift_behind(ranks, i);
+        if (m->shared && ids->low <= ids->high)
+            shift_by_rank(ids, m->inputs[i].rank);
+        else if (ids->low <= ids->high && !is_apart(m->ranks, i))
+            shift_behind(m->ranks, i);
     }
     return HD_OK;
 }

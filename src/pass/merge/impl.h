@@ -38,6 +38,7 @@ typedef struct merger {
     merge_rank *ranks;
     size_t count;
     bool processes; /* of one run, and not ranks */
+    bool shared;    /* ids are apart by rank */
     hd_builder *builder;
     hd_pass_result *result;
     int64_t base_ns; /* HD_NO_TIME: clocks stay as they are */
@@ -54,10 +55,10 @@ typedef struct merger {
     uint32_t process_name, name_key, bind_key, correlation_keys[2];
 } merger;
 
+hd_status merge_choose_ids(merger *m);
 /* A whole number, 12 or 0x1f, from 0 on; false: the text is something else. */
 bool merge_id_number(int64_t *out, bool *out_hex, hd_string text);
 
-hd_status merge_choose_ids(merge_rank *ranks, const hd_merge_input *inputs, size_t count);
 /* word: what an input is, "rank" or "process". */
 hd_status merge_choose_pids(merge_rank *ranks, const hd_merge_input *inputs, size_t count, const char *word,
                             hd_builder *builder, hd_error *err);

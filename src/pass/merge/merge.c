@@ -319,7 +319,7 @@ static hd_status merge_all(merger *m, hd_error *err)
     const char *word = m->processes ? "process" : "rank";
     if (m->processes) HD_TRY(merge_process_hosts(m, err));
     HD_TRY(choose_base(m, err));
-    HD_TRY(merge_choose_ids(m->ranks, m->inputs, m->count));
+    HD_TRY(merge_choose_ids(m));
     HD_TRY(merge_choose_pids(m->ranks, m->inputs, m->count, word, m->builder, err));
     if (m->processes) HD_TRY(merge_choose_correlations(m, err));
     HD_TRY(merge_metadata(m, err));
@@ -351,9 +351,10 @@ static hd_status merge(hd_trace **out, merger *m, hd_error *err)
     return status;
 }
 
-hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err)
+hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, bool shared,
+                   hd_error *err)
 {
-    merger m = {.inputs = inputs, .count = count, .result = result};
+    merger m = {.inputs = inputs, .count = count, .result = result, .shared = shared};
     return merge(out, &m, err);
 }
 

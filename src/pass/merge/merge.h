@@ -31,8 +31,10 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
  * over. ARGUMENT: no such text, or an input without one. */
 hd_status hd_merge_find_shifts(hd_merge_input *inputs, size_t count, hd_option_texts shifts, hd_error *err);
 
-/* The events of all inputs, one after the other. Ranks must be set. The caller frees the trace. */
-hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, hd_error *err);
+/* The events of all inputs, one after the other. Ranks must be set. `shared`: ids become apart from those of ranks that
+ * are no inputs as well: rank 3's 7 becomes 30000000007, what is longer "rank 3: …". The caller frees the trace. */
+hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, bool shared,
+                   hd_error *err);
 
 /* The same for processes of one run; ranks need not be set. */
 hd_status hd_merge_processes(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count,

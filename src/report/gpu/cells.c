@@ -152,7 +152,7 @@ bool gpu_stats_of(gpu_stats *out, uint32_t groups, gpu_value *values, size_t cou
     for (uint32_t g = 0; fine && g < groups; g++) {
         size_t size = first[g + 1] - first[g];
         qsort(list + first[g], size, sizeof *list, by_value);
-        out[g] = stats_of(list + first[g], size);
+        out[g] = size ? stats_of(list + first[g], size) : (gpu_stats){0};
     }
     hd_large_free(list);
     free(first);

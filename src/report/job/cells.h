@@ -21,6 +21,11 @@ typedef struct job_cells {
  * Errors: MEMORY. */
 hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
                        size_t count, hd_table_builder *lost, hd_error *err);
+/* Calls each(user, …) with that table of all summaries of so many jobs, in order, each with its place over all of them;
+ * threads read ahead. The cells are freed then. Errors: MEMORY, and those of `each`. */
+typedef hd_status job_each_cells(void *user, size_t place, const job_cells *cells, hd_error *err);
+hd_status job_each_table(const hd_job *const *jobs, size_t count, const char *table, const job_wanted *wanted,
+                         size_t wanted_count, hd_table_builder *lost, job_each_cells *each, void *user, hd_error *err);
 #define JOB_COLUMNS_LOST                                                                                               \
     {"rank", HD_VALUE_INT, "null: unknown"}, {"file", HD_VALUE_STRING, "name of its trace"},                           \
         {"table", HD_VALUE_STRING, "of its summary, which is as if it were empty"},                                    \
@@ -36,28 +41,6 @@ bool job_text(uint32_t *out, gpu_texts *texts, const job_cells *cells, size_t ro
 
 /* Median and 1.4826 MAD. false: no memory. */
 bool job_spread(double *out_middle, double *out_spread, const double *values, size_t count);
-
-/* ---- how late members were, step by step: lateness.c ---- */
-
-typedef struct job_late_step {
-    uint32_t member, step; /* step: text */
-    int64_t start;
-    uint64_t compared;
-    gpu_i128 late, waited;
-    double z; /* NaN: not known */
-} job_late_step;
-
-/* Zero-initialised is empty. */
-typedef struct job_lateness {
-    gpu_groups keys;
-    job_late_step *list; /* by key; sorted by member and start when it is finished */
-    size_t capacity;
-} job_lateness;
-
-bool job_lateness_add(job_lateness *steps, uint32_t member, uint32_t step, int64_t start, int64_t late, int64_t waited);
-/* z of each step among the members of the same role that have it, and the order. roles: by member. false: no memory. */
-bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
-void job_lateness_deinit(job_lateness *steps);
 
 /* ---- how fast collectives are: bandwidth.c ---- */
 

@@ -159,9 +159,10 @@ static bool add_rows(const collector *c)
     return fine;
 }
 
-static hd_status add_member(clock_job *j, const hd_job *job, size_t at, hd_table_builder *lost, hd_error *err)
+hd_status clock_job_add(clock_job *j, const hd_job *job, size_t at, int64_t place, hd_table_builder *lost,
+                        hd_error *err)
 {
-    collector c = {.job = j, .about = hd_job_at(job, at), .place = (int64_t)at, .host = HD_NONE};
+    collector c = {.job = j, .about = hd_job_at(job, at), .place = place, .host = HD_NONE};
     const hd_string host = c.about->host;
     HD_TRY(job_cells_of(&c.cells, job, at, "collectives", wanted, COLUMNS, lost, err));
     bool fine = true, is_shared = host.data && c.about->base_ns != HD_NO_TIME && c.about->rank != HD_NO_NUMBER;
@@ -179,12 +180,17 @@ static hd_status add_member(clock_job *j, const hd_job *job, size_t at, hd_table
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err)
+void clock_job_begin(clock_job *out)
 {
     *out = (clock_job){.host_keys.key_size = 3 * sizeof(int64_t),
                        .groups.key_size = sizeof(clock_job_group),
                        .members.key_size = sizeof(clock_job_member)};
-    for (size_t m = 0; job && m < hd_job_count(job); m++) HD_TRY(add_member(out, job, m, lost, err));
+}
+
+hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err)
+{
+    clock_job_begin(out);
+    for (size_t m = 0; job && m < hd_job_count(job); m++) HD_TRY(clock_job_add(out, job, m, (int64_t)m, lost, err));
     return HD_OK;
 }
 

@@ -63,6 +63,10 @@ static inline bool clock_job_is_host(const clock_job *job, uint32_t host, hd_str
 
 /* All collectives of all members. Deinit it all the same on errors. */
 hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err);
+/* The same by one member after the other; place: a number of its own. */
+void clock_job_begin(clock_job *out);
+hd_status clock_job_add(clock_job *out, const hd_job *job, size_t member, int64_t place, hd_table_builder *lost,
+                        hd_error *err);
 void clock_job_deinit(clock_job *job);
 /* Add the hints of a file: of lines "HOST OFFSET BAR", or, as mpisync writes them, "HOST RTT OFFSET", in seconds.
  * Errors: those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */

@@ -40,9 +40,30 @@ static bool add_sample(samples *s, int64_t rank, uint32_t name, int64_t value)
     return true;
 }
 
+/* By name and rank, those of one rank as one. sums: they add up, else the largest counts. false: no memory. */
+static bool merge_samples(sample *list, size_t *count, bool sums)
+{
+    sample *spare = malloc((*count + 1) * sizeof *spare);
+    size_t kept = 0;
+    if (!spare) return false;
+    if (*count) HD_SORT_RUNS(list, spare, *count, x, y, x->name != y->name ? x->name < y->name : x->rank < y->rank);
+    free(spare);
+    for (size_t i = 0; i < *count; i++) {
+        sample *last = kept ? &list[kept - 1] : NULL;
+        if (!last || last->name != list[i].name || last->rank != list[i].rank)
+            list[kept++] = list[i];
+        else
+            last->value = sums                          ? gpu_sum(last->value, list[i].value)
+                          : last->value > list[i].value ? last->value
+                                                        : list[i].value;
+    }
+    *count = kept;
+    return true;
+}
+
 /* Columns of a table, each a name of its own. */
 static hd_status add_columns(samples *s, job *j, const char *table, const char *const *columns,
-                             const char *const *names, hd_value_type type, hd_error *err)
+                             const char *const *names, hd_value_type type, bool sums, hd_error *err)
 {
     job_wanted wanted[8] = {{"rank", HD_VALUE_INT}};
     uint32_t texts[8];
@@ -55,6 +76,7 @@ static hd_status add_columns(samples *s, job *j, const char *table, const char *
     }
     for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
         job_cells cells;
+        size_t before = s->count, own;
         HD_TRY(job_cells_of(&cells, j->of, m, table, wanted, (size_t)count, j->lost, err));
         for (size_t row = 0; row < cells.rows; row++) {
             int64_t rank = job_int(&cells, row, 0);
@@ -62,6 +84,9 @@ static hd_status add_columns(samples *s, job *j, const char *table, const char *
                 fine = add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, texts[c], job_int(&cells, row, c));
         }
         hd_table_free(cells.table);
+        own = s->count - before;
+        fine = fine && (!own || merge_samples(s->list + before, &own, sums));
+        s->count = before + own;
     }
     return fine ? HD_OK : HD_NOMEM(err);
 }
@@ -129,33 +154,19 @@ static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t c
     return fine;
 }
 
-/* Frees the samples. `sums`: of one rank they add up, else the largest counts. */
+/* Frees the samples. */
 static hd_status add_table(hd_report *out, job *j, const char *table, samples *s, bool sums, hd_error *err)
 {
     hd_table_builder *b = NULL;
-    sample *spare = malloc((s->count + 1) * sizeof *spare);
-    hd_status status = spare ? report_builder(&b, &report_imbalance_about, table, err) : HD_NOMEM(err);
-    size_t kept = 0, end;
-    bool fine = true;
-    if (status == HD_OK && s->count)
-        HD_SORT_RUNS(s->list, spare, s->count, x, y, x->name != y->name ? x->name < y->name : x->rank < y->rank);
-    for (size_t i = 0; i < s->count; i++) {
-        sample *last = kept ? &s->list[kept - 1] : NULL;
-        if (!last || last->name != s->list[i].name || last->rank != s->list[i].rank)
-            s->list[kept++] = s->list[i];
-        else
-            last->value = sums                             ? gpu_sum(last->value, s->list[i].value)
-                          : last->value > s->list[i].value ? last->value
-                                                           : s->list[i].value;
-    }
-    for (size_t i = 0; status == HD_OK && fine && i < kept; i = end) {
-        for (end = i + 1; end < kept && s->list[end].name == s->list[i].name;) end++;
+    hd_status status = report_builder(&b, &report_imbalance_about, table, err);
+    bool fine = status == HD_OK && merge_samples(s->list, &s->count, sums);
+    for (size_t i = 0, end; fine && i < s->count; i = end) {
+        for (end = i + 1; end < s->count && s->list[end].name == s->list[i].name;) end++;
         fine = add_row(b, j, s->list + i, end - i, !sums);
     }
-    free(spare);
     free(s->list);
     *s = (samples){0};
-    if (status == HD_OK && fine && hd_table_sort(b, NULL, "cost") == HD_OK) return report_add(out, b, err);
+    if (fine && hd_table_sort(b, NULL, "cost") == HD_OK) return report_add(out, b, err);
     hd_table_builder_free(b);
     return status == HD_OK ? HD_NOMEM(err) : status;
 }
@@ -171,14 +182,14 @@ static hd_status add_tables(hd_report *out, job *j, hd_error *err)
     static const char *const durations[] = {"duration", NULL}, *const step_names[] = {"steps"};
     static const char *const peaks[] = {"peak", NULL}, *const peak_names[] = {"peak"};
     samples s = {0};
-    hd_status status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, err);
-    if (status == HD_OK) status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, err);
+    hd_status status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, true, err);
+    if (status == HD_OK) status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, true, err);
     if (status == HD_OK) status = add_table(out, j, "imbalance", &s, true, err);
     if (status == HD_OK) status = add_names(&s, j, "kernels", err);
     if (status == HD_OK) status = add_table(out, j, "kernels", &s, true, err);
     if (status == HD_OK) status = add_names(&s, j, "operators", err);
     if (status == HD_OK) status = add_table(out, j, "operators", &s, true, err);
-    if (status == HD_OK) status = add_columns(&s, j, "memory", peaks, peak_names, HD_VALUE_BYTES, err);
+    if (status == HD_OK) status = add_columns(&s, j, "memory", peaks, peak_names, HD_VALUE_BYTES, false, err);
     if (status == HD_OK) status = add_table(out, j, "memory", &s, false, err);
     free(s.list);
     return status;

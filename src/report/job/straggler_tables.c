@@ -60,6 +60,7 @@ static const hd_report_column step_columns[] = {
     {"step_start", HD_VALUE_TIME, "on the clock of the rank"},
     {"collectives", HD_VALUE_COUNT, "that were compared"},
     {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
+    {"latest", HD_VALUE_DURATION, "the most of any of them: what the page shows"},
     {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
     {"z", HD_VALUE_DECIMAL, "as of stragglers, among those in this step"},
     {0}};
@@ -87,13 +88,18 @@ static const hd_report_column share_columns[] = {
     {"last", HD_VALUE_COUNT, "to which one of them came last"},
     {"late", HD_VALUE_DURATION, "sum over them"},
     {"mean_late", HD_VALUE_DURATION, "of a collective"},
-    {"z", HD_VALUE_DECIMAL, "of mean_late among all hosts, stages or positions"},
+    {"median_late", HD_VALUE_DURATION, "the median over its members of late / collectives of each"},
+    {"z", HD_VALUE_DECIMAL,
+     "of median_late among all hosts, stages or positions: most of its members are late, not one of them"},
     {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 static const hd_report_column mismatched_columns[] = {
     GROUP,
     {"defect", HD_VALUE_STRING,
-     "double, operation (another than the first's): not compared; missing, size, bytes (others than the first's)"},
+     "double, untimed, operation (another than the first's): not compared; missing, size, bytes (others than the "
+     "first's); of a group that is not compared: counted (numbers are counted, and members have not as many, or "
+     "others), "
+     "several (more members than its size)"},
     MEMBER,
     {"members", HD_VALUE_COUNT, "that have the defect"},
     {0}};

@@ -143,6 +143,28 @@ static void put_ranks(hd_json_out *out, const int64_t *ranks, size_t count)
     }
 }
 
+static void add_dimension(hd_table_builder *b, const job_group *g)
+{
+    hd_table_add_text(b, g->dimension < 0 ? NULL : job_dimension_name((job_dimension)g->dimension));
+}
+
+static hd_status add_members(hd_report *out, const topology *t, hd_error *err)
+{
+    const job_roles *r = &t->roles;
+    hd_table_builder *b;
+    HD_TRY(report_builder(&b, &report_topology_about, "members", err));
+    for (size_t i = 0; i < r->group_count; i++) {
+        const job_group *g = &r->groups[i];
+        for (size_t k = 0; k < g->count; k++) {
+            gpu_cell_text(b, &r->texts, g->name);
+            add_dimension(b, g);
+            hd_table_add_count(b, k);
+            hd_table_add_int(b, r->ranks[g->first + k]);
+        }
+    }
+    return report_add(out, b, err);
+}
+
 static hd_status add_groups(hd_report *out, const topology *t, hd_error *err)
 {
     const job_roles *r = &t->roles;
@@ -153,10 +175,7 @@ static hd_status add_groups(hd_report *out, const topology *t, hd_error *err)
         const job_group *g = &r->groups[i];
         gpu_cell_text(b, &r->texts, g->name);
         gpu_cell_text(b, &r->texts, g->description);
-        if (g->dimension < 0)
-            hd_table_add_null(b);
-        else
-            hd_table_add_text(b, job_dimension_name((job_dimension)g->dimension));
+        add_dimension(b, g);
         gpu_cell_text(b, &r->texts, g->backend);
         report_cell_int(b, g->size);
         put_ranks(&text, r->ranks + g->first, g->count);
@@ -186,6 +205,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK) status = add_hosts(out, &t, err);
     if (status == HD_OK) status = add_ranks(out, &t, err);
     if (status == HD_OK) status = add_groups(out, &t, err);
+    if (status == HD_OK) status = add_members(out, &t, err);
     if (status == HD_OK) {
         status = report_add(out, t.lost, err);
         t.lost = NULL;
@@ -254,50 +274,33 @@ static void put_ranks_of_hosts(hd_json_out *out, const hd_table *ranks)
     hd_json_put_text(out, last ? "  }\n" : "");
 }
 
-/* The text ends at `end`, without a NUL. */
-static int64_t take_number(const char **at, const char *end)
+/* Chains through groups, whose members stand one behind the other. */
+static void put_chains(hd_json_out *out, const hd_table *members)
 {
-    int64_t number = 0;
-    for (; *at < end && **at >= '0' && **at <= '9'; ++*at) number = number * 10 + (**at - '0');
-    return number;
-}
-
-/* A chain through the ranks of a group, "0-3 8". */
-static void put_chain(hd_json_out *out, const char *ranks, size_t size, int dimension)
-{
-    char text[160];
-    int64_t before = -1;
-    for (const char *at = ranks, *end = ranks + size; at < end; at++) {
-        int64_t first = take_number(&at, end), last = first;
-        if (at < end && *at == '-') at++, last = take_number(&at, end);
-        for (int64_t rank = first; rank <= last; rank++) {
-            snprintf(text, sizeof text, "  r%lld -- r%lld [color=\"%s\", label=\"%s\", fontcolor=\"%s\"];\n",
-                     (long long)before, (long long)rank, colors[dimension],
-                     job_dimension_name((job_dimension)dimension), colors[dimension]);
-            if (before >= 0) hd_json_put_text(out, text);
-            before = rank;
-        }
+    enum { NAME_BYTES = 16 };
+    size_t dimension = hd_table_find_column(members, "dimension"), rank = hd_table_find_column(members, "rank"),
+           position = hd_table_find_column(members, "position"), size;
+    for (size_t row = 1; row < hd_table_row_count(members); row++) {
+        if (hd_table_is_null(members, row, dimension) || hd_table_get_count(members, row, position) == 0) continue;
+        const char *name = hd_table_get_string(&size, members, row, dimension), *color = NULL;
+        char text[160], label[NAME_BYTES];
+        snprintf(label, sizeof label, "%.*s", (int)size, name);
+        for (int d = 0; d < JOB_DIMENSIONS; d++)
+            if (strcmp(job_dimension_name((job_dimension)d), label) == 0) color = colors[d];
+        snprintf(text, sizeof text, "  r%lld -- r%lld [color=\"%s\", label=\"%s\", fontcolor=\"%s\"];\n",
+                 (long long)hd_table_get_int(members, row - 1, rank), (long long)hd_table_get_int(members, row, rank),
+                 color, label, color);
+        hd_json_put_text(out, text);
     }
 }
 
 static hd_status draw(hd_sink sink, const hd_report *report, hd_error *err)
 {
-    const hd_table *groups = hd_report_table(report, "groups"), *ranks = hd_report_table(report, "ranks");
-    size_t dimension = hd_table_find_column(groups, "dimension"), list = hd_table_find_column(groups, "ranks");
     hd_json_out out = {0};
     hd_json_put_text(&out, "graph job {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n"
                            "  edge [fontname=\"sans-serif\", fontsize=8];\n");
-    put_ranks_of_hosts(&out, ranks);
-    for (size_t row = 0; row < hd_table_row_count(groups); row++) {
-        size_t size, list_size;
-        if (hd_table_is_null(groups, row, dimension) || hd_table_is_null(groups, row, list)) continue;
-        const char *name = hd_table_get_string(&size, groups, row, dimension);
-        const char *text = hd_table_get_string(&list_size, groups, row, list);
-        for (int d = 0; d < JOB_DIMENSIONS; d++)
-            if (strlen(job_dimension_name((job_dimension)d)) == size &&
-                memcmp(name, job_dimension_name((job_dimension)d), size) == 0)
-                put_chain(&out, text, list_size, d);
-    }
+    put_ranks_of_hosts(&out, hd_report_table(report, "ranks"));
+    put_chains(&out, hd_report_table(report, "members"));
     hd_json_put_text(&out, "}\n");
     hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);
     free(out.data);
@@ -332,12 +335,18 @@ static const hd_report_column group_columns[] = {
     {"ranks", HD_VALUE_STRING, "0-3 8"},
     {"told", HD_VALUE_BOOL, "by a trace; else they are those whose traces know it"},
     {0}};
+static const hd_report_column member_columns[] = {{"group", HD_VALUE_STRING, "as of groups"},
+                                                  {"dimension", HD_VALUE_STRING, "as of groups"},
+                                                  {"position", HD_VALUE_COUNT, "of the rank in the group, from 0"},
+                                                  {"rank", HD_VALUE_INT, "of the job"},
+                                                  {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 
 static const hd_report_table_about tables[] = {
     {.name = "hosts", .meaning = "a row per host", .columns = host_columns},
     {.name = "ranks", .meaning = "a row per rank and GPU, with its roles", .columns = rank_columns},
     {.name = "groups", .meaning = "a row per process group", .columns = group_columns},
+    {.name = "members", .meaning = "a row per process group and rank in it", .columns = member_columns},
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0},
 };

@@ -35,17 +35,12 @@ struct view_ranks {
     view_picture *picture; /* NULL: none yet */
     ranks_source *shown;   /* that it was made of, as they were then */
     size_t shown_count;
-    pthread_mutex_t lateness; /* of `late` in the picture */
+    pthread_mutex_t lateness;  /* of `late` in the picture */
+    pthread_mutex_t open_lock; /* of what is known of open traces: open.c */
+    struct ranks_open *open;   /* by trace */
+    size_t open_count;
 };
 
-/* One summary. */
-typedef struct ranks_member {
-    uint32_t source, member;
-    const hd_job *job;
-} ranks_member;
-
-/* All of them; the caller frees *out. NULL: no memory. */
-ranks_member *ranks_members(size_t *out_count, const ranks_source *sources, size_t count);
 /* A line about what could not be read: of the first LOST_TOLD. */
 void ranks_add_lost(hd_json_out *lost, const char *name, size_t size, const hd_error *err);
 
@@ -56,14 +51,14 @@ hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, siz
 /* The first row of a member that is of this rank and device; HD_NONE: it has none. */
 uint32_t ranks_row_of(const view_picture *picture, size_t member, int64_t rank, int64_t device);
 void ranks_picture_free(view_picture *picture);
-/* Fills in `roles`. */
-hd_status ranks_roles(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
+/* Fills in `roles`. lost: as of job_cells_of. */
+hd_status ranks_roles(view_picture *picture, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
+                      hd_error *err);
+/* Fills in all that view_ranks_late does. */
 hd_status ranks_late(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err);
-
-/* The column of that name, if it holds numbers (or texts); SIZE_MAX: there is none. The table may come from
- * anywhere. */
-size_t ranks_column(const hd_table *table, const char *name, bool texts);
-/* A cell as a number: HD_NO_NUMBER if the column is SIZE_MAX, or it is null. */
-int64_t ranks_cell(const hd_table *table, size_t row, size_t column);
+/* Of a picture with `late`: how many collectives there are, and what one of a trace is. */
+size_t ranks_meeting_count(const view_picture *picture);
+view_meeting ranks_meeting_of(const view_picture *picture, const hd_collective *collective);
+void ranks_open_free(view_ranks *ranks);
 
 #endif

@@ -13,13 +13,15 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "base/thread.h"
+#include "report/job/meetings.h"
 #include "view/ranks/impl.h"
 
 enum { CELLS_MOST = 1 << 25, NAMES_PIECE = 2048 };
 
-/* ---- pieces that late.c needs too ---- */
+/* ---- pieces ---- */
 
-size_t ranks_column(const hd_table *table, const char *name, bool texts)
+/* The column of that name, if it holds numbers (or texts); SIZE_MAX: none. The table may come from anywhere. */
+static size_t find_column(const hd_table *table, const char *name, bool texts)
 {
     size_t at = hd_table_find_column(table, name);
     if (at == SIZE_MAX) return SIZE_MAX;
@@ -28,13 +30,21 @@ size_t ranks_column(const hd_table *table, const char *name, bool texts)
     return (texts ? type == HD_VALUE_STRING : is_number) ? at : SIZE_MAX;
 }
 
-int64_t ranks_cell(const hd_table *table, size_t row, size_t column)
+/* HD_NO_NUMBER if the column is SIZE_MAX, or it is null. */
+static int64_t int_at(const hd_table *table, size_t row, size_t column)
 {
     if (column == SIZE_MAX || hd_table_is_null(table, row, column)) return HD_NO_NUMBER;
     return hd_table_get_int(table, row, column);
 }
 
-ranks_member *ranks_members(size_t *out_count, const ranks_source *sources, size_t count)
+/* One summary. */
+typedef struct ranks_member {
+    uint32_t source, member;
+    const hd_job *job;
+} ranks_member;
+
+/* All of them; the caller frees *out. NULL: no memory. */
+static ranks_member *list_members(size_t *out_count, const ranks_source *sources, size_t count)
 {
     size_t all = 0;
     for (size_t s = 0; s < count; s++) all += hd_job_count(sources[s].job);
@@ -114,17 +124,17 @@ typedef struct durations {
 static durations durations_of(const hd_table *t)
 {
     if (!t) return (durations){0};
-    return (durations){t, ranks_column(t, "rank", false), ranks_column(t, "start", false),
-                       ranks_column(t, "duration", false)};
+    return (durations){t, find_column(t, "rank", false), find_column(t, "start", false),
+                       find_column(t, "duration", false)};
 }
 
 /* Of the step of a rank that starts then; HD_NO_NUMBER: not known. */
 static int64_t find_duration(const durations *d, int64_t rank, int64_t start)
 {
     size_t low = 0, count = d->table ? hd_table_row_count(d->table) : 0, high = count;
-    HD_PARTITION_POINT(low, high, at, ranks_cell(d->table, at, d->start) < start)
-    for (; low < count && ranks_cell(d->table, low, d->start) == start; low++) {
-        if (ranks_cell(d->table, low, d->rank) == rank) return ranks_cell(d->table, low, d->duration);
+    HD_PARTITION_POINT(low, high, at, int_at(d->table, at, d->start) < start)
+    for (; low < count && int_at(d->table, low, d->start) == start; low++) {
+        if (int_at(d->table, low, d->rank) == rank) return int_at(d->table, low, d->duration);
     }
     return HD_NO_NUMBER;
 }
@@ -147,18 +157,18 @@ static bool read_cells(part *p, const hd_table *t, const durations *steps)
     size_t at[COLUMNS];
     bool fine = (p->cells = malloc((hd_table_row_count(t) + 1) * sizeof *p->cells)) != NULL;
     p->names.piece_size = NAMES_PIECE;
-    for (int i = 0; i < COLUMNS; i++) at[i] = ranks_column(t, names[i], i == STEP);
+    for (int i = 0; i < COLUMNS; i++) at[i] = find_column(t, names[i], i == STEP);
     if (at[STEP] == SIZE_MAX || at[START] == SIZE_MAX) return fine;
     for (size_t row = 0; fine && row < hd_table_row_count(t); row++) {
-        if (hd_table_is_null(t, row, at[STEP])) continue;
         cell *c = &p->cells[p->count++];
-        *c = (cell){.rank = ranks_cell(t, row, at[RANK]), .device = ranks_cell(t, row, at[DEVICE])};
+        *c = (cell){.rank = int_at(t, row, at[RANK]), .device = int_at(t, row, at[DEVICE]), .step = HD_NONE};
+        if (hd_table_is_null(t, row, at[STEP])) continue;
         fine = copy_name(p, c, t, row, at[STEP]);
-        c->figures[VIEW_START] = ranks_cell(t, row, at[START]);
-        c->figures[VIEW_EXPOSED] = ranks_cell(t, row, at[EXPOSED]);
-        c->figures[VIEW_IDLE] = ranks_cell(t, row, at[IDLE]);
+        c->figures[VIEW_START] = int_at(t, row, at[START]);
+        c->figures[VIEW_EXPOSED] = int_at(t, row, at[EXPOSED]);
+        c->figures[VIEW_IDLE] = int_at(t, row, at[IDLE]);
         int64_t duration = find_duration(steps, c->rank, c->figures[VIEW_START]);
-        c->figures[VIEW_TIME] = duration == HD_NO_NUMBER ? ranks_cell(t, row, at[SPAN]) : duration;
+        c->figures[VIEW_TIME] = duration == HD_NO_NUMBER ? int_at(t, row, at[SPAN]) : duration;
     }
     return fine;
 }
@@ -250,6 +260,7 @@ static bool number_cells(maker *m, size_t member)
         bool same = i > 0 && c[-1].rank == c->rank && c[-1].device == c->device;
         c->row = same ? c[-1].row : add_row(m, member, c);
         if (c->row == HD_NONE) return false;
+        if (!c->name.data) continue;
         c->step = step_of(m, c);
         if (c->step == HD_NONE) return false;
     }
@@ -349,7 +360,7 @@ static bool fill(maker *m, const uint32_t *rows, const uint32_t *steps)
         for (size_t i = 0; i < own->count; i++) {
             const cell *c = &own->cells[i];
             if (c->row == listed) p->row_of[listed++] = rows[c->row];
-            for (int f = 0; f < VIEW_FIGURES; f++)
+            for (int f = 0; f < VIEW_FIGURES && c->step != HD_NONE; f++)
                 p->figures[f][(size_t)rows[c->row] * p->step_count + steps[c->step]] = c->figures[f];
         }
         p->first[member + 1] = listed;
@@ -385,6 +396,8 @@ void ranks_picture_free(view_picture *p)
     for (size_t i = 0; i < p->step_count; i++) free((char *)(uintptr_t)p->steps[i].data);
     for (int f = 0; f < VIEW_FIGURES; f++) free(p->figures[f]);
     free(p->late);
+    if (p->collectives) job_meetings_deinit(p->collectives);
+    free(p->collectives);
     for (int d = 0; d < JOB_DIMENSIONS; d++) free(p->roles[d]);
     free(p->rows);
     free(p->steps);
@@ -398,7 +411,7 @@ void ranks_picture_free(view_picture *p)
 hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, size_t count, hd_error *err)
 {
     maker m = {.sources = sources};
-    m.members = ranks_members(&m.count, sources, count);
+    m.members = list_members(&m.count, sources, count);
     m.parts = calloc(m.count + 1, sizeof *m.parts);
     m.picture = calloc(1, sizeof *m.picture);
     hd_status status = m.members && m.parts && m.picture ? HD_OK : HD_NOMEM(err);

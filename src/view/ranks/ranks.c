@@ -26,6 +26,7 @@ hd_status view_ranks_new(view_ranks **out, const view_ranks_options *options, hd
     pthread_mutex_init(&r->lock, NULL);
     pthread_rwlock_init(&r->pictures, NULL);
     pthread_mutex_init(&r->lateness, NULL);
+    pthread_mutex_init(&r->open_lock, NULL);
     return HD_OK;
 }
 
@@ -39,6 +40,7 @@ void view_ranks_free(view_ranks *r)
     if (!r) return;
     view_ranks_stop(r);
     if (r->has_thread) pthread_join(r->thread, NULL);
+    ranks_open_free(r);
     ranks_picture_free(r->picture);
     for (size_t i = 0; i < r->source_count; i++) {
         hd_job_free(r->sources[i].job);
@@ -51,6 +53,7 @@ void view_ranks_free(view_ranks *r)
     free(r->queue);
     free(r->folders);
     free(r->lost.data);
+    pthread_mutex_destroy(&r->open_lock);
     pthread_mutex_destroy(&r->lateness);
     pthread_rwlock_destroy(&r->pictures);
     pthread_mutex_destroy(&r->lock);
@@ -401,11 +404,7 @@ void view_ranks_give(view_ranks *r)
 hd_status view_ranks_late(view_ranks *r, hd_error *err)
 {
     pthread_mutex_lock(&r->lateness);
-    hd_status status = HD_OK;
-    if (!r->picture->late) {
-        status = ranks_roles(r->picture, r->shown, r->shown_count, err);
-        if (status == HD_OK) status = ranks_late(r->picture, r->shown, r->shown_count, err);
-    }
+    hd_status status = r->picture->late ? HD_OK : ranks_late(r->picture, r->shown, r->shown_count, err);
     pthread_mutex_unlock(&r->lateness);
     return status;
 }

@@ -4,13 +4,13 @@
  * none, those of the session's open traces. Any thread may ask.
  *
  * In: paths, a session. Out: a picture. Begin with ranks.c, which keeps the summaries; picture.c reads steps and
- * breakdown of each, late.c the collectives, roles.c the process groups.
+ * breakdown of each, late.c the collectives, roles.c the process groups; open.c compares traces that are open.
  */
 #ifndef HD_VIEW_RANKS_RANKS_H
 #define HD_VIEW_RANKS_RANKS_H
 
 #include "base/json/write.h"
-#include "heddle/job.h"
+#include "heddle/clocks.h"
 #include "heddle/view.h"
 #include "report/job/roles.h"
 
@@ -62,11 +62,12 @@ typedef struct view_picture {
     view_picture_row *rows; /* by rank, the unknown last */
     hd_string *steps;       /* names, by the number in them if all have one */
     int64_t *figures[VIEW_FIGURES];
-    int64_t *late;                  /* NULL: view_ranks_late was not called */
-    int64_t *roles[JOB_DIMENSIONS]; /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
-    char *lost;                     /* damaged summaries, a line each; NULL: none */
-    char *late_lost;                /* those whose collectives are */
-    bool differs;                   /* ranks of a group have not the same collectives: these tell no lateness */
+    int64_t *late;                    /* NULL: view_ranks_late was not called */
+    int64_t *roles[JOB_DIMENSIONS];   /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
+    char *lost;                       /* damaged summaries, a line each; NULL: none */
+    char *late_lost;                  /* those whose collectives are */
+    struct job_meetings *collectives; /* with `late` */
+    bool differs;                     /* ranks of a group have not the same collectives: these tell no lateness */
     /* rows of a summary (by source, then member): row_of[first[i]] … row_of[first[i + 1] - 1] */
     uint32_t *first, *row_of;
     size_t member_count;
@@ -79,6 +80,42 @@ void view_ranks_give(view_ranks *ranks);
 hd_status view_ranks_late(view_ranks *ranks, hd_error *err);
 /* What could not be read or summarised, a line each. */
 void view_ranks_lost(hd_json_out *out, view_ranks *ranks);
+/* ---- traces that are open ---- */
+
+/* A collective of the job, of all ranks that have it: of that number in each. */
+typedef struct view_meeting {
+    uint32_t number;                /* HD_NONE: nobody else is known to have it, or ranks differ */
+    uint32_t ranks;                 /* that have it, 0: not in the summaries */
+    int64_t last_rank, last_device; /* the shortest there, so that it came last; of several the lowest. rank: or the
+                                       place of its summary */
+    int64_t longest, shortest;
+} view_meeting;
+
+/* The collectives of one trace and what each is in the picture that was taken, which has `late`. Locked until they are
+ * given back. Errors: MEMORY; LIMIT: not laid out yet. */
+typedef struct view_collectives {
+    const hd_collectives *list;
+    const view_meeting *meetings; /* by place in the list */
+} view_collectives;
+hd_status view_ranks_collectives(view_collectives *out, size_t *out_meetings, view_ranks *ranks,
+                                 const view_picture *picture, view_session *session, const uint32_t *traces,
+                                 size_t count, hd_error *err);
+void view_ranks_give_collectives(view_ranks *ranks);
+
+/* What a trace's clock is known to be. */
+typedef struct view_clock {
+    uint32_t trace, host; /* host: traces with the same have one clock; HD_NONE: of no rank that is known */
+    hd_clock_basis basis;
+    int64_t place_ns;         /* of its start behind that of the first, on the clock of that */
+    int64_t shift_ns, bar_ns; /* what was added for it, in the middle of the trace; off by no more all over it */
+    uint64_t collectives;     /* that it rests on */
+} view_clock;
+
+/* Of all traces that are ready, by their own collectives; the caller frees *out. Errors: MEMORY; LIMIT: not laid out
+ * yet. */
+hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *ranks, const view_picture *picture,
+                            view_session *session, hd_error *err);
+
 /* Where the trace of a row lies, malloc'ed. Errors: IO: it is in no folder that is known. */
 hd_status view_ranks_file(char **out, const view_ranks *ranks, const view_picture_row *row, hd_error *err);
 

@@ -19,18 +19,16 @@ static int64_t *positions_of(const view_picture *p, const job_roles *roles, job_
     return NULL;
 }
 
-hd_status ranks_roles(view_picture *picture, const ranks_source *sources, size_t count, hd_error *err)
+hd_status ranks_roles(view_picture *picture, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
+                      hd_error *err)
 {
-    job_roles roles = {0};
-    const hd_job **jobs = malloc((count + 1) * sizeof *jobs);
+    job_roles roles;
     bool fine = true;
-    for (size_t i = 0; jobs && i < count; i++) jobs[i] = sources[i].job;
-    hd_status status = jobs ? job_roles_init(&roles, jobs, count, false, NULL, err) : HD_NOMEM(err);
+    hd_status status = job_roles_init(&roles, jobs, count, false, lost, err);
     for (int d = 0; d < JOB_DIMENSIONS && status == HD_OK; d++) {
         free(picture->roles[d]); /* of a call that failed later on */
         picture->roles[d] = positions_of(picture, &roles, (job_dimension)d, &fine);
     }
     job_roles_deinit(&roles);
-    free(jobs);
     return status == HD_OK && !fine ? HD_NOMEM(err) : status;
 }

@@ -8,6 +8,8 @@
 view_route_run view_route_job;
 view_route_run view_route_job_late;
 view_route_run view_route_job_open;
+view_route_run view_route_clocks;
+view_route_run view_route_collectives;
 view_route_run view_route_open;
 view_route_run view_route_tiles;
 
@@ -17,6 +19,8 @@ const view_route view_routes[] = {
     {"/api/job", "GET", view_route_job, .is_long = true},
     {"/api/job/late", "GET", view_route_job_late, .is_long = true},
     {"/api/job/open", "POST", view_route_job_open, .is_long = true},
+    {"/api/clocks", "GET", view_route_clocks, .is_long = true},
+    {"/api/collectives", "GET", view_route_collectives, .is_long = true},
     {"/api/tracks", "GET", view_route_tracks},
     {"/api/names", "GET", view_route_names},
     {"/api/fidelity", "GET", view_route_fidelity},

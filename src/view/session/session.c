@@ -449,6 +449,14 @@ const char *view_session_name(view_session *s, uint32_t trace)
     return name;
 }
 
+const char *view_session_path(view_session *s, uint32_t trace)
+{
+    pthread_mutex_lock(&s->lock);
+    const char *path = trace < s->count ? s->entries[trace]->path : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return path;
+}
+
 view_trace_state view_session_scene(view_scene **out, view_session *s, uint32_t trace)
 {
     pthread_mutex_lock(&s->lock);

@@ -50,6 +50,8 @@ size_t view_session_count_of(view_session *session, view_trace_state state);
 size_t view_session_failures(view_session *session);
 /* Its name as people see it; NULL: no such trace. Lives as long as the session. */
 const char *view_session_name(view_session *session, uint32_t trace);
+/* What it was read from; NULL: no path. Lives as long as the session. */
+const char *view_session_path(view_session *session, uint32_t trace);
 /* The scene of a trace: *out is NULL unless it is ready. `trace` is below the count. */
 view_trace_state view_session_scene(view_scene **out, view_session *session, uint32_t trace);
 /* Grows whenever view_session_write would say something new. */

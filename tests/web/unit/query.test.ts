@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseKeeping, type Json } from "../../../src/view/web/src/data/json_digits";
 import type { QueryColumn, QueryResult, QueryTable } from "../../../src/view/web/src/data/model";
-import { completionAt, FUNCTIONS } from "../../../src/view/web/src/panels/query_complete";
-import { EXAMPLES } from "../../../src/view/web/src/panels/query_examples";
+import { completionAt, FUNCTIONS } from "../../../src/view/web/src/panels/query/query_complete";
+import { EXAMPLES } from "../../../src/view/web/src/panels/query/query_examples";
 import {
   canBeTrack, compareCells, csvOf, isNumeric, placeOf, queryRowsWith, sortedRows, splitSliceId, splitTrackId, textOf, tracesOf, unitText,
-} from "../../../src/view/web/src/panels/query_rows";
-import { indexOfByte, lineAndColumn, parametersOf, runnable, tokensOf, wordAt } from "../../../src/view/web/src/panels/query_text";
+} from "../../../src/view/web/src/panels/query/query_rows";
+import { indexOfByte, lineAndColumn, parametersOf, runnable, tokensOf, wordAt } from "../../../src/view/web/src/panels/query/query_text";
 import { csvTable } from "../../../src/view/web/src/panels/text_table";
 
 // ---- text ----

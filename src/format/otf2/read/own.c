@@ -209,8 +209,11 @@ void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OT
     case OWN_TIME:
     case OWN_DURATION:
         if (type != OTF2_TYPE_INT64 || value.int64 == HD_NO_TIME) break;
-        *(attribute->own_role == OWN_TIME ? &own->time : &own->duration) = value.int64;
         *(attribute->own_role == OWN_TIME ? &own->has_time : &own->has_duration) = true;
+        if (attribute->own_role == OWN_DURATION)
+            own->duration = value.int64;
+        else if (__builtin_add_overflow(value.int64, r->location.def->clock_ns, &own->time))
+            own->time = value.int64;
         break;
     default: take_id(r, attribute->own_role - OWN_ID, type, value.uint64); break;
     }
@@ -370,6 +373,8 @@ static void find_tracks(otf2_reader *r, def_kind kind, def_kind properties)
             r->defs[kind].list[owner]->has_checksum = true;
             r->defs[kind].list[owner]->checksum = values[PROPERTY_VALUE];
         }
+        if (is_text(name, OTF2_CLOCK) && values[PROPERTY_TYPE] == OTF2_TYPE_INT64)
+            r->defs[kind].list[owner]->clock_ns = (int64_t)values[PROPERTY_VALUE];
     }
     for (size_t i = 0; i < r->defs[kind].count; i++) {
         otf2_def *def = r->defs[kind].list[i];

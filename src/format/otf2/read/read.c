@@ -231,9 +231,8 @@ static hd_status check_strict(const otf2_reader *r)
     return HD_OK;
 }
 
-static hd_status read_archive(otf2_reader *r)
+static hd_status read_definitions(otf2_reader *r)
 {
-    hd_chunk *chunk;
     HD_TRY(open_archive(r));
     HD_TRY(otf2_read_definitions(r));
     otf2_resolve_definitions(r);
@@ -244,7 +243,12 @@ static hd_status read_archive(otf2_reader *r)
                         r->anchor.location_count);
     if (r->is_own) otf2_own_prepare(r);
     otf2_make_tracks(r);
-    HD_TRY(r->status);
+    return r->status;
+}
+
+static hd_status read_archive(otf2_reader *r)
+{
+    hd_chunk *chunk;
     if (r->is_own) HD_TRY(otf2_own_add_names(r));
     HD_TRY(read_locations(r));
     HD_TRY(otf2_read_markers(r));
@@ -256,8 +260,9 @@ static hd_status read_archive(otf2_reader *r)
     return check_strict(r);
 }
 
-static void deinit(otf2_reader *r)
+void otf2_reader_close(otf2_reader *r)
 {
+    if (!r) return;
     for (size_t i = 0; i < r->defs[DEF_GROUP].count; i++) {
         hd_map *ranks = r->defs[DEF_GROUP].list[i]->ranks;
         if (ranks) hd_map_deinit(ranks);
@@ -276,24 +281,56 @@ static void deinit(otf2_reader *r)
     hd_arena_deinit(&r->arena);
     hd_batch_free(r->batch);
     if (r->lib) OTF2_Reader_Close(r->lib);
+    otf2_be_quiet(false);
+    free(r);
 }
 
-hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+hd_status otf2_reader_open(otf2_reader **out, hd_builder *builder, const char *path, const hd_read_options *options,
+                           hd_error *err)
 {
     otf2_reader *r = calloc(1, sizeof *r);
+    *out = NULL;
     if (!r) return HD_NOMEM(err);
     r->builder = builder;
     r->options = options;
     r->err = err;
-    r->path = hd_input_file(input);
+    r->path = path;
     r->wants_args = options->args == HD_ARGS_ALL;
     r->lint.location = r->lint.event = r->lint.time = UINT64_MAX;
     r->matches.large = hd_trace_large_bytes(hd_builder_trace(builder));
-    hd_status status = hd_batch_new(&r->batch, builder, err);
     otf2_be_quiet(true);
-    if (status == HD_OK) status = read_archive(r);
-    deinit(r);
-    otf2_be_quiet(false);
-    free(r);
+    hd_status status = hd_batch_new(&r->batch, builder, err);
+    if (status == HD_OK) status = read_definitions(r);
+    if (status == HD_OK)
+        *out = r;
+    else
+        otf2_reader_close(r);
+    return status;
+}
+
+hd_status otf2_read(hd_builder *builder, hd_input *input, const hd_read_options *options, hd_error *err)
+{
+    otf2_reader *r;
+    HD_TRY(otf2_reader_open(&r, builder, hd_input_file(input), options, err));
+    hd_status status = read_archive(r);
+    otf2_reader_close(r);
+    return status;
+}
+
+hd_status otf2_read_part(hd_trace **out, const char *path, hd_error *err)
+{
+    const hd_read_options options = {.strict = true};
+    hd_builder *builder;
+    otf2_reader *r;
+    HD_TRY(hd_builder_new(&builder, err));
+    hd_status status = otf2_reader_open(&r, builder, path, &options, err);
+    if (status == HD_OK && !r->is_own)
+        status = hd_error_set(err, HD_ERR_UNSUPPORTED, path, HD_OFFSET_NONE, "is not an archive that heddle wrote");
+    if (status == HD_OK) status = otf2_own_add_metadata(r);
+    if (status == HD_OK) set_facts(r);
+    if (status == HD_OK) status = check_strict(r);
+    otf2_reader_close(r);
+    if (status == HD_OK) return hd_builder_finish(out, builder, err);
+    hd_builder_free(builder);
     return status;
 }

@@ -142,6 +142,8 @@ typedef struct otf2_def {
     bool missing;                 /* was referred to and not defined */
     bool has_checksum;            /* locations of our writer: */
     uint64_t checksum;            /* of the file of events */
+    int64_t clock_ns;             /* what its clock's offset is where it begins */
+    uint32_t joined;              /* its id in the archive that it becomes part of: ../join.c */
     hd_map *ranks;                /* groups: location or ~location group -> rank */
 } otf2_def;
 
@@ -290,6 +292,11 @@ typedef struct otf2_reader {
     uint64_t done_events, total_events;
     uint64_t late_parameters, relative_metrics;
 } otf2_reader;
+
+/* read: an archive with its definitions and tracks; the path must outlive it. The library is silent until it closes. */
+hd_status otf2_reader_open(otf2_reader **out, hd_builder *builder, const char *path, const hd_read_options *options,
+                           hd_error *err);
+void otf2_reader_close(otf2_reader *r); /* NULL is fine */
 
 /* defs */
 hd_status otf2_read_definitions(otf2_reader *r);

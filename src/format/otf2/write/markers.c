@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "format/otf2/write/write.h"
 
-/* The library keeps them in memory; a viewer shows a few at best. */
-enum { MARKERS_MAX = 100000, TEXT_MAX = 4096 };
+enum { TEXT_MAX = 4096 };
 
 typedef struct markers {
     ow_writer *w;
@@ -72,7 +71,7 @@ static hd_status put_all(markers *m)
     const hd_trace *trace = m->w->trace;
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_INSTANT); b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_INSTANT, b);
-        for (uint32_t i = 0; i < block->row_count && m->count < MARKERS_MAX; i++) {
+        for (uint32_t i = 0; i < block->row_count && m->count < OW_MARKERS_MAX; i++) {
             hd_event event;
             hd_block_event(&event, block, i);
             if (event.start_ns != HD_NO_TIME && is_global(m, &event)) HD_TRY(put(m, &event));

@@ -9,8 +9,6 @@
 #include "base/error.h"
 #include "format/otf2/write/write.h"
 
-enum { NODE_MACHINE, NODE_HOST, NODE_FIRST_DEVICE };
-
 static hd_status write_node(ow_writer *w, uint32_t ref, uint32_t name, const char *class, uint32_t parent,
                             OTF2_SystemTreeDomain domain)
 {
@@ -75,6 +73,16 @@ static hd_status put_ident(ow_writer *w, owner o, const char *name, hd_ident ide
     /* a number that is no int64 says so by the property's name */
     if (ident.type == HD_IDENT_NUMBER) name = strcmp(name, "pid") == 0 ? "pid number" : "tid number";
     return put_string(w, o, name, ident.text);
+}
+
+hd_status ow_put_pid(ow_writer *w, bool is_group, uint64_t ref, hd_ident pid)
+{
+    return put_ident(w, (owner){is_group, ref}, "pid", pid);
+}
+
+hd_status ow_put_clock(ow_writer *w, uint64_t location, int64_t clock_ns)
+{
+    return clock_ns ? put_number(w, (owner){false, location}, OTF2_CLOCK, clock_ns) : HD_OK;
 }
 
 /* ---- names ---- */
@@ -176,7 +184,7 @@ static hd_status write_location(ow_writer *w, uint32_t ref)
 static hd_status put_fact(ow_writer *w, const char *name, int64_t number)
 {
     if (number == HD_NO_NUMBER) return HD_OK;
-    return ow_node_text(w, NODE_MACHINE, ow_text(w, name), ow_format(w, "%lld", (long long)number));
+    return ow_node_text(w, OW_NODE_MACHINE, ow_text(w, name), ow_format(w, "%lld", (long long)number));
 }
 
 static hd_status write_facts(ow_writer *w)
@@ -191,9 +199,10 @@ static hd_status write_flow_names(ow_writer *w)
     for (size_t i = 0; i < w->comm_count; i++) {
         const ow_comm *comm = &w->comms[i];
         if (!comm->is_flow) continue;
-        HD_TRY(ow_node_text(w, NODE_MACHINE, ow_format(w, "heddle.flow.%zu.name", i), ow_string(w, comm->flow_name)));
+        HD_TRY(
+            ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.name", i), ow_string(w, comm->flow_name)));
         if (comm->flow_category == HD_STRING_NONE) continue;
-        HD_TRY(ow_node_text(w, NODE_MACHINE, ow_format(w, "heddle.flow.%zu.category", i),
+        HD_TRY(ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.category", i),
                             ow_string(w, comm->flow_category)));
     }
     return HD_OK;
@@ -207,7 +216,7 @@ static hd_status write_value(ow_writer *w, uint32_t name, hd_string text)
         size_t size = text.size < PIECE ? text.size : PIECE;
         while (size < text.size && ((unsigned char)text.data[size] & 0xc0) == 0x80) size--; /* whole letters */
         if (!size) size = text.size < PIECE ? text.size : PIECE;
-        HD_TRY(ow_node_text(w, NODE_MACHINE, name, ow_bytes(w, text.data, size)));
+        HD_TRY(ow_node_text(w, OW_NODE_MACHINE, name, ow_bytes(w, text.data, size)));
         text = (hd_string){text.data + size, text.size - size};
         name = ow_text(w, "metadata, more of it");
     } while (text.size);
@@ -225,23 +234,36 @@ static hd_status write_metadata(ow_writer *w)
     HD_TRY(write_facts(w));
     HD_TRY(write_flow_names(w));
     if (!w->shift) return HD_OK;
-    return ow_node_text(w, NODE_MACHINE, ow_text(w, "heddle.shift_ns"),
+    return ow_node_text(w, OW_NODE_MACHINE, ow_text(w, "heddle.shift_ns"),
                         ow_format(w, "%llu", (unsigned long long)w->shift));
+}
+
+/* As PyTorch's profiler tells it. */
+static uint32_t host_name(ow_writer *w)
+{
+    hd_string json = hd_trace_metadata_find(w->trace, "hostname");
+    bool plain = json.size > 2 && json.data[0] == '"' && !memchr(json.data, '\\', json.size);
+    return plain ? ow_bytes(w, json.data + 1, json.size - 2) : ow_text(w, "host");
+}
+
+hd_status ow_write_machine(ow_writer *w)
+{
+    HD_TRY(write_node(w, OW_NODE_MACHINE, ow_text(w, "machine"), "machine", OTF2_UNDEFINED_SYSTEM_TREE_NODE,
+                      OTF2_SYSTEM_TREE_DOMAIN_MACHINE));
+    return write_metadata(w);
 }
 
 hd_status ow_write_tree(ow_writer *w)
 {
-    HD_TRY(write_node(w, NODE_MACHINE, ow_text(w, "machine"), "machine", OTF2_UNDEFINED_SYSTEM_TREE_NODE,
-                      OTF2_SYSTEM_TREE_DOMAIN_MACHINE));
-    HD_TRY(write_metadata(w));
-    HD_TRY(write_node(w, NODE_HOST, ow_text(w, "host"), "node", NODE_MACHINE, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
+    HD_TRY(ow_write_machine(w));
+    HD_TRY(write_node(w, OW_NODE_HOST, host_name(w), "node", OW_NODE_MACHINE, OTF2_SYSTEM_TREE_DOMAIN_SHARED_MEMORY));
     for (uint32_t i = 0; i < w->group_count; i++) {
-        if (w->groups[i].device == HD_NO_NUMBER) HD_TRY(write_group(w, &w->groups[i], NODE_HOST));
+        if (w->groups[i].device == HD_NO_NUMBER) HD_TRY(write_group(w, &w->groups[i], OW_NODE_HOST));
     }
-    for (uint32_t i = 0, node = NODE_FIRST_DEVICE; i < w->group_count; i++) {
+    for (uint32_t i = 0, node = OW_NODE_FIRST_DEVICE; i < w->group_count; i++) {
         if (w->groups[i].device == HD_NO_NUMBER) continue;
         HD_TRY(write_node(w, node, ow_format(w, "%lld", (long long)w->groups[i].device),
-                          w->is_hip ? "HIP device" : "CUDA device", NODE_HOST,
+                          w->is_hip ? "HIP device" : "CUDA device", OW_NODE_HOST,
                           OTF2_SYSTEM_TREE_DOMAIN_ACCELERATOR_DEVICE));
         HD_TRY(ow_write_device_properties(w, node, w->groups[i].device));
         HD_TRY(write_group(w, &w->groups[i], node++));

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "format/otf2/write/write.h"
-#include "format/out_folder.h"
 #include "trace/spill.h"
 
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code)
@@ -143,7 +142,7 @@ static hd_status plan_archive(ow_writer *w)
 
 /* ---- the archive ---- */
 
-static hd_status open_archive(ow_writer *w, const char *folder)
+hd_status ow_open_archive(ow_writer *w, const char *folder)
 {
     static const OTF2_FlushCallbacks callbacks = {.otf2_pre_flush = flush};
     w->archive = OTF2_Archive_Open(folder, "traces", OTF2_FILEMODE_WRITE, OTF2_CHUNK_SIZE_EVENTS_DEFAULT,
@@ -157,7 +156,33 @@ static hd_status open_archive(ow_writer *w, const char *folder)
     return w->defs ? HD_OK : ow_error(w, OTF2_ERROR_MEM_FAULT);
 }
 
-static hd_status write_clock(ow_writer *w)
+/* The library draws an id of the trace by the time of day; that of the definitions is the same for the same input. */
+static bool set_trace_id(const char *folder)
+{
+    enum { BEHIND = 8 + 4 + 4 + 3 }; /* of the anchor, from the id on: anchor.c */
+    char path[4200];
+    uint64_t id;
+    snprintf(path, sizeof path, "%s/traces.def", folder);
+    FILE *definitions = fopen(path, "rb");
+    snprintf(path, sizeof path, "%s/traces.otf2", folder);
+    FILE *anchor = fopen(path, "r+b");
+    bool fine = definitions && anchor && otf2_file_checksum(&id, definitions) &&
+                fseek(anchor, -BEHIND, SEEK_END) == 0 && fwrite(&id, sizeof id, 1, anchor) == 1;
+    if (definitions) fclose(definitions);
+    if (anchor) fine = fclose(anchor) == 0 && fine;
+    return fine;
+}
+
+hd_status ow_close_archive(ow_writer *w, const char *folder)
+{
+    OTF2_Archive *archive = w->archive;
+    w->archive = NULL;
+    OW_TRY(w, OTF2_Archive_Close(archive));
+    return set_trace_id(folder) ? HD_OK
+                                : hd_error_set(w->err, HD_ERR_IO, w->path, HD_OFFSET_NONE, "cannot be read again");
+}
+
+hd_status ow_write_clock(ow_writer *w)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(w->trace);
     int64_t real;
@@ -166,6 +191,11 @@ static hd_status write_clock(ow_writer *w)
         stamp = (uint64_t)real;
     OW_TRY(w, OTF2_GlobalDefWriter_WriteClockProperties(w->defs, 1000000000, (uint64_t)w->low_ns + w->shift,
                                                         (uint64_t)w->high_ns - (uint64_t)w->low_ns, stamp));
+    return HD_OK;
+}
+
+static hd_status write_paradigm(ow_writer *w)
+{
     uint32_t name = ow_text(w, w->is_hip ? "HIP" : "CUDA");
     if (name == HD_NONE) return w->err->status;
     OW_TRY(w, OTF2_GlobalDefWriter_WriteParadigm(w->defs, w->accelerator, name, OTF2_PARADIGM_CLASS_ACCELERATOR));
@@ -185,34 +215,33 @@ static hd_status find_checksum(ow_writer *w, const char *folder, uint32_t locati
     return fine ? HD_OK : hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be read again");
 }
 
-static hd_status copy_definitions(ow_writer *w, const char *folder, const char *data, size_t size, uint32_t location)
+hd_status ow_copy_file(ow_writer *w, const char *from, const char *to)
 {
-    char path[4200];
-    snprintf(path, sizeof path, "%s/traces/%u.def", folder, location);
-    FILE *file = fopen(path, "wb");
-    bool fine = file && fwrite(data, 1, size, file) == size;
-    if (file) fine = fclose(file) == 0 && fine;
-    return fine ? HD_OK
-                : hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written: %s", strerror(errno));
+    char piece[1 << 14];
+    FILE *in = fopen(from, "rb"), *out = in ? fopen(to, "wb") : NULL;
+    bool fine = out != NULL;
+    for (size_t got; fine && (got = fread(piece, 1, sizeof piece, in)) > 0;) fine = fwrite(piece, 1, got, out) == got;
+    if (in) fine = !ferror(in) && fine;
+    if (in) fclose(in);
+    if (out) fine = fclose(out) == 0 && fine;
+    return fine ? HD_OK : hd_error_set(w->err, HD_ERR_IO, to, HD_OFFSET_NONE, "cannot be written: %s", strerror(errno));
 }
 
 /* Readers look for a file of local definitions per location, though nothing is local. The library clears 4 MiB for each
  * that it writes; all are alike, so it writes the first, and that is copied. */
 static hd_status write_local_definitions(ow_writer *w, const char *folder)
 {
-    char path[4200], data[64];
-    OTF2_DefWriter *first = NULL;
+    char first[4200], path[4200];
+    OTF2_DefWriter *out = NULL;
     OW_TRY(w, OTF2_Archive_OpenDefFiles(w->archive));
-    if (!(first = OTF2_Archive_GetDefWriter(w->archive, 0))) return ow_error(w, OTF2_ERROR_MEM_FAULT);
-    OW_TRY(w, OTF2_Archive_CloseDefWriter(w->archive, first));
+    if (!(out = OTF2_Archive_GetDefWriter(w->archive, 0))) return ow_error(w, OTF2_ERROR_MEM_FAULT);
+    OW_TRY(w, OTF2_Archive_CloseDefWriter(w->archive, out));
     OW_TRY(w, OTF2_Archive_CloseDefFiles(w->archive));
-    snprintf(path, sizeof path, "%s/traces/0.def", folder);
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(data, 1, sizeof data, file) : 0;
-    if (file) fclose(file);
-    if (size == 0 || size == sizeof data)
-        return hd_error_set(w->err, HD_ERR_IO, path, HD_OFFSET_NONE, "is not as the OTF2 library writes it");
-    for (uint32_t i = 1; i < w->location_count; i++) HD_TRY(copy_definitions(w, folder, data, size, i));
+    snprintf(first, sizeof first, "%s/traces/0.def", folder);
+    for (uint32_t i = 1; i < w->location_count; i++) {
+        snprintf(path, sizeof path, "%s/traces/%u.def", folder, i);
+        HD_TRY(ow_copy_file(w, first, path));
+    }
     return HD_OK;
 }
 
@@ -231,17 +260,15 @@ static hd_status write_all_events(ow_writer *w, const char *folder)
 
 static hd_status write_archive(ow_writer *w, const char *folder)
 {
-    HD_TRY(open_archive(w, folder));
-    HD_TRY(write_clock(w));
+    HD_TRY(ow_open_archive(w, folder));
+    HD_TRY(ow_write_clock(w));
+    HD_TRY(write_paradigm(w));
     HD_TRY(write_all_events(w, folder));
     HD_TRY(ow_write_markers(w));
     HD_TRY(ow_write_tree(w));
     HD_TRY(ow_write_comms(w));
     HD_TRY(ow_write_metrics(w));
-    OTF2_Archive *archive = w->archive;
-    w->archive = NULL;
-    OW_TRY(w, OTF2_Archive_Close(archive));
-    return HD_OK;
+    return ow_close_archive(w, folder);
 }
 
 /* ---- accounts ---- */
@@ -299,7 +326,7 @@ static hd_status tell_notes(ow_writer *w)
     return hd_write_refused(w->options, w->path, w->err);
 }
 
-static void deinit(ow_writer *w)
+void ow_deinit(ow_writer *w)
 {
     hd_map *maps[] = {&w->async_places,     &w->group_of,       &w->launches,       &w->memory_classes,
                       &w->memory_instances, &w->literals,       &w->attribute_of,   &w->region_of,
@@ -319,16 +346,6 @@ static void deinit(ow_writer *w)
     hd_arena_deinit(&w->arena);
 }
 
-static bool is_part(const char *name)
-{
-    static const char *const parts[] = {"traces", "traces.otf2", "traces.def", "traces.marker"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) found |= strcmp(name, parts[i]) == 0;
-    return found;
-}
-
-static const hd_out_folder_kind archive_kind = {"an OTF2 archive", "traces.otf2", is_part};
-
 hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_options *options, hd_error *err)
 {
     hd_error own = {0};
@@ -336,12 +353,12 @@ hd_status otf2_write(const hd_trace *trace, hd_output *output, const hd_write_op
     hd_out_folder folder;
     ow_writer w = {.trace = trace, .options = options, .err = err ? err : &own, .path = path};
     w.large = hd_trace_large_bytes(trace);
-    HD_TRY(hd_out_folder_create(&folder, path, &archive_kind, options, w.err));
+    HD_TRY(hd_out_folder_create(&folder, path, &otf2_folder, options, w.err));
     otf2_be_quiet(true);
     hd_status status = plan_archive(&w);
     if (status == HD_OK) status = write_archive(&w, folder.folder);
     if (status == HD_OK) status = account(&w);
-    deinit(&w);
+    ow_deinit(&w);
     otf2_be_quiet(false);
     if (status == HD_OK) status = tell_notes(&w);
     if (status == HD_OK) return hd_out_folder_commit(&folder, options, w.err);

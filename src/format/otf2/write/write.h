@@ -229,7 +229,14 @@ typedef struct ow_writer {
         if (ow_code_ != OTF2_SUCCESS) return ow_error((w), ow_code_);                                                  \
     } while (0)
 
+/* write.c */
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code);
+hd_status ow_open_archive(ow_writer *w, const char *folder);
+hd_status ow_close_archive(ow_writer *w, const char *folder);
+hd_status ow_write_clock(ow_writer *w); /* of low_ns, high_ns, shift */
+hd_status ow_copy_file(ow_writer *w, const char *from, const char *to);
+/* Frees what it holds. */
+void ow_deinit(ow_writer *w);
 
 /* collect.c, pairs.c, lanes.c */
 hd_status ow_collect(ow_writer *w);
@@ -284,7 +291,8 @@ hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
 hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *event, uint32_t place, uint64_t time);
 hd_status ow_write_metrics(ow_writer *w);
 
-/* markers.c */
+/* markers.c. The library keeps them in memory; a viewer shows a few at best. */
+enum { OW_MARKERS_MAX = 100000 };
 hd_status ow_write_markers(ow_writer *w);
 
 /* launches.c: the location of the call that launched a copy, by the group of its process; HD_NONE. */
@@ -296,6 +304,12 @@ hd_status ow_write_events(ow_writer *w, uint32_t location);
 
 /* tree.c, devices.c */
 hd_status ow_write_tree(ow_writer *w);
+enum { OW_NODE_MACHINE, OW_NODE_HOST, OW_NODE_FIRST_DEVICE };
+/* The first, with top-level keys and facts of the trace. */
+hd_status ow_write_machine(ow_writer *w);
+/* The property of a group or location that says its process. */
+hd_status ow_put_pid(ow_writer *w, bool is_group, uint64_t ref, hd_ident pid);
+hd_status ow_put_clock(ow_writer *w, uint64_t location, int64_t clock_ns);
 hd_status ow_write_device_properties(ow_writer *w, uint32_t node, int64_t device);
 hd_status ow_node_text(ow_writer *w, uint32_t node, uint32_t name, uint32_t text);
 bool ow_is_hip(const ow_writer *w);

@@ -7,7 +7,9 @@ import { Commands } from "./tools/commands";
 import { mountDialogs } from "./dialogs/dialogs";
 import { View } from "./draw/view";
 import { mountFidelity } from "./bar/fidelity_line";
+import { attachClocks } from "./data/clocks";
 import { attachFlows } from "./tracks/flows";
+import { attachMeetings } from "./tracks/meetings";
 import { Follower } from "./data/follow";
 import { attachDrop } from "./data/drop";
 import { addHandCommands } from "./tools/hand_commands";
@@ -69,6 +71,8 @@ function start(source: Source): void {
   attachDrop(app);
   view = new View(app, tracks, element("axis"), element("overview"), () => void setTimeout(mount));
   view.flows = attachFlows(app);
+  view.meetings = attachMeetings(app);
+  attachClocks(app);
   attachInput(view.canvas, app);
   attachTheme(app);
   attachReading(app, element("main"));

@@ -1,6 +1,6 @@
 // What the page shows, as signals: everything else (drawing, panels, the URL) follows from these. No DOM in here.
 import { signal, type Signal } from "@preact/signals";
-import type { EventRef, Fidelity, SearchQuery, SearchResult, Session, TraceId, TrackId, TrackInfo } from "./data/model";
+import type { ClockInfo, EventRef, Fidelity, SearchQuery, SearchResult, Session, TraceId, TrackId, TrackInfo } from "./data/model";
 
 // Global ns relative to `origin`: the earliest start of the traces, so that doubles are exact.
 export interface Range {
@@ -45,6 +45,8 @@ export interface State {
   filter: Signal<"none" | "dim" | "hide">; // what becomes of events that the search does not find
   results: Signal<Map<TraceId, SearchResult>>;
   flows: Signal<FlowMode>;
+  clocks: Signal<ClockInfo[]>; // of the traces, as far as they were compared
+  aligned: Signal<boolean>; // by them; else times are as the files have them
   colorBy: Signal<ColorBy>;
   axis: Signal<"relative" | "absolute">;
   theme: Signal<"auto" | "light" | "dark">;
@@ -80,6 +82,8 @@ export function newState(): State {
     filter: signal("none"),
     results: signal(new Map()),
     flows: signal({ mode: "selection" }),
+    clocks: signal([]),
+    aligned: signal(true),
     colorBy: signal("name"),
     axis: signal("relative"),
     theme: signal("auto"),

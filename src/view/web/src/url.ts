@@ -28,6 +28,7 @@ function viewOf(state: State): ViewText {
   if (state.tab.value !== null) view.tab = state.tab.value;
   if (state.sql.value && state.sql.value.length <= LONGEST_SQL) view.sql = state.sql.value;
   if (state.flows.value.mode !== "selection") view.flows = state.flows.value;
+  if (!state.aligned.value) view.clocks = "raw";
   if (state.colorBy.value !== "name") view.colorBy = state.colorBy.value;
   if (state.axis.value !== "relative") view.axis = state.axis.value;
   if (state.collapsed.value.size > 0) view.collapsed = state.collapsed.value;
@@ -54,6 +55,7 @@ function applyView(state: State, view: ViewText): void {
     state.tab.value = view.tab ?? null;
     state.sql.value = view.sql ?? "";
     state.flows.value = view.flows ?? { mode: "selection" };
+    state.aligned.value = view.clocks !== "raw";
     state.colorBy.value = view.colorBy ?? "name";
     state.axis.value = view.axis ?? "relative";
     state.collapsed.value = view.collapsed ?? new Map();

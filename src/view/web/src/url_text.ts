@@ -28,6 +28,7 @@ export interface ViewText {
   tab?: Tab;
   sql?: string;
   flows?: FlowMode;
+  clocks?: "raw";
   colorBy?: ColorBy;
   axis?: "absolute";
   collapsed?: Map<TrackKey, boolean>;
@@ -164,6 +165,7 @@ export function viewText(view: ViewText): string {
   put("tab", view.tab);
   put("sql", view.sql);
   put("f", view.flows && flowsText(view.flows));
+  put("cl", view.clocks);
   put("c", view.colorBy);
   put("x", view.axis);
   if (view.collapsed) {
@@ -250,6 +252,7 @@ export function parseView(text: string): ViewText {
   set("tab", oneOf(params.get("tab"), TABS));
   set("sql", params.get("sql")?.slice(0, LONGEST_SQL) || null);
   set("flows", parseFlows(params.get("f")));
+  set("clocks", oneOf(params.get("cl"), ["raw"] as const));
   set("colorBy", oneOf(params.get("c"), ["name", "category"] as const));
   set("axis", oneOf(params.get("x"), ["absolute"] as const));
   const collapsed = new Map<TrackKey, boolean>();

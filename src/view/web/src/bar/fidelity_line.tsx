@@ -3,8 +3,10 @@ import { effect, signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import type { App } from "../app";
 import { factsOf, sumFidelity } from "../panels/fidelity_facts";
+import { clockTitle } from "../data/clocks";
+import { meetingStatus, meetingText } from "../tracks/meetings";
 import { flowStatus, flowsUnseen, flowText } from "../tracks/flows";
-import { formatPercent, plural } from "../format";
+import { formatPercent, formatShort, plural } from "../format";
 import type { TraceId, TraceInfo } from "../data/model";
 import { shownList } from "../panels/fidelity";
 import { messageOf } from "../data/request";
@@ -55,6 +57,22 @@ function progressOf(trace: TraceInfo): string {
   return trace.busy ? `${trace.name}: ${trace.busy}` : "";
 }
 
+// Whether times of ranks are as their clocks or as their files say, once clocks were compared.
+function Clocks({ app }: { app: App }): JSX.Element | null {
+  const { aligned, session } = app.state;
+  const traces = session.value?.traces.filter((trace) => trace.clock) ?? [];
+  if (traces.length < 2) return null;
+  const bars = traces.flatMap(({ clock }) => (clock && clock.offset_ns !== null ? [clock.bar_ns ?? 0] : []));
+  const title = traces.slice(0, 40).map(clockTitle).join("\n");
+  if (bars.length < 2) return <span class="dim" title={title}>ranks are not aligned: their clocks are not known</span>;
+  const some = bars.length < traces.length ? `${bars.length} of ${plural(traces.length, "trace")} aligned` : "aligned";
+  return (
+    <button type="button" class="fact" aria-pressed={aligned.value} title={`${title}\nClick: by these clocks, or as the files have them`} onClick={() => app.commands.run("clocks")}>
+      {aligned.value ? `${some} ± ${formatShort(Math.max(...bars))}` : "raw clocks"}
+    </button>
+  );
+}
+
 function Line({ app }: { app: App }): JSX.Element {
   const { state } = app;
   const traces = state.session.value?.traces ?? [];
@@ -65,6 +83,7 @@ function Line({ app }: { app: App }): JSX.Element {
   };
   const busy = traces.map((trace) => [trace, progressOf(trace)] as const).filter(([, text]) => text !== "");
   const flows = flowStatus.value;
+  const meetings = meetingText(meetingStatus.value);
   return (
     <div class="fidelityline">
       {known.length === 0 && busy.length === 0 && <span class="dim">{traces.length ? "Counting …" : "No trace is open."}</span>}
@@ -74,14 +93,16 @@ function Line({ app }: { app: App }): JSX.Element {
         </button>
       ))}
       {traces.length > 1 && known.length > 0 && <span class="dim">{known.length < traces.length ? `of ${known.length} of ` : "of "}{plural(traces.length, "trace")}</span>}
+      <Clocks app={app} />
       {busy.map(([trace, text]) => (
         <span key={trace.id} class={trace.state === "failed" ? "bad" : "dim"}>{trace.state === "failed" && <span role="img" aria-label="Error: ">⚠ </span>}{text}</span>
       ))}
       {[...errors.value].map(([trace, text]) => <span key={trace} class="bad"><span role="img" aria-label="Error: ">⚠ </span>{text}</span>)}
       <span class="push" />
-      {state.selected.value.length === 0 && !state.area.value && flows.count === 0 && (
+      {state.selected.value.length === 0 && !state.area.value && flows.count === 0 && !meetings && (
         <span class="dim">W/S zoom · A/D move · drag: table of a range · [ ]: launch and kernel · / search · ? all keys</span>
       )}
+      {meetings && <span class={meetingStatus.value.error ? "bad" : "dim"}>{meetings}</span>}
       {state.flows.value.mode !== "off" && (flows.count > 0 || flows.error) && (
         <span class={flows.error ? "bad" : "dim"} aria-live="polite">{flows.error && <span role="img" aria-label="Error: ">⚠ </span>}{flowText(flows, flowsUnseen.value)}</span>
       )}

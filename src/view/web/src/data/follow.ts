@@ -1,6 +1,7 @@
 // Follows the session: what traces there are, how far they are read, what tracks they have. Puts it into the state.
-import { batch } from "@preact/signals";
+import { batch, effect } from "@preact/signals";
 import type { App } from "../app";
+import { placed } from "./clocks";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "./model";
 import type { Range } from "../state";
 import { labelsOf, withLabel } from "./trace_names";
@@ -36,6 +37,7 @@ export class Follower {
   private stopped = false;
   private failures = 0;
   private revision = -1;
+  private told: Session | null = null; // the last that the server told
   private labels = ""; // of the traces, as the tracks have them
 
   constructor(
@@ -44,6 +46,11 @@ export class Follower {
   ) {}
 
   async run(): Promise<void> {
+    effect(() => {
+      void this.app.state.clocks.value;
+      void this.app.state.aligned.value;
+      if (this.told) this.show(this.told, false);
+    });
     let after: number | undefined;
     while (!this.stopped) {
       try {
@@ -51,6 +58,7 @@ export class Follower {
         if (session.session !== this.id) {
           if (this.id !== "") {
             this.known.clear();
+            this.app.state.clocks.value = [];
             this.onNewServer();
           }
           this.id = session.session;
@@ -73,7 +81,7 @@ export class Follower {
   }
 
   private async take(session: Session): Promise<void> {
-    const { source, state, tiles } = this.app;
+    const { source, tiles } = this.app;
     let changed = this.known.size === 0;
     await Promise.all(
       session.traces.map(async (trace, k) => {
@@ -85,10 +93,22 @@ export class Follower {
         changed = true;
       }),
     );
-    const before = state.whole.value;
-    const range = state.range.value;
-    const whole = wholeOf(session.traces);
     delete session.lists; // known now
+    this.told = session;
+    this.show(session, changed);
+    if (session.revision !== this.revision) this.app.names.again();
+    this.revision = session.revision;
+    tiles.setRevision(session.revision);
+    this.app.redraw();
+  }
+
+  // Puts it into the state, with the traces where their clocks say.
+  private show(told: Session, changed: boolean): void {
+    const { state } = this.app;
+    const session = placed(told, state.clocks.peek(), state.aligned.peek());
+    const before = state.whole.peek();
+    const range = state.range.peek();
+    const whole = wholeOf(session.traces);
     const labels = labelsOf(session.traces);
     const labelled = JSON.stringify([...labels]);
     batch(() => {
@@ -104,9 +124,5 @@ export class Follower {
       }
     });
     this.labels = labelled;
-    if (session.revision !== this.revision) this.app.names.again();
-    this.revision = session.revision;
-    tiles.setRevision(session.revision);
-    this.app.redraw();
   }
 }

@@ -17,6 +17,8 @@ export interface TraceInfo {
   start_ns: string;
   span_ns: number;
   offset_ns: number;
+  told_ns?: number; // put in by the page: offset_ns as the server has it, by the times of the files
+  clock?: ClockInfo | null; // likewise
   rank: number | null;
   unix_ns: string | null;
   tracks: number;
@@ -36,6 +38,49 @@ export interface JobReading {
   revision: number;
   files: number;
   done: number;
+}
+
+// What is known of a trace's clock; null where nothing is.
+export interface ClockInfo {
+  trace: TraceId;
+  basis: "unknown" | "reference" | "ends" | "bounds" | "hint" | "refused";
+  host: number | null; // equal: one clock
+  offset_ns: number | null; // in the place of the trace's own
+  bar_ns: number | null; // how far off that may be
+  collectives: number;
+}
+
+// What one trace has of a collective; times are the trace's own.
+export interface MeetingPart {
+  trace: TraceId;
+  track: TrackId; // -1: on none
+  depth: number;
+  start: number;
+  duration: number;
+  row: number;
+  rank: number | null;
+  device: number | null;
+}
+
+// A collective of several ranks. longest, shortest: durations on any rank, null: not compared.
+export interface Meeting {
+  group: string | null;
+  stream: number | null;
+  operation: string | null;
+  sequence: number;
+  counted: boolean;
+  size: number | null;
+  ranks: number;
+  last_rank: number | null;
+  last_device: number | null;
+  longest: number | null;
+  shortest: number | null;
+  parts: MeetingPart[];
+}
+
+export interface MeetingResult {
+  collectives: Meeting[];
+  count: number;
 }
 
 export interface TrackList {

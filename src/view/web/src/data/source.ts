@@ -1,7 +1,7 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
 import type { Job, LateAnswer } from "./job";
 import type {
-  DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
+  ClockInfo, DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
 } from "./model";
 
@@ -30,6 +30,10 @@ export interface Source {
   find(trace: TraceId, query: FindQuery, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FindResult>;
   select(trace: TraceId, from: number, until: number, tracks: TrackId[] | null, sort: string, signal?: AbortSignal, order?: "up" | "down"): Promise<SelectResult>;
   flows(trace: TraceId, what: { row?: number; category?: string; all?: boolean }, from: number, until: number, tracks: TrackId[] | null, signal?: AbortSignal): Promise<FlowResult>;
+  // Of all traces that are ready.
+  clocks(signal?: AbortSignal): Promise<ClockInfo[]>;
+  // Collectives of a trace, those of a range or of one event, and where they stand in the traces `of`, which has it as well.
+  collectives(trace: TraceId, what: { row: number } | { from: number; until: number; limit: number }, of: readonly TraceId[], signal?: AbortSignal): Promise<MeetingResult>;
   flame(trace: TraceId, from: number, until: number, of: string, by: string, signal?: AbortSignal): Promise<FlameResult>;
   reports(signal?: AbortSignal): Promise<ReportAbout[]>;
   report(trace: TraceId, name: string, options: Record<string, string>, signal?: AbortSignal): Promise<ReportTable[]>;

@@ -1,5 +1,5 @@
 // Asks the server (docs/view-protocol.md).
-import type { EventRef, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
+import type { ClockInfo, EventRef, Meeting, MeetingResult, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
 import { decodeFigures, jobOf, type Job, type LateAnswer, type Roles } from "./job";
 import { parseKeeping } from "./json_digits";
@@ -121,6 +121,20 @@ export class HttpSource implements Source {
 
   jobOpen(of: number, row: number, step: number): Promise<{ trace: number; start: string | null; duration: number | null }> {
     return this.json("job/open", { of, row, step }, undefined, "POST");
+  }
+
+  async clocks(signal?: AbortSignal): Promise<ClockInfo[]> {
+    return (await this.json<{ clocks: ClockInfo[] }>("clocks", {}, signal)).clocks;
+  }
+
+  async collectives(trace: number, what: { row: number } | { from: number; until: number; limit: number }, of: readonly number[], signal?: AbortSignal): Promise<MeetingResult> {
+    type Told = Omit<Meeting, "parts"> & { parts: [number, number, number, number, number, number, number | null, number | null][] };
+    const answer = await this.json<{ collectives: Told[]; count: number }>("collectives", { trace, with: listOf(of), ...what }, signal);
+    const collectives = answer.collectives.map((each): Meeting => ({
+      ...each,
+      parts: each.parts.map(([trace, track, depth, start, duration, row, rank, device]) => ({ trace, track, depth, start, duration, row, rank, device })),
+    }));
+    return { collectives, count: answer.count };
   }
 
   names(trace: number, ids: number[]): Promise<{ final: boolean; names: NameInfo[] }> {

@@ -21,6 +21,13 @@ export interface Curve {
   backward: boolean;
 }
 
+// A collective across tracks, from the upper to the lower: where it stands on each, and where its last rank came.
+export interface Band {
+  spots: { x0: number; x1: number; y: number; half: number }[];
+  strong: boolean;
+  last: number | null;
+}
+
 export class DrawList {
   width = 0;
   height = 0;
@@ -33,6 +40,7 @@ export class DrawList {
   readonly labels = new Map<TraceId, LabelSpot[]>();
   readonly texts: Text[] = [];
   readonly curves: Curve[] = [];
+  readonly bands: Band[] = [];
   rows = 0; // rows of tracks that are in view
   private kept = 0; // texts of the picture, without those that lie over it
 
@@ -43,7 +51,7 @@ export class DrawList {
     for (const layer of this.layers()) layer.clear();
     for (const spots of this.labels.values()) spots.length = 0;
     this.texts.length = 0;
-    this.curves.length = 0;
+    this.curves.length = this.bands.length = 0;
     this.rows = this.kept = 0;
   }
 
@@ -55,7 +63,7 @@ export class DrawList {
   clearOver(): void {
     this.overlay.clear();
     this.texts.length = this.kept;
-    this.curves.length = 0;
+    this.curves.length = this.bands.length = 0;
   }
 
   layers(): Rects[] {

@@ -1,7 +1,7 @@
-// Texts on a 2D canvas above the bars: labels of slices, cut to fit, and curves of flows. Widths are measured once a text.
+// Texts on a 2D canvas above the bars: labels of slices, cut to fit, bands of collectives and curves of flows. Widths are measured once a text.
 import type { Names } from "../data/names";
 import { css, lightness, type Rgba, type Theme } from "./color";
-import type { Curve, DrawList, Text } from "./list";
+import type { Band, Curve, DrawList, Text } from "./list";
 import type { LabelSpot } from "./row";
 
 const LABELS = 2000; // a frame at most: the widest come first where there are more
@@ -64,6 +64,7 @@ export class TextPainter {
     context.textAlign = "left";
     for (const [trace, spots] of list.labels) this.labels(trace, spots, list, theme, names);
     for (const text of list.texts) this.text(text, list, theme);
+    this.bands(list.bands, list, theme);
     this.curves(list.curves, list, theme);
   }
 
@@ -138,6 +139,55 @@ export class TextPainter {
     }
     context.fillStyle = css(text.tone);
     context.fillText(shown, left, text.y);
+  }
+
+  // A band between each two tracks of a collective, with lines from start to start and from end to end; for a selected
+  // one a dashed line where the last came, which all bars left of it waited for.
+  private bands(bands: readonly Band[], { ratio }: DrawList, theme: Theme): void {
+    const { context } = this;
+    context.strokeStyle = context.fillStyle = css(theme.accent);
+    for (const { spots, strong, last } of bands) {
+      context.lineWidth = ratio;
+      const path = (edge: "x0" | "x1"): void => {
+        spots.forEach((spot, at) => {
+          if (at === 0) context.moveTo(spot[edge], spot.y - spot.half);
+          else context.lineTo(spot[edge], spot.y - spot.half);
+          context.lineTo(spot[edge], spot.y + spot.half);
+        });
+      };
+      context.beginPath();
+      for (let at = 1; at < spots.length; at++) {
+        const [a, b] = [spots[at - 1], spots[at]] as [Band["spots"][0], Band["spots"][0]];
+        context.moveTo(a.x0, a.y + a.half);
+        context.lineTo(b.x0, b.y - b.half);
+        context.lineTo(b.x1, b.y - b.half);
+        context.lineTo(a.x1, a.y + a.half);
+        context.closePath();
+      }
+      context.globalAlpha = strong ? 0.22 : 0.1;
+      context.fill();
+      context.globalAlpha = strong ? 0.95 : 0.5;
+      context.beginPath();
+      path("x0");
+      path("x1");
+      if (strong) { // on a ground of the page's colour: bars may have that of the line
+        context.strokeStyle = css(theme.background);
+        context.lineWidth = 4 * ratio;
+        context.stroke();
+        context.strokeStyle = css(theme.accent);
+        context.lineWidth = 1.6 * ratio;
+      }
+      context.stroke();
+      const [first, end] = [spots[0], spots[spots.length - 1]];
+      if (last === null || !first || !end) continue;
+      context.setLineDash([3 * ratio, 3 * ratio]);
+      context.beginPath();
+      context.moveTo(last, first.y - first.half);
+      context.lineTo(last, end.y + end.half);
+      context.stroke();
+      context.setLineDash([]);
+    }
+    context.globalAlpha = 1;
   }
 
   // Arrows from the end of one to the start of the other; those that run backward in time are dashed.

@@ -3,6 +3,7 @@
 import { effect, untracked, type ReadonlySignal } from "@preact/signals";
 import type { App } from "../app";
 import type { DrawnFlow, FlowEnd } from "../tracks/flows";
+import type { DrawnMeeting } from "../tracks/meetings";
 import { placesShown, type Layout, type Place } from "../tracks/layout";
 import type { TraceId } from "../data/model";
 import { namesFound } from "../data/search_names";
@@ -10,7 +11,7 @@ import { Axis, axisTicks } from "./axis";
 import { Canvas2dBackend } from "./canvas2d";
 import { themeOf, withAlpha, type Theme } from "./color";
 import { Composer, paintRange, spotOf, wantsOf, type Scene, type Spot } from "./compose";
-import { DrawList } from "./list";
+import { DrawList, type Band } from "./list";
 import { Overview } from "./overview";
 import { TextPainter } from "./text";
 import { formatDuration, formatTime, type Tick } from "./ticks";
@@ -31,6 +32,7 @@ interface DrawSummary {
   rects: { background: number; bars: number; marks: number; hatches: number; overlay: number };
   labels: number;
   curves: number;
+  bands: Band[];
   bars: [number, number, number, number, number][]; // x, y, w, h, colour
   hatched: [number, number, number, number][];
   texts: string[];
@@ -39,6 +41,7 @@ interface DrawSummary {
 export class View {
   readonly canvas = document.createElement("canvas"); // on top: has the texts, and takes the pointer
   flows: ReadonlySignal<DrawnFlow[]> | null = null;
+  meetings: ReadonlySignal<DrawnMeeting[]> | null = null;
   private bars = document.createElement("canvas");
   private backend: Backend | null = null;
   private readonly text: TextPainter;
@@ -166,7 +169,7 @@ export class View {
       const signals = [
         state.range, state.whole, state.scroll, state.tracks, state.session, state.pointer, state.selected, state.hovered, state.area,
         state.timing, state.marks, state.results, state.filter, state.colorBy, state.axis, state.collapsed, state.folded, state.hidden, state.pinned,
-        state.moved, state.trackFilter, state.tool, this.flows,
+        state.moved, state.trackFilter, state.tool, this.flows, this.meetings,
       ];
       for (const signal of signals) void signal?.value;
       this.redraw();
@@ -216,7 +219,7 @@ export class View {
     if (width <= 0 || height <= 0) return;
     const scene = this.scene();
     const { ticks, note } = axisTicks(state, canvas.clientWidth);
-    const made = `${width} ${height} ${ratio} ${scene.range.from} ${scene.range.until} ${scene.scroll} ${state.axis.value} ${this.version} ${state.session.value?.revision} ${state.whole.value.until}`;
+    const made = `${width} ${height} ${ratio} ${scene.range.from} ${scene.range.until} ${scene.scroll} ${state.axis.value} ${this.version} ${state.session.value?.revision} ${state.whole.value.until} ${state.session.value?.traces.map((trace) => trace.offset_ns).join()}`;
     const anew = made !== this.madeOf || scene.layout !== this.layout || scene.tones(0) !== this.madeTones;
     if (anew) {
       this.madeOf = made;
@@ -227,6 +230,7 @@ export class View {
     list.clearOver();
     this.overlays(scene);
     this.curves(scene);
+    this.bands(scene);
     this.prepare().draw(list, scene.theme.background);
     this.text.draw(list, scene.theme, app.names);
     const pointer = state.pointer.value;
@@ -280,7 +284,7 @@ export class View {
       if (middle > -100 && middle < width + 100) list.texts.push({ text, x: middle, y: 9 * ratio, tone: theme.mark, align: "center", boxed: true });
     }
     const area = state.area.value;
-    if (area) paintRange(list, scene, area, area.tracks ? this.bands(scene, area.tracks) : null, theme.accent, 34);
+    if (area) paintRange(list, scene, area, area.tracks ? this.spots(scene, area.tracks) : null, theme.accent, 34);
     const timing = state.timing.value;
     if (timing) {
       const ordered = { from: Math.min(timing.from, timing.until), until: Math.max(timing.from, timing.until) };
@@ -301,7 +305,7 @@ export class View {
   }
 
   // Where tracks stand now, in px.
-  private bands(scene: Scene, keys: readonly string[]): Spot[] {
+  private spots(scene: Scene, keys: readonly string[]): Spot[] {
     const { list } = this;
     const base = scene.layout.pinnedHeight - scene.scroll;
     const band = (place: Place, top: number): Spot => ({
@@ -314,15 +318,37 @@ export class View {
     return spots.filter((spot) => spot.y < list.height && spot.y + spot.height > 0);
   }
 
+  private xOf(scene: Scene, time: number): number {
+    const { width } = this.list;
+    return Math.max(-1e5, Math.min(1e5, ((time - scene.range.from) / (scene.range.until - scene.range.from)) * width));
+  }
+
+  // The middle of a row of a track, and half of its height, in px; null: the track is not shown.
+  private rowOf(scene: Scene, key: string, depth: number): { y: number; half: number } | null {
+    const found = scene.layout.seenAt(key);
+    if (!found) return null;
+    const row = found.rows === 1 ? 0 : Math.min(depth, found.rows - 1);
+    const y = ((found.pinned ? 0 : scene.layout.pinnedHeight - scene.scroll) + found.y + (row + 0.5) * found.rowHeight) * this.list.ratio;
+    return { y, half: (found.rowHeight / 2) * this.list.ratio };
+  }
+
+  private bands(scene: Scene): void {
+    const { list } = this;
+    for (const { parts, strong, last } of this.meetings?.value ?? []) {
+      const spots = parts.flatMap(({ key, depth, from, until }) => {
+        const row = this.rowOf(scene, key, depth);
+        return row ? [{ ...row, x0: this.xOf(scene, from), x1: this.xOf(scene, until) }] : [];
+      }).sort((a, b) => a.y - b.y);
+      if (spots.length < 2 || spots.every((spot) => spot.x1 < 0) || spots.every((spot) => spot.x0 > list.width)) continue;
+      list.bands.push({ spots, strong, last: strong && last !== null ? this.xOf(scene, last) : null });
+    }
+  }
+
   private curves(scene: Scene): void {
     const { list } = this;
-    const scale = list.width / (scene.range.until - scene.range.from);
     const place = (end: FlowEnd): { x: number; y: number } | null => {
-      const found = scene.layout.seenAt(end.key);
-      if (!found) return null;
-      const row = found.rows === 1 ? 0 : Math.min(end.depth, found.rows - 1);
-      const y = ((found.pinned ? 0 : scene.layout.pinnedHeight - scene.scroll) + found.y + (row + 0.5) * found.rowHeight) * list.ratio;
-      return { x: Math.max(-1e5, Math.min(1e5, (end.time - scene.range.from) * scale)), y };
+      const row = this.rowOf(scene, end.key, end.depth);
+      return row && { x: this.xOf(scene, end.time), y: row.y };
     };
     for (const flow of this.flows?.value ?? []) {
       const from = place(flow.from);
@@ -359,7 +385,7 @@ export class View {
         background: list.background.count, bars: list.bars.count, marks: list.marks.count, hatches: list.hatches.count,
         overlay: list.overlay.count,
       },
-      labels: texts.length - list.texts.length, curves: list.curves.length, bars, hatched, texts,
+      labels: texts.length - list.texts.length, curves: list.curves.length, bands: list.bands, bars, hatched, texts,
     };
   }
 }

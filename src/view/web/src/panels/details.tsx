@@ -2,6 +2,8 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
+import { Collective } from "./collective";
+import { clockText, clockTitle } from "../data/clocks";
 import { DataTable, type Column, type Sort } from "./datatable";
 import {
   formatAbsolute, formatBandwidth, formatBytesExact, formatCount, formatDuration, formatMicros, formatPercent, formatUnix, plural,
@@ -50,6 +52,7 @@ function Event({ app, shown }: { app: App; shown: Shown }): JSX.Element | null {
         <h3><Name text={detail.short ?? detail.name} full={detail.name} /> <Copy app={app} text={detail.name} what="the full name" /></h3>
         <EventFacts app={app} trace={ref.trace} detail={detail} />
       </section>
+      {ref.kind === "slice" && <Collective app={app} trace={ref.trace} row={ref.row} />}
       <Links app={app} trace={ref.trace} detail={detail} />
       {detail.stack && detail.stack.length > 0 && <Stack app={app} stack={detail.stack} from={detail.stack_from} />}
       {detail.args !== undefined && detail.args !== null && <Args app={app} title="Arguments" value={toJson(detail.args)} />}
@@ -108,6 +111,7 @@ function Times({ app, trace, detail }: { app: App; trace: TraceId; detail: Event
         {formatDuration(at)}{detail.start_ps ? ` + ${detail.start_ps} ps` : ""} <Copy app={app} text={String(start + BigInt(detail.start))} what="the start in ns" />
       </Fact>
       <Fact title="on its clock">{formatAbsolute(start, detail.start)}</Fact>
+      {info && clockText(info) !== "" && <Fact title="Clock"><span title={clockTitle(info)}>{clockText(info)}</span></Fact>}
       {unix !== null && <Fact title="date">{formatUnix(unix)}</Fact>}
       <Fact title="Duration">
         {detail.duration === null ? "none: it is an instant, or has no end" : `${formatDuration(detail.duration)}`}

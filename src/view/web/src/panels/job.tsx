@@ -4,10 +4,11 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
 import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
-import type { Session, TraceId } from "../data/model";
+import type { Session, TraceId, TraceInfo } from "../data/model";
 import { messageOf, useRequest } from "../data/request";
 import { formatDuration, formatShort, plural } from "../format";
 import type { Range } from "../state";
+import { sameRange } from "../tools/nav";
 import { scrollTo, showRange } from "../tools/navigate";
 import { keyOf } from "../tracks/actions";
 import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
@@ -106,14 +107,20 @@ function describe(job: Job, { row, step }: Cell): string {
   return `${job.rows[row]?.name}${host ? ` on ${host}` : ""}${roles && ` (${roles})`}, ${job.steps[step]}: ${MEASURES.map(figure).join(", ")}`;
 }
 
-// Resolves when all of them are read and laid out, or cannot be; `false`: those that cannot.
-function whenReady(app: App, traces: readonly TraceId[]): Promise<void> {
+function when(holds: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const stop = effect(() => {
-      const known = new Map(app.state.session.value?.traces.map((each) => [each.id, each]));
-      const shown = new Set(app.state.tracks.value.map((track) => track.trace));
-      if (traces.every((trace) => known.get(trace)?.state === "failed" || (known.get(trace)?.state === "ready" && shown.has(trace)))) setTimeout(() => { stop(); resolve(); });
+      if (holds()) setTimeout(() => { stop(); resolve(); });
     });
+  });
+}
+
+// Resolves when all of them are read and laid out, or cannot be.
+function whenReady(app: App, traces: readonly TraceId[]): Promise<void> {
+  return when(() => {
+    const known = new Map(app.state.session.value?.traces.map((each) => [each.id, each]));
+    const shown = new Set(app.state.tracks.value.map((track) => track.trace));
+    return traces.every((trace) => known.get(trace)?.state === "failed" || (known.get(trace)?.state === "ready" && shown.has(trace)));
   });
 }
 
@@ -132,17 +139,26 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   }
   const opened = answers.flatMap((each) => (typeof each === "string" ? [] : [each]));
   await whenReady(app, opened.map((each) => each.trace));
-  const infos = new Map(state.session.value?.traces.map((each) => [each.id, each]));
-  const failed = opened.find((each) => infos.get(each.trace)?.state !== "ready");
-  const spans = opened.flatMap(({ trace, start, duration }) => {
-    const info = infos.get(trace);
+  const infoOf = (trace: TraceId): TraceInfo | undefined => state.session.value?.traces.find((each) => each.id === trace);
+  const failed = opened.find((each) => infoOf(each.trace)?.state !== "ready");
+  const shown = opened.filter((each) => each !== failed);
+  const spans = (): Range[] => shown.flatMap(({ trace, start, duration }) => {
+    const info = infoOf(trace);
     if (start === null || info?.state !== "ready") return [];
     const from = Number(BigInt(start) - BigInt(info.start_ns)) + info.offset_ns;
     return [{ from, until: from + (duration ?? 0) }];
   });
-  showSpans(app, job, step, opened.filter((each) => each !== failed), spans);
+  showSpans(app, job, step, shown, spans());
   const lost = [...answers.filter((each) => typeof each === "string"), ...(failed ? [`${job.rows[failed.row]?.name} cannot be read`] : [])];
   if (lost.length > 0) state.message.value = { text: `${state.message.value?.text ?? ""}; ${lost.join("; ")}`, error: false };
+  // Clocks are compared later, and may move the traces: what nobody has moved meanwhile goes with them.
+  const before = state.range.value;
+  await when(() => shown.every(({ trace }) => state.clocks.value.some((clock) => clock.trace === trace)));
+  if (sameRange(before, state.range.value)) showSpanOf(app, spans());
+}
+
+function showSpanOf(app: App, spans: readonly Range[]): void {
+  if (spans.length > 0) showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
 }
 
 function showSpans(app: App, job: Job, step: number, opened: readonly { trace: TraceId; row: number }[], spans: readonly Range[]): void {
@@ -153,7 +169,7 @@ function showSpans(app: App, job: Job, step: number, opened: readonly { trace: T
   batch(() => {
     state.hidden.value = new Set(state.tracks.value.filter((track) => !traces.has(track.trace)).map(keyOf));
     state.message.value = { text: `${job.steps[step]} of ${names}${state.hidden.value.size ? "; other ranks are hidden" : ""}`, error: false };
-    showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
+    showSpanOf(app, spans);
   });
   const first = state.tracks.value.find((track) => track.trace === opened[0]?.trace && track.parent === null);
   if (first) scrollTo(app, keyOf(first), 0);

@@ -123,6 +123,10 @@ function viewCommands(app: App): Command[] {
       state.axis.value = state.axis.value === "relative" ? "absolute" : "relative";
       say(app, state.axis.value === "relative" ? "Times from the start of the trace" : "Absolute times");
     }),
+    command("clocks", "Ranks aligned by their clocks, or as their files have them", "View", ["c"], () => {
+      state.aligned.value = !state.aligned.value;
+      say(app, state.aligned.value ? "Ranks are aligned by their clocks" : "Times are as the files have them");
+    }),
     command("theme", "Theme: as the system has it, light, dark", "View", ["Shift+T"], () => {
       state.theme.value = THEMES[(THEMES.indexOf(state.theme.value) + 1) % THEMES.length] ?? "auto";
       say(app, `Theme: ${state.theme.value}`);

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
+import { clockText, clockTitle } from "../data/clocks";
 import { formatCount } from "../format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import { trackCountText, viewHeight } from "../tools/navigate";
@@ -120,6 +121,8 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const folds = canCollapse(track);
   const [head, tail] = cutName(track.name);
   const small = place.height < 30;
+  const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
+  const clock = info?.clock && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key ? clockText(info) : "";
   const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
@@ -134,6 +137,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
         : <span class="fold" />}
       {track.derived && <span class="mark" title="Worked out of other events" aria-hidden="true">ƒ</span>}
       <bdi class="trackname" aria-hidden="true"><span class="head">{head}</span>{tail && <span class="tail">{tail}</span>}</bdi>
+      {info && clock && <span class="clock" title={clockTitle(info)}>{clock}</span>}
       <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>
       <button type="button" class="more" tabIndex={-1} aria-label={`Actions for ${track.name}`} title="Actions" onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { QueryTable } from "../data/model";
+import type { QueryTable } from "../../data/model";
 import { completionAt, type Completion, type Offer } from "./query_complete";
 import { caret, draft, failure } from "./query_run";
 import { lineAndColumn, tokensOf, wordAt } from "./query_text";

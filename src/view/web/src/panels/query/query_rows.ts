@@ -1,8 +1,8 @@
 // What the cells of a result of SQL say, how they sort, and what they stand for. Pure. Integers keep all their digits.
-import { Digits, Members, member, type Json } from "../data/json_digits";
-import type { QueryColumn, QueryResult, TraceId } from "../data/model";
-import { formatDuration } from "../format";
-import type { TextColumn } from "./text_table";
+import { Digits, Members, member, type Json } from "../../data/json_digits";
+import type { QueryColumn, QueryResult, TraceId } from "../../data/model";
+import { formatDuration } from "../../format";
+import type { TextColumn } from "../text_table";
 
 export type QueryRow = readonly Json[];
 

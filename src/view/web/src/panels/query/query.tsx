@@ -2,20 +2,20 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { App } from "../app";
-import { useRequest } from "../data/request";
-import { formatCount, plural } from "../format";
-import { copyText, saveText } from "./clipboard";
-import { DataTable, type Column, type Sort } from "./datatable";
-import { Waiting } from "./parts";
+import type { App } from "../../app";
+import { useRequest } from "../../data/request";
+import { formatCount, plural } from "../../format";
+import { copyText, saveText } from "../clipboard";
+import { DataTable, type Column, type Sort } from "../datatable";
+import { Waiting } from "../parts";
 import { cellAction, rowAction, showQueryTracks, startOf } from "./query_actions";
 import { QueryEditor } from "./query_editor";
 import { EXAMPLES } from "./query_examples";
 import { bigOf, canBeTrack, csvOf, isNumeric, placeOf, queryRowsWith, sortedRows, textOf, tracesOf, unitText, type QueryRow } from "./query_rows";
 import { answer, cancel, draft, failure, follow, put, recent, runQuery, since, type Answer } from "./query_run";
 import { parametersOf } from "./query_text";
-import { ScopeBar, currentScope } from "./scope_bar";
-import { csvTable, markdownTable } from "./text_table";
+import { ScopeBar, currentScope } from "../scope_bar";
+import { csvTable, markdownTable } from "../text_table";
 
 const MOST_COLUMNS = 200; // that are drawn
 const LONGEST_CELL = 500; // characters that are drawn

@@ -1,6 +1,6 @@
 // The commands of the panel of queries.
-import type { App } from "../app";
-import type { Command } from "../tools/commands";
+import type { App } from "../../app";
+import type { Command } from "../../tools/commands";
 import { cancel, runQuery, since } from "./query_run";
 
 export function queryCommands(app: App): Command[] {

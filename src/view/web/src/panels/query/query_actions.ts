@@ -1,9 +1,9 @@
 // What is done with rows of results of SQL: events and times are shown, results become tracks.
-import type { App } from "../app";
-import type { QueryResult, TraceId } from "../data/model";
-import { findTrack, goTo } from "../tools/navigate";
-import { trackKey } from "../state";
-import { goToGoal, goToTime, last, selecting, showMade, showTrack } from "./report_actions";
+import type { App } from "../../app";
+import type { QueryResult, TraceId } from "../../data/model";
+import { findTrack, goTo } from "../../tools/navigate";
+import { trackKey } from "../../state";
+import { goToGoal, goToTime, last, selecting, showMade, showTrack } from "../report_actions";
 import type { Answer } from "./query_run";
 import { bigOf, placeOf, splitSliceId, splitTrackId, tracesOf, type QueryRow, type RowPlace } from "./query_rows";
 

@@ -1,7 +1,7 @@
 // What the editor of SQL offers at a place: tables behind FROM, columns of the tables that a statement names, functions,
 // keywords. Pure.
-import { ranked } from "../dialogs/fuzzy";
-import type { QueryTable } from "../data/model";
+import { ranked } from "../../dialogs/fuzzy";
+import type { QueryTable } from "../../data/model";
 import { KEYWORDS, tokensOf, type Token } from "./query_text";
 
 export interface Offer {

@@ -1,11 +1,11 @@
 // The query of the panel: its text, the run that goes on, what came of it. All of it stays while another panel is shown.
 import { signal } from "@preact/signals";
-import type { App } from "../app";
-import type { QueryResult } from "../data/model";
-import { isAbort, messageOf } from "../data/request";
-import { offsetOf } from "../tools/navigate";
+import type { App } from "../../app";
+import type { QueryResult } from "../../data/model";
+import { isAbort, messageOf } from "../../data/request";
+import { offsetOf } from "../../tools/navigate";
 import { indexOfByte, parametersOf, runnable, type Runnable } from "./query_text";
-import { currentScope } from "./scope_bar";
+import { currentScope } from "../scope_bar";
 
 export interface Failure {
   text: string; // of the editor when it was run

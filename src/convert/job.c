@@ -1,0 +1,250 @@
+/* job.c - the ranks of a job as one archive, each converted by itself
+ *
+ * A rank becomes an archive of its own, a part, beside which its report lies; any process may do that. Then one process
+ * merges what is no event, the tracks and metadata of all parts (pass/merge), and the format joins them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/options.h"
+#include "convert/impl.h"
+#include "convert/report.h"
+#include "format/format.h"
+#include "format/out_folder.h"
+#include "pass/merge/merge.h"
+
+struct hd_convert_job {
+    const char *const *inputs;
+    size_t count;
+    hd_convert_options options; /* of each rank: without what is of all */
+    hd_option_texts shifts;
+    hd_write_options write;
+    const hd_format *format;
+    hd_out_folder out; /* of the process that began */
+    char *folder;      /* of the parts, inside */
+};
+
+/* ---- begin ---- */
+
+static hd_status check_options(const hd_convert_options *o, const hd_format *format, size_t count, const char *to,
+                               hd_error *err)
+{
+    const char *what = NULL;
+    if (o->processes) what = "processes of one run";
+    if (o->pass_count) what = "what passes are run on";
+    if (o->from.unit != HD_CONVERT_UNSET || o->until.unit != HD_CONVERT_UNSET) what = "what is cropped";
+    if (o->each || o->leave_out || o->memory_profile) what = "what is changed or left out on the way";
+    if (!format || !format->join)
+        return hd_error_set(err, HD_ERR_ARGUMENT, to, HD_OFFSET_NONE,
+                            "only OTF2 archives are made of ranks that are converted apart");
+    if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
+    if (!what) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, to, HD_OFFSET_NONE, "%s cannot be converted rank by rank", what);
+}
+
+hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, size_t count, const char *to,
+                             const char *parts, const hd_convert_options *options, hd_error *err)
+{
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_convert_options, options, err);
+    hd_convert_job *job = calloc(1, sizeof *job);
+    if (!job) return HD_NOMEM(err);
+    *job = (hd_convert_job){
+        .inputs = inputs, .count = count, .options = *options, .shifts = {options->shifts, options->shift_count}};
+    job->options.ranks = true;
+    job->options.apart = false;
+    job->options.shifts = NULL;
+    job->options.shift_count = 0;
+    hd_status status = hd_options_copy(&job->write, sizeof job->write, sizeof job->write, options->write, err);
+    if (status == HD_OK) status = hd_convert_options_valid(options, err);
+    if (status == HD_OK) {
+        job->format =
+            job->write.format ? hd_format_named(job->write.format, strlen(job->write.format)) : hd_format_writing(to);
+        status = check_options(options, job->format, count, to, err);
+    }
+    if (status == HD_OK && !parts) {
+        status = hd_out_folder_create(&job->out, to, job->format->folder, &job->write, err);
+        parts = job->out.temporary;
+    }
+    if (status == HD_OK && !(job->folder = strdup(parts))) status = HD_NOMEM(err);
+    if (status == HD_OK)
+        *out = job;
+    else
+        hd_convert_job_free(job);
+    return status;
+}
+
+const char *hd_convert_job_folder(const hd_convert_job *job)
+{
+    return job->folder;
+}
+
+void hd_convert_job_free(hd_convert_job *job)
+{
+    if (!job) return;
+    hd_out_folder_abort(&job->out);
+    free(job->folder);
+    free(job);
+}
+
+/* ---- a rank ---- */
+
+static hd_status part_path(char **out, const hd_convert_job *job, size_t index, const char *what, hd_error *err)
+{
+    return asprintf(out, "%s/%zu%s", job->folder, index, what) < 0 ? HD_NOMEM(err) : HD_OK;
+}
+
+static hd_status save_report(const hd_convert_job *job, const hd_convert_report *report, size_t index, hd_error *err)
+{
+    char *path;
+    HD_TRY(part_path(&path, job, index, ".report", err));
+    hd_status status = convert_report_save(report, path, err);
+    free(path);
+    return status;
+}
+
+hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
+{
+    char *path;
+    hd_convert_report *report;
+    hd_convert_options options = job->options;
+    hd_write_options write = job->write;
+    write.format = job->format->info.name;
+    write.sync = false; /* it moves before it is there to stay */
+    options.write = &write;
+    HD_TRY(part_path(&path, job, index, "", err));
+    size_t share = job->count > 1 ? index + 1 : 0;
+    hd_status status = convert_inputs(&report, &job->inputs[index], 1, share, path, &options, err);
+    if (status == HD_OK) status = save_report(job, report, index, err);
+    if (status != HD_OK) hd_error_add_cause(err, "%s", job->inputs[index]);
+    hd_convert_report_free(report);
+    free(path);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+typedef struct whole {
+    const hd_convert_job *job;
+    hd_convert_report *report;
+    hd_merge_input *inputs; /* traces without events */
+    hd_format_part *parts;
+    hd_trace *trace; /* their merge */
+    char **paths;
+    hd_error *err;
+} whole;
+
+static hd_status read_part(whole *w, size_t index)
+{
+    char *path;
+    bool placed = w->report->ranks_by_place;
+    w->report->ranks_by_place = false;
+    HD_TRY(part_path(&path, w->job, index, ".report", w->err));
+    hd_status status = convert_report_add(w->report, path, w->err);
+    free(path);
+    HD_TRY(status);
+    if (index && placed != w->report->ranks_by_place)
+        return hd_error_set(w->err, HD_ERR_ARGUMENT, w->job->inputs[placed ? index - 1 : index], HD_OFFSET_NONE,
+                            "does not say its rank, and other inputs do: give it a name such as rank3.json");
+    const char *anchor = w->job->format->folder->anchor;
+    if (asprintf(&w->paths[index], "%s/%zu/%s", w->job->folder, index, anchor) < 0) return HD_NOMEM(w->err);
+    w->parts[index].path = w->paths[index];
+    w->inputs[index].path = w->job->inputs[index];
+    return w->job->format->read_part(&w->inputs[index].trace, w->paths[index], w->err);
+}
+
+/* Base times, and what was measured. */
+static void set_clock(whole *w, size_t index, int64_t base_ns)
+{
+    const hd_convert_job *job = w->job;
+    hd_format_part *part = &w->parts[index];
+    int64_t own_ns = hd_trace_facts_of(w->inputs[index].trace)->base_ns;
+    part->offset_ns = w->inputs[index].shift_ns + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
+    for (size_t i = 0; job->options.clocks && i < job->shifts.count; i++) {
+        const hd_convert_clock *clock = &job->options.clocks[i];
+        if (clock->rank != w->inputs[index].rank) continue;
+        part->at_ns = clock->at_ns - (own_ns == HD_NO_TIME ? 0 : own_ns);
+        part->drift = clock->drift_ppm / 1e6;
+        part->bar_ns = clock->bar_ns;
+    }
+}
+
+static hd_status merge_parts(whole *w)
+{
+    bool by_place;
+    hd_pass_result result;
+    const size_t count = w->job->count;
+    HD_TRY(hd_merge_find_ranks(w->inputs, count, &by_place, w->err));
+    HD_TRY(hd_merge_find_shifts(w->inputs, count, w->job->shifts, w->err));
+    HD_TRY(hd_merge(&w->trace, &result, w->inputs, count, false, w->err));
+    int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
+    uint32_t tracks = 0;
+    for (size_t i = 0; i < count; i++) {
+        set_clock(w, i, base_ns);
+        w->parts[i].first_track = tracks;
+        tracks += hd_trace_track_count(w->inputs[i].trace);
+    }
+    for (size_t i = 0; i < hd_trace_ledger_count(w->trace); i++) {
+        if (!convert_report_ledger(w->report, hd_trace_ledger_at(w->trace, i))) return HD_NOMEM(w->err);
+    }
+    if (tracks == hd_trace_track_count(w->trace)) return HD_OK;
+    return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "a fault of this program: ranks share tracks");
+}
+
+/* A report is the last that a rank leaves. */
+static hd_status check_all_there(whole *w)
+{
+    size_t missing = 0, first = 0;
+    for (size_t i = w->job->count; i-- > 0;) {
+        char *path;
+        HD_TRY(part_path(&path, w->job, i, ".report", w->err));
+        if (access(path, F_OK) != 0) {
+            missing++;
+            first = i;
+        }
+        free(path);
+    }
+    if (!missing) return HD_OK;
+    return hd_error_set(w->err, HD_ERR_DAMAGED, w->job->inputs[first], HD_OFFSET_NONE,
+                        "%zu of %zu ranks were not converted, this one is the first of them", missing, w->job->count);
+}
+
+static hd_status finish(whole *w, hd_convert_job *job)
+{
+    if (!w->report || !w->inputs || !w->parts || !w->paths) return HD_NOMEM(w->err);
+    HD_TRY(check_all_there(w));
+    for (size_t i = 0; i < job->count; i++) HD_TRY(read_part(w, i));
+    convert_report_sum(w->report);
+    w->report->format = job->format->info.name;
+    HD_TRY(merge_parts(w));
+    HD_TRY(job->format->join(job->out.folder, w->parts, job->count, w->trace, w->err));
+    HD_TRY(hd_out_folder_commit(&job->out, &job->write, w->err));
+    w->report->written = true;
+    return HD_OK;
+}
+
+hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd_error *err)
+{
+    whole w = {.job = job,
+               .report = convert_report_new(2 * job->count, 0),
+               .inputs = calloc(job->count, sizeof *w.inputs),
+               .parts = calloc(job->count, sizeof *w.parts),
+               .paths = calloc(job->count, sizeof *w.paths),
+               .err = err};
+    hd_status status = finish(&w, job);
+    for (size_t i = 0; i < job->count; i++) {
+        if (w.inputs) hd_trace_free(w.inputs[i].trace);
+        if (w.paths) free(w.paths[i]);
+    }
+    hd_trace_free(w.trace);
+    free(w.inputs);
+    free(w.parts);
+    free(w.paths);
+    if (out) *out = status == HD_OK ? w.report : NULL;
+    if (!out || status != HD_OK) hd_convert_report_free(w.report);
+    return status;
+}

@@ -1,0 +1,460 @@
+/* meetings.c - collectives of all members matched by group and number
+ *
+ * Two passes over the summaries, so that no collective of a rank has to be held: the first makes meetings of the rows,
+ * the second tells how late each row was. Of a row stays which meeting it is of, 4 bytes.
+ */
+#include "report/job/meetings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "report/job/groups.h"
+
+typedef struct group_facts {
+    int64_t size; /* as the first tells that tells it; HD_NO_NUMBER */
+    uint32_t members;
+    bool is_counted, is_refused;
+    bool is_uneven;     /* not all have as many, of the same operations and bytes */
+    uint32_t place;     /* in the order of groups */
+    size_t seat;        /* its first */
+    uint32_t met, last; /* while members are gone through: how many were in it, and the last of these + 1 */
+} group_facts;
+
+typedef struct maker {
+    job_meetings *m;
+    gpu_groups members, seats, defects; /* keys: job_party; group and member; meeting and defect */
+    hd_map found;                       /* meetings, by group and number */
+    group_facts *facts;                 /* by group */
+    size_t fact_capacity, capacity, seat_capacity, defect_capacity, row_capacity, part_capacity;
+    uint32_t member, group, seat; /* of the row before */
+    bool is_first;                /* of a summary */
+} maker;
+
+/* ---- rows ---- */
+
+enum { RANK, DEVICE, GROUP, STREAM, POINT, SEQUENCE, COUNTED, OPERATION, SIZE, BYTES, START, END, COLUMNS };
+static const job_wanted wanted[COLUMNS] = {
+    {"rank", HD_VALUE_INT},     {"device", HD_VALUE_INT},          {"group", HD_VALUE_STRING},
+    {"stream", HD_VALUE_INT},   {"point_to_point", HD_VALUE_BOOL}, {"sequence", HD_VALUE_INT},
+    {"counted", HD_VALUE_BOOL}, {"operation", HD_VALUE_STRING},    {"size", HD_VALUE_INT},
+    {"bytes", HD_VALUE_COUNT},  {"start", HD_VALUE_TIME},          {"end", HD_VALUE_TIME}};
+
+typedef struct row {
+    job_party party;
+    job_meeting_group group;
+    int64_t sequence, bytes, size, duration; /* duration: HD_NO_NUMBER: it has no times */
+    uint32_t operation;
+    bool is_counted;
+} row;
+
+static int64_t duration_of(int64_t start, int64_t end)
+{
+    bool is_timed = start != HD_NO_TIME && end != HD_NO_TIME && start <= end;
+    return is_timed ? gpu_time(end) - gpu_time(start) : HD_NO_NUMBER;
+}
+
+static bool read_row(row *out, gpu_texts *texts, const job_cells *c, size_t at, size_t place)
+{
+    int64_t rank = job_int(c, at, RANK);
+    *out = (row){.party = {rank == HD_NO_NUMBER ? (int64_t)place : rank, job_int(c, at, DEVICE)},
+                 .group = {.is_point_to_point = job_int(c, at, POINT) == 1},
+                 .sequence = job_int(c, at, SEQUENCE),
+                 .bytes = job_int(c, at, BYTES),
+                 .size = job_int(c, at, SIZE),
+                 .duration = duration_of(job_int(c, at, START), job_int(c, at, END)),
+                 .is_counted = job_int(c, at, COUNTED) == 1};
+    if (!job_text(&out->group.name, texts, c, at, GROUP) || !job_text(&out->operation, texts, c, at, OPERATION))
+        return false;
+    out->group.stream = out->group.name == HD_NONE ? job_int(c, at, STREAM) : HD_NO_NUMBER;
+    return true;
+}
+
+/* gpu_group, where the key mostly is that of `last`. */
+static uint32_t find_key(gpu_groups *keys, uint32_t *last, const void *key)
+{
+    if (*last >= keys->count || memcmp(gpu_group_key(keys, *last), key, keys->key_size) != 0)
+        *last = gpu_group(keys, key);
+    return *last;
+}
+
+static int compare_parties(const job_party *x, const job_party *y)
+{
+    int order = job_compare_numbers(x->rank, y->rank);
+    return order ? order : job_compare_numbers(x->device, y->device);
+}
+
+/* While rows are read, members have the numbers of their keys. */
+static bool is_before(const maker *k, uint32_t x, uint32_t y)
+{
+    return compare_parties(gpu_group_key(&k->members, x), gpu_group_key(&k->members, y)) < 0;
+}
+
+static bool add_defect(maker *k, uint32_t of, job_defect defect, uint32_t member, uint64_t members)
+{
+    job_meetings *m = k->m;
+    uint32_t known = k->defects.count, at = gpu_group(&k->defects, (const uint32_t[]){of, (uint32_t)defect});
+    if (at == HD_NONE || !hd_grow((void **)&m->defects, &k->defect_capacity, at, sizeof *m->defects)) return false;
+    if (at == known) m->defects[m->defect_count++] = (job_meeting_defect){of, defect, member, 0};
+    job_meeting_defect *d = &m->defects[at];
+    d->members += members;
+    bool by_rows = defect != JOB_DOUBLE && defect < JOB_MISSING; /* else members come in order */
+    if (by_rows && is_before(k, member, d->first)) d->first = member;
+    return true;
+}
+
+/* Whose row it is, and the last that this one has of the group. */
+static bool seat_member(maker *k, const row *r)
+{
+    job_meetings *m = k->m;
+    uint32_t groups = m->groups.count, seats = k->seats.count, before = k->member;
+    uint32_t member = find_key(&k->members, &k->member, &r->party);
+    uint32_t group = find_key(&m->groups, &k->group, &r->group);
+    uint32_t seat = find_key(&k->seats, &k->seat, (const uint32_t[]){group, member});
+    if (member == HD_NONE || group == HD_NONE || seat == HD_NONE ||
+        !hd_grow((void **)&m->parts, &k->part_capacity, m->part_count, sizeof *m->parts) ||
+        !hd_grow((void **)&k->facts, &k->fact_capacity, group, sizeof *k->facts) ||
+        !hd_grow((void **)&m->seats, &k->seat_capacity, seat, sizeof *m->seats))
+        return false;
+    if (k->is_first || before != member) m->parts[m->part_count++].member = member;
+    m->parts[m->part_count - 1].end = m->row_count + 1;
+    k->is_first = false;
+    group_facts *f = &k->facts[group];
+    if (group == groups) *f = (group_facts){.size = HD_NO_NUMBER};
+    if (f->size == HD_NO_NUMBER) f->size = r->size;
+    f->is_counted |= r->is_counted;
+    if (seat == seats) {
+        f->members++;
+        m->seats[m->seat_count++] = (job_seat){group, member, r->operation, r->sequence};
+    } else if (r->sequence >= m->seats[seat].sequence) {
+        m->seats[seat].operation = r->operation;
+        m->seats[seat].sequence = r->sequence;
+    }
+    return true;
+}
+
+static bool add_row(maker *k, const row *r)
+{
+    job_meetings *m = k->m;
+    if (!seat_member(k, r) || !hd_grow((void **)&m->meeting_of, &k->row_capacity, m->row_count, sizeof *m->meeting_of))
+        return false;
+    hd_map_entry *entry = hd_map_at(&k->found, k->group, (uint64_t)r->sequence);
+    if (!entry || !hd_grow((void **)&m->list, &k->capacity, m->count, sizeof *m->list)) return false;
+    if (k->found.count > m->count) {
+        entry->value = (uint32_t)m->count++;
+        m->list[entry->value] = (job_meeting){.sequence = r->sequence,
+                                              .shortest = INT64_MAX,
+                                              .longest = INT64_MIN,
+                                              .bytes = r->bytes,
+                                              .size = r->size,
+                                              .group = k->group,
+                                              .operation = r->operation,
+                                              .last = k->member};
+    }
+    job_meeting *of = &m->list[m->meeting_of[m->row_count++] = entry->value];
+    const bool has[JOB_MISSING] = {[JOB_OPERATION] = r->operation != of->operation,
+                                   [JOB_UNTIMED] = r->duration == HD_NO_NUMBER,
+                                   [JOB_BYTES] = r->bytes != of->bytes,
+                                   [JOB_SIZE] = r->size != of->size};
+    for (int d = 0; d < JOB_MISSING; d++)
+        if (has[d] && !add_defect(k, entry->value, (job_defect)d, k->member, 1)) return false;
+    of->count++;
+    of->is_counted |= r->is_counted;
+    if (has[JOB_UNTIMED]) return true;
+    of->time = gpu_sum(of->time, r->duration);
+    if (r->duration > of->longest) of->longest = r->duration;
+    if (r->duration < of->shortest || (r->duration == of->shortest && is_before(k, k->member, of->last)))
+        of->last = k->member;
+    if (r->duration < of->shortest) of->shortest = r->duration;
+    return true;
+}
+
+static hd_status add_summary(void *user, size_t place, const job_cells *cells, hd_error *err)
+{
+    maker *k = user;
+    row r;
+    bool fine = true;
+    k->m->first_row[place] = k->m->row_count;
+    k->is_first = true;
+    for (size_t i = 0; i < cells->rows && fine; i++)
+        fine = read_row(&r, &k->m->texts, cells, i, place) && add_row(k, &r);
+    k->m->first_row[place + 1] = k->m->row_count;
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- the order of members, groups and meetings ---- */
+
+/* Members are numbered by rank and device from here on. */
+static bool order_members(maker *k)
+{
+    job_meetings *m = k->m;
+    uint32_t count = m->member_count = k->members.count;
+    uint32_t *by = malloc((count + 1) * sizeof *by), *spare = malloc((count + 1) * sizeof *spare);
+    m->members = malloc((count + 1) * sizeof *m->members);
+    bool fine = by && spare && m->members;
+    for (uint32_t i = 0; i < count && fine; i++) by[i] = i;
+    if (fine && count) HD_SORT_RUNS(by, spare, count, x, y, is_before(k, *x, *y));
+    for (uint32_t i = 0; i < count && fine; i++) {
+        m->members[i] = *(const job_party *)gpu_group_key(&k->members, by[i]);
+        spare[by[i]] = i;
+    }
+    for (size_t i = 0; i < m->count && fine; i++) m->list[i].last = spare[m->list[i].last];
+    for (size_t i = 0; i < m->seat_count && fine; i++) m->seats[i].member = spare[m->seats[i].member];
+    for (size_t i = 0; i < m->part_count && fine; i++) m->parts[i].member = spare[m->parts[i].member];
+    for (size_t i = 0; i < m->defect_count && fine; i++) m->defects[i].first = spare[m->defects[i].first];
+    free(by);
+    free(spare);
+    return fine;
+}
+
+/* The unnamed come first, by stream; names by bytes. */
+static int compare_groups(const job_meetings *m, uint32_t x, uint32_t y)
+{
+    const job_meeting_group *a = job_meeting_group_of(m, x), *b = job_meeting_group_of(m, y);
+    int order = (a->name != HD_NONE) - (b->name != HD_NONE);
+    if (!order && a->name == HD_NONE) order = job_compare_numbers(a->stream, b->stream);
+    if (!order && a->name != b->name) {
+        hd_string s = gpu_text_of(&m->texts, a->name), t = gpu_text_of(&m->texts, b->name);
+        order = memcmp(s.data, t.data, s.size < t.size ? s.size : t.size);
+        if (!order) order = job_compare_numbers((int64_t)s.size, (int64_t)t.size);
+    }
+    return order ? order : job_compare_numbers(a->is_point_to_point, b->is_point_to_point);
+}
+
+static bool order_groups(maker *k)
+{
+    const job_meetings *m = k->m;
+    uint32_t count = m->groups.count;
+    uint32_t *by = malloc((count + 1) * sizeof *by), *spare = malloc((count + 1) * sizeof *spare);
+    bool fine = by && spare;
+    for (uint32_t i = 0; i < count && fine; i++) by[i] = i;
+    if (fine && count) HD_SORT_RUNS(by, spare, count, x, y, compare_groups(m, *x, *y) < 0);
+    for (uint32_t i = 0; i < count && fine; i++) k->facts[by[i]].place = i;
+    free(by);
+    free(spare);
+    return fine;
+}
+
+static int compare_meetings(const maker *k, uint32_t x, uint32_t y)
+{
+    const job_meeting *a = &k->m->list[x], *b = &k->m->list[y];
+    int order = job_compare_numbers(k->facts[a->group].place, k->facts[b->group].place);
+    return order ? order : job_compare_numbers(a->sequence, b->sequence);
+}
+
+static bool order_meetings(maker *k)
+{
+    job_meetings *m = k->m;
+    uint32_t *spare = malloc((m->count + 1) * sizeof *spare);
+    job_seat *seats = malloc((m->seat_count + 1) * sizeof *seats);
+    m->order = malloc((m->count + 1) * sizeof *m->order);
+    bool fine = spare && seats && m->order;
+    for (size_t i = 0; i < m->count && fine; i++) m->order[i] = (uint32_t)i;
+    if (fine && m->count) HD_SORT_RUNS(m->order, spare, m->count, x, y, compare_meetings(k, *x, *y) < 0);
+    if (fine && m->seat_count)
+        HD_SORT_RUNS(m->seats, seats, m->seat_count, x, y,
+                     x->group != y->group ? k->facts[x->group].place < k->facts[y->group].place
+                                          : x->member < y->member);
+    for (size_t i = m->seat_count; i-- > 0 && fine;) k->facts[m->seats[i].group].seat = i;
+    free(spare);
+    free(seats);
+    return fine;
+}
+
+/* ---- what does not match ---- */
+
+/* Members of a group come in the order of its seats: a meeting that was there at all seats so far lacks nobody yet. */
+static bool pass_member(maker *k, uint32_t *seen, const struct job_rows *part, size_t first)
+{
+    job_meetings *m = k->m;
+    for (size_t i = first; i < part->end; i++) {
+        uint32_t at = m->meeting_of[i];
+        job_meeting *of = &m->list[at];
+        group_facts *f = &k->facts[of->group];
+        if (f->last != part->member + 1) f->met++;
+        f->last = part->member + 1;
+        if (seen[at] == part->member + 1) {
+            if (!add_defect(k, at, JOB_DOUBLE, part->member, 1)) return false;
+            continue;
+        }
+        seen[at] = part->member + 1;
+        of->members++;
+        of->present += of->present + 1 == f->met;
+    }
+    return true;
+}
+
+static bool pass_members(maker *k)
+{
+    const job_meetings *m = k->m;
+    uint32_t *seen = calloc(m->count + 1, sizeof *seen);
+    size_t *parts = malloc((m->part_count + 1) * sizeof *parts), *spare = malloc((m->part_count + 1) * sizeof *spare);
+    bool fine = seen && parts && spare;
+    for (size_t i = 0; i < m->part_count && fine; i++) parts[i] = i;
+    if (fine && m->part_count)
+        HD_SORT_RUNS(parts, spare, m->part_count, x, y, m->parts[*x].member < m->parts[*y].member);
+    for (size_t i = 0; i < m->part_count && fine; i++)
+        fine = pass_member(k, seen, &m->parts[parts[i]], parts[i] ? m->parts[parts[i] - 1].end : 0);
+    free(seen);
+    free(parts);
+    free(spare);
+    return fine;
+}
+
+/* Meetings that lack members, and what that and other defects mean for theirs and their groups. */
+static bool judge_meetings(maker *k)
+{
+    job_meetings *m = k->m;
+    for (size_t i = 0; i < m->count; i++) {
+        job_meeting *of = &m->list[i];
+        const group_facts *f = &k->facts[of->group];
+        of->is_compared = of->members > 1;
+        if (of->members < f->members &&
+            !add_defect(k, (uint32_t)i, JOB_MISSING, m->seats[f->seat + of->present].member, f->members - of->members))
+            return false;
+    }
+    for (size_t i = 0; i < m->defect_count; i++) {
+        const job_meeting_defect *d = &m->defects[i];
+        if (d->defect <= JOB_UNTIMED) m->list[d->of].is_compared = false;
+        if (d->defect != JOB_SIZE) k->facts[m->list[d->of].group].is_uneven = true;
+    }
+    return true;
+}
+
+static bool judge_groups(maker *k)
+{
+    job_meetings *m = k->m;
+    for (uint32_t g = 0; g < m->groups.count; g++) {
+        group_facts *f = &k->facts[g];
+        const bool has[] = {f->is_counted && f->is_uneven, f->size > 0 && f->members > f->size};
+        for (int d = 0; d < 2 && f->members > 1; d++) {
+            if (!has[d]) continue;
+            f->is_refused = true;
+            if (!add_defect(k, g, (job_defect)(JOB_COUNTED + d), m->seats[f->seat].member, f->members)) return false;
+        }
+    }
+    for (size_t i = 0; i < m->count; i++) m->list[i].is_compared &= !k->facts[m->list[i].group].is_refused;
+    return true;
+}
+
+static int compare_defects(const maker *k, const job_meeting_defect *x, const job_meeting_defect *y)
+{
+    bool a = x->defect >= JOB_COUNTED, b = y->defect >= JOB_COUNTED;
+    uint32_t g = a ? x->of : k->m->list[x->of].group, h = b ? y->of : k->m->list[y->of].group;
+    int order = job_compare_numbers(k->facts[g].place, k->facts[h].place);
+    if (!order) order = b - a;
+    if (!order && !a) order = job_compare_numbers(k->m->list[x->of].sequence, k->m->list[y->of].sequence);
+    return order ? order : job_compare_numbers(x->defect, y->defect);
+}
+
+static bool order_defects(maker *k)
+{
+    job_meetings *m = k->m;
+    job_meeting_defect *spare = malloc((m->defect_count + 1) * sizeof *spare);
+    if (spare && m->defect_count) HD_SORT_RUNS(m->defects, spare, m->defect_count, x, y, compare_defects(k, x, y) < 0);
+    free(spare);
+    return spare != NULL;
+}
+
+/* ---- the whole ---- */
+
+hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
+                            hd_error *err)
+{
+    *m = (job_meetings){.jobs = jobs, .job_count = count, .groups.key_size = sizeof(job_meeting_group)};
+    maker k = {.m = m,
+               .members.key_size = sizeof(job_party),
+               .seats.key_size = 2 * sizeof(uint32_t),
+               .defects.key_size = 2 * sizeof(uint32_t)};
+    for (size_t i = 0; i < count; i++) m->summary_count += hd_job_count(jobs[i]);
+    m->first_row = calloc(m->summary_count + 1, sizeof *m->first_row);
+    hd_status status = m->first_row
+                           ? job_each_table(jobs, count, "collectives", wanted, COLUMNS, lost, add_summary, &k, err)
+                           : HD_NOMEM(err);
+    hd_map_deinit(&k.found);
+    if (status == HD_OK && !(order_members(&k) && order_groups(&k) && order_meetings(&k) && pass_members(&k) &&
+                             judge_meetings(&k) && judge_groups(&k) && order_defects(&k)))
+        status = HD_NOMEM(err);
+    gpu_groups_deinit(&k.members);
+    gpu_groups_deinit(&k.seats);
+    gpu_groups_deinit(&k.defects);
+    free(k.facts);
+    return status;
+}
+
+void job_meetings_leave_list(job_meetings *m)
+{
+    void *lists[] = {m->seats, m->defects, m->meeting_of, m->first_row, m->parts};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    m->seats = NULL;
+    m->defects = NULL;
+    m->meeting_of = NULL;
+    m->first_row = NULL;
+    m->parts = NULL;
+}
+
+void job_meetings_leave_texts(job_meetings *m)
+{
+    job_meetings_leave_list(m);
+    void *lists[] = {m->members, m->list, m->order};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    gpu_groups_deinit(&m->groups);
+    *m = (job_meetings){.texts = m->texts};
+}
+
+void job_meetings_deinit(job_meetings *m)
+{
+    job_meetings_leave_texts(m);
+    gpu_texts_deinit(&m->texts);
+}
+
+/* ---- how late each was ---- */
+
+enum { OWN_RANK, STEP, STEP_START, OWN_START, OWN_END, OWN_COLUMNS };
+static const job_wanted own_wanted[OWN_COLUMNS] = {{"rank", HD_VALUE_INT},
+                                                   {"step", HD_VALUE_STRING},
+                                                   {"step_start", HD_VALUE_TIME},
+                                                   {"start", HD_VALUE_TIME},
+                                                   {"end", HD_VALUE_TIME}};
+
+typedef struct walker {
+    job_meetings *m;
+    bool (*each)(void *user, const job_arrival *arrival);
+    void *user;
+    size_t part;
+} walker;
+
+static hd_status walk_summary(void *user, size_t place, const job_cells *cells, hd_error *err)
+{
+    walker *w = user;
+    job_meetings *m = w->m;
+    size_t first = m->first_row[place];
+    bool fine = true;
+    if (cells->rows != m->first_row[place + 1] - first)
+        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "a summary changed while it was read");
+    for (size_t i = 0; i < cells->rows && fine; i++) {
+        const job_meeting *of = &m->list[m->meeting_of[first + i]];
+        while (first + i >= m->parts[w->part].end) w->part++;
+        if (!of->is_compared) continue;
+        int64_t duration = duration_of(job_int(cells, i, OWN_START), job_int(cells, i, OWN_END));
+        job_arrival arrival = {.meeting = m->meeting_of[first + i],
+                               .member = m->parts[w->part].member,
+                               .summary = place,
+                               .rank = job_int(cells, i, OWN_RANK),
+                               .device = m->members[m->parts[w->part].member].device,
+                               .step_start = job_int(cells, i, STEP_START),
+                               .late = of->longest - duration,
+                               .waited = duration - of->shortest};
+        fine = job_text(&arrival.step, &m->texts, cells, i, STEP) && w->each(w->user, &arrival);
+    }
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user,
+                            hd_error *err)
+{
+    walker w = {m, each, user, 0};
+    return job_each_table(m->jobs, m->job_count, "collectives", own_wanted, OWN_COLUMNS, NULL, walk_summary, &w, err);
+}

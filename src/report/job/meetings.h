@@ -1,0 +1,141 @@
+/* meetings.h - the collectives of a job over all of its members: who came last to each, and by how much
+ *
+ * In: the table `collectives` of all summaries. Out: each collective with its longest and shortest duration, what of it
+ * does not match, and then, summary by summary, how late each member was. Reports and the page tell lateness by this
+ * alone.
+ *
+ * No clock is compared: who comes last spends the least time in a collective, so that a member came later than the
+ * first by the longest duration less its own. Collectives are one if group and number are; without a name groups are
+ * one if their streams are. Not compared is a collective that a member has twice, without times or as another
+ * operation; a group that has more members than it says: it is several of one name; and, where numbers were counted
+ * from the start of a recording, a group whose members have not as many, of the same operations and bytes.
+ */
+#ifndef HD_REPORT_JOB_MEETINGS_H
+#define HD_REPORT_JOB_MEETINGS_H
+
+#include "base/map.h"
+#include "report/job/cells.h"
+
+typedef struct job_party {
+    int64_t rank, device; /* rank: or the place of its summary */
+} job_party;
+
+/* From JOB_COUNTED on: of a whole group. */
+typedef enum job_defect {
+    JOB_DOUBLE,
+    JOB_OPERATION,
+    JOB_UNTIMED,
+    JOB_BYTES,
+    JOB_SIZE,
+    JOB_MISSING,
+    JOB_COUNTED,
+    JOB_SEVERAL,
+    JOB_DEFECTS
+} job_defect;
+
+typedef struct job_meeting_group {
+    uint32_t name; /* text; HD_NONE: none, and `stream` stands for it */
+    uint32_t is_point_to_point;
+    int64_t stream;
+} job_meeting_group;
+
+typedef struct job_meeting {
+    int64_t sequence, shortest, longest, time; /* time: sum of durations, saturating */
+    int64_t bytes, size;                       /* as the first tells; HD_NO_NUMBER */
+    uint32_t group, operation;                 /* operation: text */
+    uint32_t count, members;                   /* members: count without doubles */
+    uint32_t present; /* of the seats of its group so many have it before the first that lacks it */
+    uint32_t last;    /* member with the shortest duration; of several the lowest */
+    bool is_counted, is_compared;
+} job_meeting;
+
+/* A member of a group, with the last that it has of it. */
+typedef struct job_seat {
+    uint32_t group, member, operation;
+    int64_t sequence;
+} job_seat;
+
+typedef struct job_meeting_defect {
+    uint32_t of; /* meeting, or group */
+    job_defect defect;
+    uint32_t first; /* member */
+    uint64_t members;
+} job_meeting_defect;
+
+typedef struct job_meetings {
+    const hd_job *const *jobs;
+    size_t job_count, summary_count;
+    gpu_texts texts;
+    job_party *members; /* by rank, then device */
+    gpu_groups groups;  /* keys: job_meeting_group */
+    job_meeting *list;
+    size_t count;
+    uint32_t *order; /* of the list: by group (the unnamed first, by stream), then number */
+    job_seat *seats; /* by group as in `order`, then member */
+    size_t seat_count;
+    job_meeting_defect
+        *defects; /* as `order`; those of a group before those of its meetings, by the order of job_defect */
+    size_t defect_count;
+    uint32_t member_count;
+    /* What pass 2 needs: which meeting a row is of, and whose it is. */
+    uint32_t *meeting_of;
+    size_t row_count, *first_row; /* by summary, and one more */
+    struct job_rows {
+        uint32_t member;
+        size_t end; /* of its rows, over all summaries */
+    } * parts;
+    size_t part_count;
+} job_meetings;
+
+/* Of all members of so many jobs, which must stay. lost: as of job_cells_of. The caller calls job_meetings_deinit, also
+ * after a failure. Errors: MEMORY. */
+hd_status job_meetings_init(job_meetings *out, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
+                            hd_error *err);
+void job_meetings_deinit(job_meetings *meetings);
+void job_meetings_leave_list(job_meetings *meetings);  /* frees what only passes over summaries need */
+void job_meetings_leave_texts(job_meetings *meetings); /* frees all but these */
+
+typedef struct job_arrival {
+    uint32_t meeting, member;
+    size_t summary;       /* over all jobs */
+    int64_t rank, device; /* as the summary tells; HD_NO_NUMBER */
+    int64_t step_start;   /* HD_NO_NUMBER */
+    uint32_t step;        /* text; HD_NONE: in none */
+    int64_t late, waited; /* longest less own duration; own less shortest */
+} job_arrival;
+
+/* Calls each(user, …) for all who came to a collective that is compared, summary by summary; false: no memory. Errors:
+ * MEMORY, IO (a summary is not what it was). */
+hd_status job_meetings_walk(job_meetings *meetings, bool (*each)(void *user, const job_arrival *arrival), void *user,
+                            hd_error *err);
+
+static inline const job_meeting_group *job_meeting_group_of(const job_meetings *meetings, uint32_t group)
+{
+    return gpu_group_key(&meetings->groups, group);
+}
+
+/* ---- how late members were, step by step: lateness.c ---- */
+
+typedef struct job_late_step {
+    uint32_t member, step; /* step: text */
+    int64_t start;
+    int64_t late, waited, latest; /* sums, saturating; and the most of any */
+    uint32_t compared;
+    double z; /* NaN: not known */
+} job_late_step;
+
+/* Zero-initialised is empty. */
+typedef struct job_lateness {
+    gpu_groups keys;     /* of the steps of one summary, which are the list from `first` on */
+    job_late_step *list; /* sorted by member and start when it is finished */
+    size_t count, capacity, first, summary;
+} job_lateness;
+
+/* Those of a summary come together. */
+bool job_lateness_add(job_lateness *steps, const job_arrival *arrival);
+/* z of each step among the members of the same role that have it, and the order. roles: by member. false: no memory. */
+bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
+void job_lateness_drop(job_lateness *steps, size_t count); /* when it is finished: the first so many */
+void job_lateness_deinit(job_lateness *steps);
+
+#endif

@@ -1,0 +1,252 @@
+/* open.c - the open traces as ranks of the job: by how much their clocks differ, and what their collectives are in it
+ *
+ * Clocks are those of `heddle clocks`, of the collectives of these traces alone: a job may have a thousand times as
+ * many. A trace is drawn with one shift, that in its middle; by how much its clock drifts or steps is in the bar.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/job/clock_events.h"
+#include "report/job/job.h"
+#include "view/ranks/impl.h"
+#include "view/session/session.h"
+
+/* ---- the collectives of each ---- */
+
+typedef struct ranks_open {
+    hd_collectives *list;
+    view_meeting *meetings;
+    uint64_t of; /* the number of the picture, 0: of none yet */
+} ranks_open;
+
+void ranks_open_free(view_ranks *r)
+{
+    for (size_t i = 0; i < r->open_count; i++) {
+        hd_collectives_free(r->open[i].list);
+        free(r->open[i].meetings);
+    }
+    free(r->open);
+}
+
+static bool grow(view_ranks *r, size_t count)
+{
+    if (count <= r->open_count) return true;
+    ranks_open *open = realloc(r->open, count * sizeof *open);
+    if (!open) return false;
+    memset(open + r->open_count, 0, (count - r->open_count) * sizeof *open);
+    r->open = open;
+    r->open_count = count;
+    return true;
+}
+
+/* What is kept of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
+static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, const view_scene *scene, hd_error *err)
+{
+    const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
+    if (!grow(r, (size_t)trace + 1)) return HD_NOMEM(err);
+    *out = &r->open[trace];
+    if ((*out)->list) return HD_OK;
+    if (input.launches) return job_collectives_new(&(*out)->list, &input, err);
+    return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                        "the launches of the trace are still being found: ask again in a moment");
+}
+
+/* ---- clocks ---- */
+
+/* A row of the trace in the picture; NULL: it has none. */
+static const view_picture_row *row_of_trace(const view_ranks *r, const view_picture *p, view_session *session,
+                                            uint32_t trace)
+{
+    const char *name = view_session_name(session, trace), *path = view_session_path(session, trace);
+    for (size_t i = 0; i < p->row_count; i++) {
+        const view_picture_row *row = &p->rows[i];
+        const hd_string file = row->about->file;
+        char *own;
+        if (row->trace == (int64_t)trace) return row;
+        if (row->trace >= 0 || !path || file.size != strlen(name) || memcmp(file.data, name, file.size) != 0) continue;
+        bool is_it = view_ranks_file(&own, r, row, NULL) == HD_OK && strcmp(own, path) == 0;
+        free(own);
+        if (is_it) return row;
+    }
+    return NULL;
+}
+
+/* Whether the events from `first` on, which a summary tells, are some of the trace's own, in their order. */
+static bool are_of(const clock_job *j, size_t first, const hd_collectives *list, int64_t base)
+{
+    size_t at = 0;
+    for (size_t i = first; i < j->count; i++, at++) {
+        const hd_clock_event *e = &j->events[i];
+        int64_t start, end;
+        if (__builtin_sub_overflow(e->start_ns, base, &start) || __builtin_sub_overflow(e->end_ns, base, &end))
+            return false;
+        while (at < hd_collectives_count(list) &&
+               (hd_collectives_at(list, at)->start_ns != start || hd_collectives_at(list, at)->end_ns != end))
+            at++;
+        if (at == hd_collectives_count(list)) return false;
+    }
+    return true;
+}
+
+/* Adds the collectives of a trace, whose host becomes out->host. A summary that is of another file tells nothing. */
+static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const view_picture *p, view_session *session,
+                           hd_error *err)
+{
+    const view_picture_row *row = row_of_trace(r, p, session, out->trace);
+    size_t before = j->count;
+    view_scene *scene;
+    ranks_open *open;
+    view_session_scene(&scene, session, out->trace);
+    const int64_t base = hd_trace_facts_of(view_scene_trace(scene))->base_ns;
+    if (!row || row->about->rank == HD_NO_NUMBER) return HD_OK; /* several ranks in one trace have a clock each */
+    if (row->about->base_ns != base) return HD_OK;
+    pthread_mutex_lock(&r->open_lock);
+    hd_status status = take_open(&open, r, out->trace, scene, err);
+    const hd_collectives *own = status == HD_OK ? open->list : NULL;
+    pthread_mutex_unlock(&r->open_lock);
+    if (status != HD_OK) return status;
+    HD_TRY(clock_job_add(j, r->shown[row->source].job, row->member, out->trace, NULL, err));
+    if (!are_of(j, before, own, base == HD_NO_TIME ? 0 : base)) {
+        j->count = before;
+        return HD_OK;
+    }
+    const hd_string host = row->about->host;
+    if (j->count > before) out->host = j->events[before].host;
+    for (uint32_t h = 0; h < j->host_keys.count && out->host == HD_NONE; h++) {
+        if (row->about->base_ns != HD_NO_TIME && host.data && clock_job_is_host(j, h, host)) out->host = h;
+    }
+    return HD_OK;
+}
+
+/* Time of a trace's start on its host's clock, as clock_job_add has it. */
+static bool start_of(int64_t *out, const view_scene *scene)
+{
+    int64_t base = hd_trace_facts_of(view_scene_trace(scene))->base_ns;
+    return !__builtin_add_overflow(view_scene_start(scene), base == HD_NO_TIME ? 0 : base, out);
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+    int64_t by;
+    if (__builtin_sub_overflow(a > b ? a : b, a > b ? b : a, &by)) return INT64_MAX;
+    return by;
+}
+
+/* How far the shift may be off at a time, if that is in the trace. false: nothing is known then. */
+static bool widen(view_clock *c, const hd_clocks *solved, int64_t time, int64_t from, int64_t until)
+{
+    int64_t offset, bar;
+    if (time < from || time > until) return true;
+    if (!hd_clocks_at(&offset, &bar, solved, c->host, time)) return false;
+    int64_t off = distance(offset, c->shift_ns);
+    off = off > INT64_MAX - bar ? INT64_MAX : off + bar;
+    if (off > c->bar_ns) c->bar_ns = off;
+    return true;
+}
+
+/* `zero`: of the first trace, on the clock of its host, which is the reference. */
+static void place(view_clock *c, const hd_clocks *solved, const view_scene *scene, int64_t zero)
+{
+    const hd_host_clock *clock = hd_clocks_host(solved, c->host);
+    int64_t from, until, bar;
+    c->basis = clock->basis;
+    c->collectives = clock->collectives;
+    bool fine = clock->piece_count && start_of(&from, scene) &&
+                !__builtin_add_overflow(from, view_scene_span(scene), &until) &&
+                hd_clocks_at(&c->shift_ns, &bar, solved, c->host, from + (until - from) / 2) &&
+                widen(c, solved, from, from, until) && widen(c, solved, until, from, until);
+    for (size_t i = 0; fine && i < clock->piece_count; i++) {
+        const hd_clock_piece *piece = &clock->pieces[i];
+        fine = widen(c, solved, piece->from_ns, from, until) && widen(c, solved, piece->first_ns, from, until) &&
+               widen(c, solved, piece->last_ns, from, until) &&
+               (piece->until_ns == INT64_MIN || widen(c, solved, piece->until_ns - 1, from, until));
+    }
+    fine = fine && !__builtin_add_overflow(from, c->shift_ns, &c->place_ns) &&
+           !__builtin_sub_overflow(c->place_ns, zero, &c->place_ns);
+    if (!fine && c->basis != HD_CLOCK_REFUSED) c->basis = HD_CLOCK_UNKNOWN;
+}
+
+static hd_status solve(view_clock *list, size_t count, const clock_job *j, view_session *session, hd_error *err)
+{
+    hd_clocks *solved;
+    view_scene *scene;
+    int64_t zero;
+    view_session_scene(&scene, session, list->trace);
+    if (list->host == HD_NONE || !start_of(&zero, scene)) return HD_OK;
+    const hd_clock_options options = {.size = sizeof options, .reference = list->host};
+    HD_TRY(hd_clocks_new(&solved, j->host_keys.count, j->events, j->count, NULL, 0, &options, err));
+    for (size_t i = 0; i < count; i++) {
+        view_session_scene(&scene, session, list[i].trace);
+        if (list[i].host != HD_NONE) place(&list[i], solved, scene, zero);
+    }
+    hd_clocks_free(solved);
+    return HD_OK;
+}
+
+hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *r, const view_picture *p,
+                            view_session *session, hd_error *err)
+{
+    uint32_t traces = view_session_count(session);
+    view_clock *list = malloc((traces + 1) * sizeof *list);
+    hd_status status = list ? HD_OK : HD_NOMEM(err);
+    size_t count = 0;
+    clock_job j;
+    clock_job_begin(&j);
+    for (uint32_t trace = 0; status == HD_OK && trace < traces; trace++) {
+        view_scene *scene;
+        if (view_session_scene(&scene, session, trace) != VIEW_READY) continue;
+        list[count] = (view_clock){.trace = trace, .host = HD_NONE, .basis = HD_CLOCK_UNKNOWN};
+        status = add_trace(&j, &list[count++], r, p, session, err);
+    }
+    if (status == HD_OK && count) status = solve(list, count, &j, session, err);
+    clock_job_deinit(&j);
+    *out = status == HD_OK ? list : NULL;
+    *out_count = count;
+    if (status != HD_OK) free(list);
+    return status;
+}
+
+/* ---- what they are in the job ---- */
+
+static hd_status compare(ranks_open *o, const view_picture *p, hd_error *err)
+{
+    if (o->of == p->number) return HD_OK;
+    size_t count = hd_collectives_count(o->list);
+    if (!o->meetings) o->meetings = malloc((count + 1) * sizeof *o->meetings);
+    if (!o->meetings) return HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) {
+        const hd_collective *c = hd_collectives_at(o->list, i);
+        view_meeting *m = &o->meetings[i];
+        *m = ranks_meeting_of(p, c);
+        int64_t duration = c->end_ns - c->start_ns;
+        if (duration < m->shortest || duration > m->longest) m->number = HD_NONE; /* the summary is of another file */
+    }
+    o->of = p->number;
+    return HD_OK;
+}
+
+hd_status view_ranks_collectives(view_collectives *out, size_t *out_meetings, view_ranks *r, const view_picture *p,
+                                 view_session *session, const uint32_t *traces, size_t count, hd_error *err)
+{
+    hd_status status = HD_OK;
+    *out_meetings = ranks_meeting_count(p);
+    pthread_mutex_lock(&r->open_lock);
+    for (size_t i = 0; status == HD_OK && i < count; i++) {
+        view_scene *scene;
+        view_session_scene(&scene, session, traces[i]);
+        out[i] = (view_collectives){0};
+        if (!scene) continue;
+        ranks_open *o;
+        status = take_open(&o, r, traces[i], scene, err);
+        if (status == HD_OK) status = compare(o, p, err);
+        if (status == HD_OK) out[i] = (view_collectives){o->list, o->meetings};
+    }
+    if (status != HD_OK) pthread_mutex_unlock(&r->open_lock);
+    return status;
+}
+
+void view_ranks_give_collectives(view_ranks *r)
+{
+    pthread_mutex_unlock(&r->open_lock);
+}

@@ -1,0 +1,68 @@
+// Where traces stand beside each other by the clocks of their hosts, which the server works out of collectives: asked for
+// once the traces are read, and put into the session in the place of the times that their files tell.
+import { computed, effect } from "@preact/signals";
+import type { App } from "../app";
+import { formatShort } from "../format";
+import { messageOf } from "./request";
+import type { ClockInfo, Session, TraceInfo, TrackInfo } from "./model";
+
+const WAIT_MS = 300; // for further traces
+
+// A job that can be compared: several ranks, of one trace or more, that are laid out. "": none.
+export function keyOfClocks(session: Session | null, tracks: readonly TrackInfo[]): string {
+  const traces = session?.traces.filter((trace) => trace.state !== "failed") ?? [];
+  const ranks = new Set([...traces, ...tracks].flatMap(({ rank }) => (rank === null || rank === undefined ? [] : [rank])));
+  if (ranks.size < 2 || traces.some((trace) => trace.state !== "ready" || trace.busy !== "")) return "";
+  return [session?.session, session?.job?.revision ?? 0, ...traces.map(({ id }) => id)].join();
+}
+
+// The session as it is drawn.
+export function placed(session: Session, clocks: readonly ClockInfo[], aligned: boolean): Session {
+  const of = new Map(clocks.map((clock) => [clock.trace, clock]));
+  const traces = session.traces.map((trace): TraceInfo => {
+    const clock = of.get(trace.id) ?? null;
+    const by_clock_ns = clock?.offset_ns ?? null;
+    return { ...trace, clock, told_ns: trace.offset_ns, offset_ns: aligned && by_clock_ns !== null ? by_clock_ns : trace.offset_ns };
+  });
+  return { ...session, traces };
+}
+
+// By how much the trace is moved from where its file says, and how far off that may be; "" where there is nothing to tell.
+export function clockText({ clock, told_ns, offset_ns, rank }: TraceInfo): string {
+  if (!clock || told_ns === undefined) return "";
+  if (clock.offset_ns === null || clock.bar_ns === null) return rank === null ? "" : clock.basis === "refused" ? "clock refused" : "clock unknown";
+  const by = clock.offset_ns - told_ns;
+  if (by === 0 && clock.bar_ns === 0) return "";
+  const text = `${by < 0 ? "−" : "+"}${formatShort(Math.abs(by))} ± ${formatShort(clock.bar_ns)}`;
+  return offset_ns === clock.offset_ns ? text : `raw (${text})`;
+}
+
+// The same in a sentence.
+export function clockTitle(trace: TraceInfo): string {
+  const { clock, rank } = trace;
+  const name = rank === null ? trace.name : `rank ${rank}`;
+  if (!clock) return "";
+  if (clock.basis === "refused") return `${name}: not aligned, as what collectives tell of the clocks contradicts itself`;
+  if (clock.offset_ns === null) return `${name}: not aligned, as no collective tells of its clock`;
+  const text = clockText(trace);
+  if (text === "") return `${name}: the clock that counts`;
+  return `${name}: ${text}${text.startsWith("raw") ? "" : " applied"}${clock.basis === "ends" ? `, by the ends of ${clock.collectives} collectives` : `, by ${clock.basis}`}`;
+}
+
+export function attachClocks(app: App): void {
+  const { state } = app;
+  const wanted = computed(() => keyOfClocks(state.session.value, state.tracks.value));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  effect(() => {
+    const key = wanted.value;
+    clearTimeout(timer);
+    if (key === "") return;
+    timer = setTimeout(() => {
+      app.source.clocks().then((clocks) => {
+        if (wanted.peek() === key) state.clocks.value = clocks;
+      }, (error: unknown) => {
+        if (wanted.peek() === key) state.message.value = { text: `The clocks are not compared: ${messageOf(error)}`, error: true };
+      });
+    }, WAIT_MS);
+  });
+}
