@@ -176,7 +176,8 @@ static const hd_option_about options[] = {
     {"streams", HD_OPTION_COUNT, NULL,
      "the queues become this many, in the order of launches, but those of communication alone", FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in turn, as if "
+     "streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in turn, as "
+     "if "
      "it needed nothing of what stands before it but data that is told",
      FIELD(schedule)},
     {"queue-depth", HD_OPTION_TEXT, NULL,

@@ -245,8 +245,8 @@ static bool is_ours(const replay *r, const hd_graph_lane *lane)
     return false;
 }
 
-/* Where a queue has both, what overlaps follows what overlaps; the rest keeps the events, and becomes `by` queues, which
- * take it in turn. */
+/* Where a queue has both, what overlaps follows what overlaps; the rest keeps the events, and becomes `by` queues,
+ * which take it in turn. */
 static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool *overlaps, uint64_t by)
 {
     uint32_t last[2] = {HD_NONE, HD_NONE}, turns[STREAMS_MOST]; /* turns: the last of each queue of the rest */
