@@ -57,6 +57,7 @@ typedef struct hd_write_options {
     bool raw;           /* Perfetto: no compressed packets */
     bool clean;         /* OTF2, Parquet: replace a folder that is there */
     bool sync;          /* wait for the disk before the file gets its name */
+    bool part;          /* OTF2: it becomes one with those of other ranks, to which messages lead */
     bool strict;        /* write nothing that loses something: UNSUPPORTED, after the ledger has been told */
     int level; /* of compression, 0: the default; stores from 15 on take an eighth less room and are slow to read */
     unsigned threads; /* 0: one per core */

@@ -115,6 +115,7 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
     hd_write_options write = job->write;
     write.format = job->format->info.name;
     write.sync = false; /* it moves before it is there to stay */
+    write.part = true;
     options.write = &write;
     HD_TRY(part_path(&path, job, index, "", err));
     size_t share = job->count > 1 ? index + 1 : 0;

@@ -186,7 +186,7 @@ def as_joined(loaded, rank, pids, shift):
     return events, names
 
 
-def compare_apart(heddle, files, folder):
+def compare_apart(heddle, files, folder, unmatched=0):
     """None, or what is wrong: ranks that were converted apart and joined, against what each is alone."""
     alone, archive, back, merged = (folder / name for name in ("alone.json", "apart.otf2", "apart.json", "merged.json"))
     report = subprocess.run([heddle, "convert", "--json", "--mpi", "none", *files, archive], check=True, capture_output=True,
@@ -218,8 +218,11 @@ def compare_apart(heddle, files, folder):
     got[2].pop("otf2.findings", None)  # that offsets of clocks were applied
     if load(merged)[2] != got[2]:
         return "top-level keys are not those of merged ranks"
-    check = subprocess.run([heddle, "check", "-q", str(archive)], capture_output=True, text=True)
-    return f"check: {check.stdout[:500]}" if "otf2." in check.stdout or check.stderr else check_groups(archive, folder / "ranks.otf2", len(files))
+    check = subprocess.run([heddle, "check", "--json", archive], capture_output=True, text=True)
+    found = {line["code"]: line["count"] for line in json.loads(check.stdout) if line["code"].startswith("otf2.")}
+    if found != ({"otf2.message-unmatched": unmatched} if unmatched else {}):
+        return f"check: {found}"
+    return check_groups(archive, folder / "ranks.otf2", len(files))
 
 
 def check_groups(archive, together, ranks):
@@ -244,6 +247,31 @@ def check_groups(archive, together, ranks):
     return None
 
 
+MESSAGES = [(0, 1), (1, 2), (1, 0), (0, 1), (2, 9), (1, 2)]  # 9 has no trace
+
+
+def check_messages(archive, ranks):
+    """Sends and receives between ranks as OTF2's own tool shows them: at the begin of the one and the end of the other, in order, with
+    their bytes; of both ranks if both are there."""
+    if not shutil.which("otf2-print"):
+        return None
+    printed = subprocess.run(["otf2-print", archive / "traces.otf2"], check=True, capture_output=True, text=True).stdout
+    defs = subprocess.run(["otf2-print", "-G", archive / "traces.otf2"], check=True, capture_output=True, text=True).stdout
+    rank_of_group = {int(ref): int(rank) for ref, rank in re.findall(r'^LOCATION_GROUP +(\d+)  Name: "rank (\d+)', defs, re.M)}
+    rank_of = {int(ref): rank_of_group[int(group)] for ref, group in re.findall(r'^LOCATION +(\d+) .*, Group: ".*" <(\d+)>', defs, re.M)}
+    found = {"SEND": [], "RECV": []}
+    for kind, location, time, other, size in re.findall(
+            r'^MPI_(SEND|RECV) +(\d+) +(\d+)  (?:Receiver|Sender): \d+ \("[^"]*" <(\d+)>\), Communicator: "messages of.*Tag: 0, Length: (\d+)', printed, re.M):
+        found[kind].append((int(time), rank_of[int(location)], rank_of[int(other)], int(size)))
+    bases = {rank: (3 - rank) * 12345678901 - 12345678901 for rank in range(3)}
+    for kind, side in ("SEND", 0), ("RECV", 1):
+        wanted = [(round((1000100 + 10 * at + 8 * side) * 1000) + bases[message[side]], message[side], message[1 - side], 2 * (100 + at))
+                  for at, message in enumerate(MESSAGES) if message[side] in ranks and (message[1 - side] in ranks or archive.stem == "apart")]
+        if sorted(found[kind]) != sorted(wanted):
+            return f"{kind}: {sorted(found[kind])}, and wanted: {sorted(wanted)}"
+    return None
+
+
 def make_ranks(folder):
     """Ranks whose clocks count from other times, one of which has times below 0, and whose pids, ids and texts meet."""
     paths = []
@@ -262,6 +290,13 @@ def make_ranks(folder):
             {"ph": "C", "name": "counter", "pid": 10, "ts": 1000003, "args": {"a": 1, "b": 2.5 if rank else 3}},
             {"ph": "N", "name": "object", "id": "0x1", **op, "ts": 1000006},
             {"ph": "X", "name": "spans", "pid": "Spans", "tid": "PyTorch", "ts": 1000000, "dur": 100}]
+        for at, (sender, receiver) in enumerate(MESSAGES):
+            if rank in (sender, receiver):
+                way = {"Collective name": "send", "Dst Rank": receiver} if rank == sender else {"Collective name": "recv", "Src Rank": sender}
+                events.append({"ph": "X", "name": "ncclDevKernel_SendRecv", "cat": "kernel", "pid": 0, "tid": 20 + min(sender, receiver),
+                               "ts": 1000100 + 10 * at, "dur": 8 - (rank == sender), "args":
+                               {"device": rank, "stream": 20 + min(sender, receiver), "In msg nelems": 100 + at, "dtype": "Half",
+                                "Process Group Name": "pp", "Process Group Ranks": "[0, 1, 2]", **way}})
         if rank == 1:
             events.append({"ph": "X", "name": "before", "cat": "x", "pid": 10, "tid": 9, "ts": -5, "dur": 2})
         trace = {"baseTimeNanoseconds": 17 * 10**17 + (3 - rank) * 12345678901, "distributedInfo": {"rank": rank, "world_size": 3},
@@ -298,7 +333,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         made = make_ranks(folder)
-        problem = problem or compare_ranks(options.heddle, made, folder) or compare_apart(options.heddle, made, folder)
+        problem = problem or compare_ranks(options.heddle, made, folder) or check_messages(folder / "ranks.otf2", range(3))
+        problem = problem or compare_apart(options.heddle, made, folder, 1) or check_messages(folder / "apart.otf2", range(3))
     if problem:
         bad += 1
         print(f"{len(ranks)} ranks: {problem[:3000]}")

@@ -24,10 +24,15 @@
 #include "trace/strings.h"
 
 enum { VALUES_MAX = 9 }; /* of the kinds that our writer defines */
+#define NO_MEMBER UINT64_MAX
+
+/* Beside the kinds of definitions, what is numbered. */
+enum { MARKER_KIND = DEF_KINDS, ABSENT, NUMBERED };
 
 /* A group grows with each part. */
 typedef struct join_group {
     uint64_t values[VALUES_MAX];
+    int64_t pair[2]; /* of two ranks, the lower is member 0; {0, 0}: it is no pair */
     OTF2_LIST(uint64_t) members;
 } join_group;
 
@@ -43,12 +48,13 @@ typedef struct joiner {
     const char *folder;
     const hd_format_part *part; /* at hand */
     size_t part_index;
-    otf2_reader *r;                     /* its definitions */
-    hd_strings known;                   /* what parts may share, as bytes behind its kind */
-    OTF2_LIST(uint32_t) known_refs;     /* its number, by the id of these bytes */
-    uint32_t next[DEF_KINDS + 1];       /* numbers */
+    otf2_reader *r;                 /* its definitions */
+    hd_strings known;               /* what parts may share, as bytes behind its kind */
+    OTF2_LIST(uint32_t) known_refs; /* its number, by the id of these bytes */
+    uint32_t next[NUMBERED];
     uint64_t first_rank[UINT8_MAX + 1]; /* by paradigm: of the part's locations among those that communicate */
     OTF2_LIST(join_group) groups;
+    uint64_t first_absent; /* place of the first absent rank among the locations that communicate */
     OTF2_LIST(join_late) late;
     OTF2_MarkerWriter *markers;      /* opened by the first */
     OTF2_LIST(uint32_t) marker_refs; /* of kinds of markers, by the part's */
@@ -74,7 +80,7 @@ static int64_t offset_at(const hd_format_part *part, int64_t ns)
 }
 
 /* The number of what is the same in several parts if it has the same bytes. */
-static hd_status number_shared(uint32_t *out, bool *created, joiner *j, def_kind kind, const void *bytes, size_t size)
+static hd_status number_shared(uint32_t *out, bool *created, joiner *j, int kind, const void *bytes, size_t size)
 {
     char *key = malloc(size + 1);
     if (!key) return HD_NOMEM(j->w.err);
@@ -175,6 +181,18 @@ static bool is_process_group(const otf2_reader *r, const otf2_def *comm)
     return group && group->values[GROUP_PARADIGM] == OTF2_PARADIGM_MPI;
 }
 
+/* "messages of ranks 2 and 5 in …": two members, of which this part has one. */
+static hd_status find_pair(joiner *j, join_group *group, const otf2_def *def, bool created)
+{
+    char name[80];
+    hd_string text = hd_builder_string(j->r->builder, def->name);
+    snprintf(name, sizeof name, "%.*s", (int)(text.size < 79 ? text.size : 79), text.data);
+    if (!created ||
+        sscanf(name, "messages of ranks %" SCNd64 " and %" SCNd64 " in", &group->pair[0], &group->pair[1]) != 2)
+        return HD_OK;
+    return PUSH(group->members, NO_MEMBER) && PUSH(group->members, NO_MEMBER) ? HD_OK : HD_NOMEM(j->w.err);
+}
+
 /* Members of COMM_LOCATIONS are locations, those of the others places among these. */
 static hd_status join_members(joiner *j, otf2_def *def)
 {
@@ -190,11 +208,16 @@ static hd_status join_members(joiner *j, otf2_def *def)
     if (created && !PUSH(j->groups, (join_group){.members = {0}})) return HD_NOMEM(j->w.err);
     join_group *group = &j->groups.at[def->joined];
     if (created) memcpy(group->values, values, sizeof values);
+    if (shared && !locations) HD_TRY(find_pair(j, group, def, created));
     if (locations) *first = group->members.count;
     for (uint32_t i = 0; i < def->list_count; i++) {
         member = def->list[i];
         if (locations) HD_TRY(map_ref(&member, j, DEF_LOCATION));
         if (!locations) member += *first;
+        if (group->pair[1]) {
+            group->members.at[hd_builder_facts(j->r->builder)->rank == group->pair[1]] = member;
+            continue;
+        }
         if (!PUSH(group->members, member)) return HD_NOMEM(j->w.err);
     }
     return HD_OK;
@@ -207,8 +230,62 @@ static hd_status add_late(joiner *j, def_kind kind, uint32_t ref, const uint64_t
     return PUSH(j->late, late) ? HD_OK : HD_NOMEM(j->w.err);
 }
 
+/* Readers look for them. */
+static hd_status write_empty_files(joiner *j, uint64_t location)
+{
+    OTF2_DefWriter *defs = OTF2_Archive_GetDefWriter(j->w.archive, location);
+    if (!defs) return ow_error(&j->w, OTF2_ERROR_MEM_FAULT);
+    OW_TRY(&j->w, OTF2_Archive_CloseDefWriter(j->w.archive, defs));
+    OW_TRY(&j->w, OTF2_Archive_OpenEvtFiles(j->w.archive));
+    OTF2_EvtWriter *events = OTF2_Archive_GetEvtWriter(j->w.archive, location);
+    if (!events) return ow_error(&j->w, OTF2_ERROR_MEM_FAULT);
+    OW_TRY(&j->w, OTF2_Archive_CloseEvtWriter(j->w.archive, events));
+    OW_TRY(&j->w, OTF2_Archive_CloseEvtFiles(j->w.archive));
+    return HD_OK;
+}
+
+/* A rank that no part is of, but others sent to or received from: a location without events. */
+static hd_status add_absent(uint64_t *out_member, joiner *j, join_group *locations, int64_t rank)
+{
+    uint32_t place, group, ref, name;
+    bool created;
+    HD_TRY(number_shared(&place, &created, j, ABSENT, &rank, sizeof rank));
+    if (created) {
+        name = ow_format(&j->w, "rank %" PRId64 " (not in the archive)", rank);
+        group = j->next[DEF_LOCATION_GROUP]++;
+        ref = j->next[DEF_LOCATION]++;
+        if (name == HD_NONE) return j->w.err->status;
+        const uint64_t of_group[] = {name, OTF2_LOCATION_GROUP_TYPE_PROCESS, OW_NODE_MACHINE,
+                                     OTF2_UNDEFINED_LOCATION_GROUP},
+                       of_location[] = {name, OTF2_LOCATION_TYPE_CPU_THREAD, 0, group};
+        OW_TRY(&j->w, write_record(j, DEF_LOCATION_GROUP, group, of_group, NULL, 0));
+        OW_TRY(&j->w, write_record(j, DEF_LOCATION, ref, of_location, NULL, 0));
+        HD_TRY(write_empty_files(j, ref));
+        if (place == 0) j->first_absent = locations->members.count;
+        if (!PUSH(locations->members, ref)) return HD_NOMEM(j->w.err);
+    }
+    *out_member = j->first_absent + place;
+    return HD_OK;
+}
+
+static hd_status fill_pairs(joiner *j)
+{
+    join_group *locations = NULL;
+    for (size_t i = 0; i < j->groups.count; i++) {
+        join_group *group = &j->groups.at[i];
+        bool is_mpi = group->values[GROUP_PARADIGM] == OTF2_PARADIGM_MPI;
+        if (is_mpi && group->values[GROUP_TYPE] == OTF2_GROUP_TYPE_COMM_LOCATIONS) locations = group;
+        for (int side = 0; side < 2 && group->pair[1] && locations; side++) {
+            uint64_t *member = &group->members.at[side];
+            if (*member == NO_MEMBER) HD_TRY(add_absent(member, j, locations, group->pair[side]));
+        }
+    }
+    return HD_OK;
+}
+
 static hd_status write_late(joiner *j)
 {
+    HD_TRY(fill_pairs(j));
     for (uint32_t i = 0; i < j->groups.count; i++) {
         const join_group *g = &j->groups.at[i];
         OW_TRY(&j->w, OTF2_GlobalDefWriter_WriteGroup(j->w.defs, i, (uint32_t)g->values[0],
@@ -476,7 +553,7 @@ static hd_status join_marker_kind(joiner *j, OTF2_MarkerRef self, const char *gr
     bool created = false;
     if (!j->markers && !(j->markers = OTF2_Archive_GetMarkerWriter(j->w.archive)))
         return ow_error(&j->w, OTF2_ERROR_MEM_FAULT);
-    HD_TRY(number_shared(&ref, &created, j, DEF_KINDS, category, strlen(category)));
+    HD_TRY(number_shared(&ref, &created, j, MARKER_KIND, category, strlen(category)));
     if (created) OW_TRY(&j->w, OTF2_MarkerWriter_WriteDefMarker(j->markers, ref, group, category, severity));
     if (self != j->marker_refs.count) return refuse(j, "its markers are not numbered in a row");
     return PUSH(j->marker_refs, ref) ? HD_OK : HD_NOMEM(j->w.err);

@@ -103,7 +103,7 @@ static void count_collective(otf2_reader *r, const event_info *info)
                     info->name);
 }
 
-/* Copies and collectives of our writer repeat what the slice around them says. */
+/* Copies, collectives and messages that are no flows of our writer repeat what the slice around them says. */
 static bool is_derived(const event_info *info)
 {
     return (info->role >= ROLE_RMA && info->role <= ROLE_RMA_END) || info->role == ROLE_COLLECTIVE ||
@@ -126,8 +126,7 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
         const otf2_def *comm =
             info->role == ROLE_SEND || info->role == ROLE_RECEIVE ? otf2_get(r, DEF_COMM, values[info->a]) : NULL;
         if (comm && comm->is_flow) status = otf2_own_add_flow(r, &row, comm, attributes);
-        if ((comm && comm->is_flow) || is_derived(info))
-            return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
+        if (comm || is_derived(info)) return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
     }
     if (row.kind == HD_KIND_FLOW && r->wants_args) {
         otf2_arg(r, hd_builder_intern_text(r->builder, "event"), HD_ARG_STRING,

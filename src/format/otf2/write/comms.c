@@ -1,4 +1,4 @@
-/* comms.c - communicators: of flows, of the window of copies, of process groups
+/* comms.c - communicators: of flows, of the window of copies, of process groups, of messages between ranks
  *
  * Flows     one communicator per (category, name) of the flows.
  * Copies    one window of one communicator for all devices.
@@ -7,6 +7,7 @@
  * of the group that are not in the archive have no location and so are not members; attributes keep the group's true
  * size.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,43 @@ hd_status ow_process_group(uint32_t *out, ow_writer *w, const hd_event *event, u
     return add_member(w, &w->comms[*out], location);
 }
 
+static bool has_rank(const hd_trace *trace, int64_t rank)
+{
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        if (hd_trace_track_at(trace, i)->rank == rank) return true;
+    }
+    return false;
+}
+
+hd_status ow_rank_pair(uint32_t *out, bool *out_takes_part, ow_writer *w, const hd_event *event, uint32_t location,
+                       int64_t own, int64_t peer)
+{
+    hd_string group = ow_arg_text(w, event, w->keys.group_name);
+    int64_t low = own < peer ? own : peer, high = own < peer ? peer : own;
+    bool created;
+    uint32_t *slot = ow_map_get(&w->rank_pairs, (uint64_t)low << 32 | (uint64_t)high,
+                                group.size ? hd_hash(group.data, group.size) : 0, &created);
+    if (!slot) return HD_NOMEM(w->err);
+    if (created) {
+        *slot = (uint32_t)w->comm_count + 1;
+        HD_TRY(add_comm(w,
+                        ow_format(w, "messages of ranks %" PRId64 " and %" PRId64 " in %.*s", low, high,
+                                  (int)(group.size & 0xffff), group.data),
+                        true));
+        ow_comm *comm = &w->comms[w->comm_count - 1];
+        comm->is_pair = true;
+        comm->is_whole = w->options->part || has_rank(w->trace, peer);
+        comm->pair[0] = comm->pair[1] = HD_NONE;
+    }
+    *out = *slot - 1;
+    ow_comm *comm = &w->comms[*out];
+    uint32_t *side = &comm->pair[own == high], *rank = &w->locations[location].collectives;
+    if (comm->is_whole && *side == HD_NONE) *side = location;
+    *out_takes_part = *side == location;
+    if (*out_takes_part && *rank == 0) *rank = ++w->collective_locations;
+    return HD_OK;
+}
+
 /* ---- definitions ---- */
 
 /* Groups: 0, 1 the threads and streams, and all of them as ranks; 2 the locations with collectives; then one each. */
@@ -175,6 +213,18 @@ static hd_status write_location_groups(ow_writer *w, uint64_t *members)
                        OTF2_PARADIGM_MPI, w->collective_locations, members);
 }
 
+/* The lower rank is member 0. */
+static hd_status add_pair_members(ow_writer *w, ow_comm *comm)
+{
+    for (int side = 0; comm->is_pair && side < 2; side++) {
+        if (comm->pair[side] == HD_NONE) continue;
+        if (!hd_grow((void **)&comm->members, &comm->member_capacity, comm->member_count, sizeof *comm->members))
+            return HD_NOMEM(w->err);
+        comm->members[comm->member_count++] = w->locations[comm->pair[side]].collectives - 1;
+    }
+    return HD_OK;
+}
+
 hd_status ow_write_comms(ow_writer *w)
 {
     if (!w->comm_count) return HD_OK;
@@ -185,7 +235,9 @@ hd_status ow_write_comms(ow_writer *w)
     HD_TRY(status);
     uint32_t next = w->collective_locations ? GROUP_FIRST : GROUP_COLLECTIVES;
     for (uint32_t i = 0; i < w->comm_count; i++) {
-        const ow_comm *comm = &w->comms[i];
+        ow_comm *comm = &w->comms[i];
+        if (comm->is_pair && comm->pair[0] == HD_NONE && comm->pair[1] == HD_NONE) continue;
+        HD_TRY(add_pair_members(w, comm));
         uint32_t group = comm->is_collective ? next++ : GROUP_ALL;
         if (comm->is_collective)
             HD_TRY(write_group(w, group, comm->name, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI, comm->member_count,

@@ -4,6 +4,7 @@
  * regions always nest. A copy is an RMA operation inside its region, a collective a collective.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -16,6 +17,7 @@ typedef struct open_region {
     uint64_t copy;      /* number of the RMA operation, plus 1 */
     uint8_t collective; /* plus 1 */
     uint32_t comm, root;
+    bool receives; /* a message, at its end, from the member `root` */
     uint64_t sent, received;
     int64_t end_row; /* of the end or async table, whose arguments the Leave has; -1: none */
     hd_kind end_kind;
@@ -44,6 +46,7 @@ static hd_status leave(emitter *e)
     if (top->collective)
         OW_TRY(w, OTF2_EvtWriter_MpiCollectiveEnd(e->out, NULL, time, (OTF2_CollectiveOp)(top->collective - 1),
                                                   top->comm, top->root, top->sent, top->received));
+    if (top->receives) OW_TRY(w, OTF2_EvtWriter_MpiRecv(e->out, NULL, time, top->root, top->comm, 0, top->received));
     if (top->end_row >= 0) {
         hd_event end = hd_event_at(w->trace, top->end_kind, (uint64_t)top->end_row);
         if (top->end_kind == HD_KIND_ASYNC) {
@@ -99,16 +102,36 @@ static uint64_t product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
+/* PyTorch tells the other side of `send` and `recv`, by its rank in the job. */
+static hd_status start_message(emitter *e, open_region *region, const hd_event *event, hd_string name, int64_t own)
+{
+    ow_writer *w = e->w;
+    bool sends = name.size == 4 && memcmp(name.data, "send", 4) == 0, takes_part;
+    bool receives = name.size == 4 && memcmp(name.data, "recv", 4) == 0;
+    uint64_t peer = ow_arg_count(w, event, sends ? w->keys.destination : w->keys.source, UINT64_MAX);
+    if (!(sends || receives) || own < 0 || own > INT32_MAX || peer > INT32_MAX || peer == (uint64_t)own) return HD_OK;
+    uint64_t elements = ow_arg_count(w, event, w->keys.in_elements, 0);
+    uint64_t bytes = product(elements, ow_type_bytes(ow_arg_text(w, event, w->keys.dtype)));
+    HD_TRY(ow_rank_pair(&region->comm, &takes_part, w, event, e->location, own, (int64_t)peer));
+    region->root = peer > (uint64_t)own;
+    region->received = bytes;
+    region->receives = receives && takes_part;
+    if (sends && takes_part)
+        OW_TRY(w,
+               OTF2_EvtWriter_MpiSend(e->out, NULL, time_of(w, event->start_ns), region->root, region->comm, 0, bytes));
+    return HD_OK;
+}
+
 static hd_status start_collective(emitter *e, open_region *region, const hd_event *event)
 {
     ow_writer *w = e->w;
     hd_string name = ow_arg_text(w, event, w->keys.collective);
     uint8_t op = name.size ? ow_collective_of(name) : w->regions[region->region].collective;
-    if (!op) return HD_OK; /* point-to-point, or unknown */
-    uint64_t bytes = ow_type_bytes(ow_arg_text(w, event, w->keys.dtype));
-    uint64_t root = ow_arg_count(w, event, w->keys.root, UINT64_MAX);
     const ow_group *group = &w->groups[w->places[w->locations[e->location].place].group];
     int64_t own = group->rank != HD_NO_NUMBER ? group->rank : hd_trace_facts_of(w->trace)->rank;
+    if (!op) return start_message(e, region, event, name, own);
+    uint64_t bytes = ow_type_bytes(ow_arg_text(w, event, w->keys.dtype));
+    uint64_t root = ow_arg_count(w, event, w->keys.root, UINT64_MAX);
     HD_TRY(ow_process_group(&region->comm, w, event, e->location));
     region->collective = op;
     region->sent = product(ow_arg_count(w, event, w->keys.in_elements, 0), bytes);

@@ -67,6 +67,8 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Process Group Description"),
                         find(w, "Process Group Ranks"),
                         find(w, "Root rank"),
+                        find(w, "Src Rank"),
+                        find(w, "Dst Rank"),
                         find(w, "correlation"),
                         find(w, "[memory]"),
                         find(w, "Total Allocated"),
@@ -331,7 +333,7 @@ void ow_deinit(ow_writer *w)
     hd_map *maps[] = {&w->async_places,     &w->group_of,       &w->launches,       &w->memory_classes,
                       &w->memory_instances, &w->literals,       &w->attribute_of,   &w->region_of,
                       &w->frames,           &w->metric_members, &w->counter_shapes, &w->metric_classes,
-                      &w->metric_instances, &w->flow_comms,     &w->process_groups};
+                      &w->metric_instances, &w->flow_comms,     &w->process_groups, &w->rank_pairs};
     void *lists[] = {w->places,       w->row_place,   w->metric_place, w->locations, w->groups,  w->has_series,
                      w->flow_written, w->string_refs, w->shapes,       w->regions,   w->metrics, w->members};
     void *large[] = {w->items, w->messages, w->pairs};

@@ -100,7 +100,7 @@ typedef struct ow_shape {
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
     uint32_t bytes, collective, in_elements, out_elements, dtype, group_name, group_description, group_ranks, root,
-        correlation, memory, allocated, reserved, device_type, device_id;
+        source, destination, correlation, memory, allocated, reserved, device_type, device_id;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;
@@ -134,6 +134,9 @@ typedef struct ow_comm {
     bool is_collective;
     bool is_flow;
     uint32_t flow_name, flow_category; /* strings of the trace */
+    bool is_pair;                      /* messages between two ranks; is_collective as well */
+    bool is_whole;                     /* both are in the archive, or may be in that which it is part of */
+    uint32_t pair[2];                  /* location of the lower, the higher rank; HD_NONE: none has sent or received */
     uint64_t *members;                 /* of a collective one: ranks among the locations with collectives, ascending */
     size_t member_count, member_capacity;
 } ow_comm;
@@ -200,7 +203,7 @@ typedef struct ow_writer {
     uint32_t attribute_count;
     hd_map launches; /* by group of a process and correlation id: location */
     hd_map literals, attribute_of, region_of, frames, metric_members, counter_shapes, metric_classes, metric_instances,
-        memory_classes, memory_instances, flow_comms, process_groups;
+        memory_classes, memory_instances, flow_comms, process_groups, rank_pairs;
     ow_shape *shapes;
     ow_region *regions;
     size_t region_capacity;
@@ -281,6 +284,9 @@ hd_status ow_region_of(uint32_t *out, ow_writer *w, const hd_event *event);
 hd_status ow_flow_comm(uint32_t *out, ow_writer *w, const hd_event *event);
 hd_status ow_window(ow_writer *w);
 hd_status ow_process_group(uint32_t *out, ow_writer *w, const hd_event *event, uint32_t location);
+/* The communicator of two ranks, and whether the location is the one by which `own` takes part in it. */
+hd_status ow_rank_pair(uint32_t *out, bool *out_takes_part, ow_writer *w, const hd_event *event, uint32_t location,
+                       int64_t own, int64_t peer);
 uint8_t ow_collective_of(hd_string name);
 uint64_t ow_type_bytes(hd_string dtype);
 hd_status ow_write_comms(ow_writer *w);
