@@ -54,7 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at = stop + 1;
     }
     hd_status status = ranks ? hd_merge_find_ranks(inputs, count, &by_place, NULL) : HD_OK;
-    if (status == HD_OK && count) status = (ranks ? hd_merge : hd_merge_processes)(&out, &result, inputs, count, NULL);
+    if (status == HD_OK && count)
+        status = ranks ? hd_merge(&out, &result, inputs, count, false, NULL)
+                       : hd_merge_processes(&out, &result, inputs, count, NULL);
     if (status == HD_OK && count) {
         require(in + result.added == hd_trace_event_count(out) + result.removed + result.lost);
         require_kept(out);

@@ -38,7 +38,7 @@ typedef enum hd_edge_kind {
     HD_EDGE_SYNC,       /* the last work before a call that waits for it */
     HD_EDGE_COLLECTIVE, /* the kernel of the rank that came last to the same collective */
     HD_EDGE_DATA,       /* what the trace says that it depends on: Chakra's dependencies of data and between threads */
-    HD_EDGE_ADDRESS,    /* the copy or set that last wrote, by the addresses that they tell, what this copy reads */
+    HD_EDGE_ADDRESS,    /* what last wrote what it reads: copies and sets by addresses, Chakra's nodes by tensors */
     HD_EDGE_KINDS
 } hd_edge_kind;
 
@@ -72,7 +72,7 @@ typedef struct hd_graph {
     uint64_t works_without_launch, launches_without_work;
     uint64_t waits_guessed; /* of queues, where the trace does not tell for which: for that whose work ended last */
     uint64_t
-        dependencies_left_out; /* of data: on what is not there, or stands twice; more than 64 copies that one reads */
+        dependencies_left_out;   /* on what is not there or stands twice; on more than 64 that wrote what one reads */
     uint64_t waits_without_work; /* calls of which it is not known what they wait for, or that wait for nothing */
 } hd_graph;
 

@@ -1,8 +1,11 @@
-/* addresses.c - copies that read what others have written, by the addresses that they tell
+/* addresses.c - reads of what others have written, by the places that they tell
  *
- * A copy reads its bytes at the source when it starts, and copies and sets have written those at the destination when
- * they end. In the order of time, a segment tree over all ends of such ranges holds who wrote each byte last. What
- * kernels read and write no trace tells. Addresses are those of one process of one rank.
+ * Copies   read their bytes at the source when they start; copies and sets have written those at the destination when
+ *          they end. Addresses are those of one process of one rank. What kernels read and write no profiler tells.
+ * Chakra   a node reads its inputs when it starts, and has written its outputs when it ends: tensors, as pieces of a
+ *          storage of its rank. Those of a GPU are none of a thread's where the trace has the GPU's work.
+ *
+ * In the order of time, a segment tree over all ends of such pieces holds who wrote each byte last.
  */
 #include <stdlib.h>
 
@@ -25,6 +28,7 @@ typedef enum part { PART_SOURCE, PART_DESTINATION, PART_BYTES, PARTS } part;
 typedef struct place {
     int64_t rank;
     uint32_t process;
+    uint64_t storage; /* of a tensor, and 1; 0: of the process' memory */
     uint64_t address;
 } place;
 
@@ -51,12 +55,13 @@ enum { MIXED = HD_NONE - 1 };
 static inline bool is_place_before(const place *x, const place *y)
 {
     if (x->rank != y->rank) return x->rank < y->rank;
-    return x->process != y->process ? x->process < y->process : x->address < y->address;
+    if (x->process != y->process) return x->process < y->process;
+    return x->storage != y->storage ? x->storage < y->storage : x->address < y->address;
 }
 
 /* ---- what copies tell ---- */
 
-/* false: there are none. */
+/* false: there are no copies. */
 static bool find_keys(accesses *a)
 {
     bool any[PARTS] = {false};
@@ -117,6 +122,104 @@ static bool add_work(accesses *a, uint32_t index)
     return !number_of(&address, a, &event, PART_DESTINATION) || address > UINT64_MAX - bytes ||
            add_access(a, &write, address, bytes);
 }
+
+/* ---- what Chakra's nodes tell ---- */
+
+typedef struct tensor {
+    uint64_t numbers[5]; /* id, storage, offset, elements, bytes of one */
+    bool is_on_cpu;
+} tensor;
+
+static size_t skip_space(hd_string text, size_t at)
+{
+    while (at < text.size && (text.data[at] == ' ' || text.data[at] == '\n' || text.data[at] == '\t')) at++;
+    return at;
+}
+
+/* Behind the quote of a string; its end is behind the other. */
+static size_t end_of_string(hd_string text, size_t at)
+{
+    while (at < text.size && text.data[at] != '"') at += text.data[at] == '\\' ? 2 : 1;
+    return at + 1;
+}
+
+/* [tensor, storage, offset, elements, bytes of an element, "device"]: at the bracket. */
+static bool parse_tensor(tensor *out, hd_string text, size_t at)
+{
+    for (int i = 0; i < 5; i++) {
+        uint64_t *number = &out->numbers[i];
+        size_t first = at = skip_space(text, at + 1);
+        for (*number = 0; at < text.size && text.data[at] >= '0' && text.data[at] <= '9'; at++) {
+            if (__builtin_mul_overflow(*number, 10, number) ||
+                __builtin_add_overflow(*number, (uint64_t)(text.data[at] - '0'), number))
+                return false;
+        }
+        if (at == first) return false;
+        at = skip_space(text, at);
+        if (at >= text.size || text.data[at] != ',') return false;
+    }
+    at = skip_space(text, at + 1);
+    out->is_on_cpu = at + 4 < text.size && !memcmp(text.data + at, "\"cpu\"", 5);
+    return at < text.size && text.data[at] == '"';
+}
+
+/* The piece of its storage, as if its elements stood side by side. false: it has none. */
+static bool find_piece(uint64_t *offset, uint64_t *bytes, const tensor *t)
+{
+    uint64_t end;
+    return t->numbers[1] < UINT64_MAX && !__builtin_mul_overflow(t->numbers[2], t->numbers[4], offset) &&
+           !__builtin_mul_overflow(t->numbers[3], t->numbers[4], bytes) && *bytes &&
+           !__builtin_add_overflow(*offset, *bytes, &end);
+}
+
+static bool add_tensors(accesses *a, access *like, hd_string text, bool is_work)
+{
+    tensor t;
+    uint64_t offset, bytes;
+    for (size_t at = 0; at < text.size; at++) {
+        if (text.data[at] == '"') at = end_of_string(text, at + 1) - 1;
+        if (at >= text.size || text.data[at] != '[' || !parse_tensor(&t, text, at)) continue;
+        bool counts = is_work || t.is_on_cpu || !a->m->launches->work_count;
+        if (!counts || !find_piece(&offset, &bytes, &t)) continue;
+        like->begin.storage = like->end.storage = t.numbers[1] + 1;
+        if (!add_access(a, like, offset, bytes)) return false;
+    }
+    return true;
+}
+
+static bool add_slice(accesses *a, uint32_t row, const uint32_t keys[2])
+{
+    const graph_maker *m = a->m;
+    hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, row);
+    if (event.track >= hd_trace_track_count(m->trace) || event.start_ns == HD_NO_TIME) return true;
+    int64_t start = graph_time(event.start_ns), end = graph_time(hd_end_or_last(event.start_ns, event.duration_ns));
+    const place at = {.rank = m->ranks[event.track], .process = HD_NONE};
+    for (int is_write = 0; is_write < 2; is_write++) {
+        hd_value value;
+        uint32_t node = graph_node_of(m, row, is_write);
+        if (node == HD_NONE || keys[is_write] == HD_STRING_NONE ||
+            !hd_event_arg(&value, m->trace, &event, keys[is_write]) || value.type != HD_ARG_JSON)
+            continue;
+        access like = {.time = is_write ? end : start, .begin = at, .end = at, .node = node, .is_write = is_write};
+        like.turn = start == end ? 1 : is_write ? 0 : 2;
+        if (!add_tensors(a, &like, hd_trace_string(m->trace, (uint32_t)value.bits), node >= m->first_work))
+            return false;
+    }
+    return true;
+}
+
+static bool add_slices(accesses *a)
+{
+    const hd_trace *trace = a->m->trace;
+    const uint32_t keys[2] = {hd_trace_find_string(trace, "inputs", 6), hd_trace_find_string(trace, "outputs", 7)};
+    if (keys[0] == HD_STRING_NONE || keys[1] == HD_STRING_NONE) return true;
+    bool fine = graph_find_firsts(a->m);
+    for (uint64_t row = 0; fine && row < hd_trace_row_count(trace, HD_KIND_SLICE); row++)
+        fine = add_slice(a, (uint32_t)row, keys);
+    return fine;
+}
+
+/* ---- in order ---- */
 
 static bool find_places(accesses *a)
 {
@@ -216,7 +319,7 @@ static bool link_access(accesses *a, const access *x)
     read_range(&found, a, 1, all, wanted);
     a->m->g->dependencies_left_out += found.is_full;
     for (uint32_t i = 0; i < found.count; i++) {
-        if (!graph_add_edge(a->m, x->node, found.nodes[i], HD_EDGE_ADDRESS)) return false;
+        if (found.nodes[i] != x->node && !graph_add_edge(a->m, x->node, found.nodes[i], HD_EDGE_ADDRESS)) return false;
     }
     return true;
 }
@@ -224,9 +327,10 @@ static bool link_access(accesses *a, const access *x)
 bool graph_add_addresses(graph_maker *m)
 {
     accesses a = {.m = m, .leaves = 1};
-    if (!find_keys(&a)) return true;
-    bool fine = true;
-    for (uint32_t i = 0; fine && i < m->launches->work_count; i++) fine = add_work(&a, i);
+    bool fine = true, has_copies = find_keys(&a);
+    for (uint32_t i = 0; has_copies && fine && i < m->launches->work_count; i++) fine = add_work(&a, i);
+    fine = fine && add_slices(&a);
+    if (!a.count) return fine;
     fine = fine && find_places(&a) && sort_accesses(&a);
     while (a.leaves < a.place_count) a.leaves *= 2;
     if (fine) a.tree = hd_large_new(2 * a.leaves, sizeof *a.tree, m->large);

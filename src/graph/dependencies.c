@@ -24,7 +24,6 @@ typedef struct teller {
     uint32_t id_key, keys[LISTS];
     numbered *slices; /* by rank and id */
     size_t count, capacity;
-    uint32_t *firsts; /* by row: its first node; HD_NONE */
 } teller;
 
 /* false: there are none. */
@@ -107,38 +106,6 @@ static uint32_t find_row(const teller *t, int64_t rank, uint64_t id)
     return is_there && is_one ? t->slices[low].row : HD_NONE;
 }
 
-/* ---- nodes ---- */
-
-static bool find_firsts(teller *t)
-{
-    const hd_graph *g = t->m->g;
-    uint64_t rows = hd_trace_row_count(t->m->trace, HD_KIND_SLICE);
-    t->firsts = hd_large_new(rows + 1, sizeof *t->firsts, t->m->large);
-    for (uint64_t r = 0; t->firsts && r < rows; r++) t->firsts[r] = HD_NONE;
-    for (uint32_t n = 0; t->firsts && n < g->node_count; n++) {
-        if (g->slices[n] != HD_NONE && t->firsts[g->slices[n]] == HD_NONE) t->firsts[g->slices[n]] = n;
-    }
-    return t->firsts != NULL;
-}
-
-/* Where a slice begins or, is_end, ends: other slices within it have nodes of their own. HD_NONE: it has none. */
-static uint32_t node_of(const teller *t, uint32_t row, bool is_end)
-{
-    const hd_graph *g = t->m->g;
-    hd_event event = hd_event_at(t->m->trace, HD_KIND_SLICE, row);
-    int64_t start = graph_time(event.start_ns), end = graph_time(hd_end_or_last(event.start_ns, event.duration_ns));
-    uint32_t first = t->firsts[row], lane, node;
-    bool is_whole = first != HD_NONE && (first >= t->m->first_work || start >= end);
-    if (is_whole || event.track >= hd_trace_track_count(t->m->trace)) return first;
-    lane = t->m->thread_of[graph_lane_of_track(t->m->trace, event.track)];
-    if (lane == HD_NONE || event.start_ns == HD_NO_TIME || start >= end) return HD_NONE;
-    const hd_graph_lane *l = &g->lanes[lane];
-    node = hd_graph_node_at(g, l, is_end ? end - 1 : start);
-    if (!is_end && (node == HD_NONE || g->starts[node] < start)) node = node == HD_NONE ? l->first_node : node + 1;
-    bool is_within = node != HD_NONE && node < l->first_node + l->node_count && g->starts[node] >= start;
-    return is_within && g->starts[node] < end ? node : HD_NONE;
-}
-
 /* ---- edges ---- */
 
 static bool is_launch(const graph_maker *m, uint32_t from, uint32_t to)
@@ -152,7 +119,8 @@ static bool add_one(teller *t, int64_t rank, uint32_t to, uint64_t id)
 {
     uint32_t from = find_row(t, rank, id);
     if (from == to || (from != HD_NONE && is_launch(t->m, from, to))) return true;
-    uint32_t source = from == HD_NONE ? HD_NONE : node_of(t, from, true), target = node_of(t, to, false);
+    uint32_t source = from == HD_NONE ? HD_NONE : graph_node_of(t->m, from, true);
+    uint32_t target = graph_node_of(t->m, to, false);
     if (source == HD_NONE || target == HD_NONE || source == target) {
         t->m->g->dependencies_left_out++;
         return true;
@@ -182,7 +150,7 @@ bool graph_add_dependencies(graph_maker *m)
 {
     teller t = {.m = m};
     if (!find_keys(&t)) return true;
-    bool fine = number_slices(&t) && find_firsts(&t);
+    bool fine = number_slices(&t) && graph_find_firsts(m);
     uint64_t rows = hd_trace_row_count(m->trace, HD_KIND_SLICE);
     for (uint64_t row = 0; fine && row < rows; row++) {
         hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, row);
@@ -190,6 +158,5 @@ bool graph_add_dependencies(graph_maker *m)
             fine = add_list(&t, &event, (uint32_t)row, t.keys[i]);
     }
     hd_large_free(t.slices);
-    hd_large_free(t.firsts);
     return fine;
 }

@@ -7,6 +7,7 @@
 #include "graph/maker.h"
 #include "graph/members.h"
 #include "trace/event.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 const char *hd_node_kind_name(hd_node_kind kind)
@@ -74,6 +75,38 @@ static bool add_launches(graph_maker *m)
             return false;
     }
     return true;
+}
+
+/* ---- slices ---- */
+
+bool graph_find_firsts(graph_maker *m)
+{
+    const hd_graph *g = m->g;
+    uint64_t rows = hd_trace_row_count(m->trace, HD_KIND_SLICE);
+    if (m->firsts) return true;
+    m->firsts = hd_large_new(rows + 1, sizeof *m->firsts, m->large);
+    for (uint64_t r = 0; m->firsts && r < rows; r++) m->firsts[r] = HD_NONE;
+    for (uint32_t n = 0; m->firsts && n < g->node_count; n++) {
+        if (g->slices[n] != HD_NONE && m->firsts[g->slices[n]] == HD_NONE) m->firsts[g->slices[n]] = n;
+    }
+    return m->firsts != NULL;
+}
+
+uint32_t graph_node_of(const graph_maker *m, uint32_t row, bool is_end)
+{
+    const hd_graph *g = m->g;
+    uint32_t first = m->firsts[row], lane, node, track = (uint32_t)hd_slice_column(m->trace, row, HD_COL_TRACK);
+    int64_t start_ns = hd_slice_column(m->trace, row, HD_COL_START), start = graph_time(start_ns);
+    int64_t end = graph_time(hd_end_or_last(start_ns, hd_slice_column(m->trace, row, HD_COL_DURATION)));
+    bool is_whole = first != HD_NONE && (first >= m->first_work || start >= end);
+    if (is_whole || track >= hd_trace_track_count(m->trace)) return first;
+    lane = m->thread_of[graph_lane_of_track(m->trace, track)];
+    if (lane == HD_NONE || start_ns == HD_NO_TIME || start >= end) return HD_NONE;
+    const hd_graph_lane *l = &g->lanes[lane];
+    node = hd_graph_node_at(g, l, is_end ? end - 1 : start);
+    if (!is_end && (node == HD_NONE || g->starts[node] < start)) node = node == HD_NONE ? l->first_node : node + 1;
+    bool is_within = node != HD_NONE && node < l->first_node + l->node_count && g->starts[node] >= start;
+    return is_within && g->starts[node] < end ? node : HD_NONE;
 }
 
 /* ---- collectives ---- */
@@ -192,6 +225,7 @@ static void free_maker(graph_maker *m)
     free(m->ranks);
     free(m->calls_of);
     hd_large_free(m->nodes_of);
+    hd_large_free(m->firsts);
     hd_large_free(m->launched);
     hd_large_free(m->calls);
     hd_large_free(m->told);

@@ -42,6 +42,7 @@ typedef struct graph_maker {
     uint8_t *calls_of;              /* by string: hd_sync_kind, CALL_… */
     uint32_t first_work;            /* node */
     uint32_t *nodes_of;             /* by work: its node */
+    uint32_t *firsts;               /* by row of the slice table: its first node, HD_NONE; NULL: not asked for yet */
     int64_t *launched;              /* by node of a queue less first_work: the latest start of a launch up to it */
     graph_call *calls;              /* by rank, id and start once nodes are made */
     size_t call_count, call_capacity;
@@ -70,6 +71,10 @@ bool graph_link_events(graph_maker *m);
 enum { GRAPH_PENDING = 32 };
 size_t graph_pending(uint32_t *out, const graph_maker *m, uint32_t lane, int64_t time);
 
+/* Where a slice begins or, is_end, ends: slices within it have nodes of their own. HD_NONE: it has none. Once
+ * graph_find_firsts was true; false: no memory. */
+bool graph_find_firsts(graph_maker *m);
+uint32_t graph_node_of(const graph_maker *m, uint32_t row, bool is_end);
 /* The work that a slice is, of m->launches->works; HD_NONE. */
 uint32_t graph_work_of(const graph_maker *m, uint64_t slice);
 /* Counts it instead where it contradicts the order. false: no memory. */

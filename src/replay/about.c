@@ -54,7 +54,7 @@ static const hd_report_column step_columns[] = {
 static const hd_report_column path_columns[] = {
     {"class", HD_VALUE_STRING,
      "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
-     "communication, copy; or the delay behind a launch, on a queue, behind an event"},
+     "communication, copy; or the delay behind a launch, in a full launch queue, on a queue, behind an event"},
     {"before", HD_VALUE_DURATION, "on the critical path of the replay without change"},
     {"after", HD_VALUE_DURATION, "with the changes; null: there are none"},
     {0},
@@ -173,13 +173,18 @@ static const hd_option_about options[] = {
      FIELD(overlap)},
     {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches work takes this long", FIELD(launch_cost)},
     {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
-    {"streams", HD_OPTION_COUNT, NULL, "the queues that compute become this many, in the order of launches",
-     FIELD(streams)},
+    {"streams", HD_OPTION_COUNT, NULL,
+     "the queues become this many, in the order of launches, but those of communication alone", FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue that computes runs on N in turn, as if it needed nothing "
-     "of "
-     "what stands before it but data that is told",
+     "streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in turn, as "
+     "if "
+     "it needed nothing of what stands before it but data that is told",
      FIELD(schedule)},
+    {"queue-depth", HD_OPTION_TEXT, NULL,
+     "a call waits while that many launched operations of its queue have not begun; 0: none waits (default: as the "
+     "trace "
+     "shows, if long calls tell)",
+     FIELD(queue_depth)},
     {"gpu", HD_OPTION_TEXT, NULL,
      "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
      "what the "
@@ -198,6 +203,8 @@ static const hd_option_about options[] = {
      FIELD(step)},
     {"stream", HD_OPTION_TEXT, NULL, "replay only the work of the stream of this number; all other work stays",
      FIELD(stream)},
+    {"events", HD_OPTION_PATTERNS, NULL,
+     "replay only events of these names, or ids in the table slice of heddle query; all others stay", FIELD(events)},
     {"run", HD_OPTION_FLAG, NULL,
      "launch it all again on an NVIDIA GPU, without the program: kernels that turn as long as those of the trace, "
      "copies "

@@ -194,7 +194,7 @@ typedef struct missings {
 static int64_t unexplained(uint32_t *kind, const replay *r, uint32_t node)
 {
     const hd_graph *g = r->graph;
-    int64_t latest = INT64_MIN;
+    int64_t latest = INT64_MIN, full = r->shares[node - r->first_work].full_ns;
     bool has_launch = false;
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
         hd_edge_kind of = (hd_edge_kind)g->edge_kinds[e];
@@ -207,7 +207,7 @@ static int64_t unexplained(uint32_t *kind, const replay *r, uint32_t node)
     }
     if (latest == INT64_MIN) return 0;
     if (!has_launch) *kind = HD_EDGE_KINDS;
-    return gpu_whole((gpu_i128)g->starts[node] - latest);
+    return gpu_whole((gpu_i128)g->starts[node] - (latest > full ? latest : full));
 }
 
 static bool sum_missing(missings *m, const replay *r)

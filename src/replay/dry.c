@@ -16,26 +16,58 @@ typedef struct operation {
     uint32_t node;
 } operation;
 
-enum { TEXT_BYTES = 1024 };
+enum { TEXT_BYTES = 1024, EDGES_MOST = 256 };
+
+static bool is_left_out(const replay *r, uint32_t node)
+{
+    return r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE);
+}
+
+/* What an operation waits for, and in the place of work that is no operation what that waits for. */
+typedef struct awaited {
+    uint32_t node;
+    hd_edge_kind kind; /* by which it is waited for */
+} awaited;
+
+/* Into list[EDGES_MOST]. false: there are more. */
+static bool find_awaited(awaited *list, size_t *count, const replay *r, uint32_t node)
+{
+    awaited open[EDGES_MOST] = {{node, HD_EDGE_KINDS}};
+    size_t seen = 1; /* of open: works that are left out, of which those before `next` are looked at */
+    *count = 0;
+    for (size_t next = 0; next < seen; next++) {
+        replay_wait w;
+        for (size_t at = 0; replay_next_wait(&w, r, &r->plan, open[next].node, &at);) {
+            if (!replay_is_work(r, w.from)) continue;
+            bool is_out = is_left_out(r, w.from), is_there = false;
+            const awaited added = {w.from, next ? open[next].kind : w.kind};
+            for (size_t i = 0; i < (is_out ? seen : *count); i++) {
+                const awaited *other = is_out ? &open[i] : &list[i];
+                is_there |= other->node == added.node && other->kind == added.kind;
+            }
+            if (is_there) continue;
+            if ((is_out ? seen : *count) == EDGES_MOST) return false;
+            *(is_out ? &open[seen++] : &list[(*count)++]) = added;
+        }
+    }
+    return true;
+}
 
 /* "12 queue, 7 event"; more than fit end in " …". */
 static void list_edges(char *out, const replay *r, const uint32_t *numbers, uint32_t node)
 {
-    replay_wait w;
-    size_t size = 0;
+    awaited list[EDGES_MOST];
+    size_t size = 0, count;
+    bool is_all = find_awaited(list, &count, r, node);
     *out = '\0';
-    for (size_t at = 0; replay_next_wait(&w, r, &r->plan, node, &at);) {
-        while (w.kind == HD_EDGE_QUEUE && w.from != HD_NONE && r->plan.flags[w.from] & PLAN_GONE)
-            w.from = r->plan.befores[w.from - r->first_work];
-        if (w.from == HD_NONE || !replay_is_work(r, w.from) || r->plan.flags[w.from] & PLAN_GONE) continue;
+    for (size_t i = 0; i < count; i++) {
         int added = snprintf(out + size, TEXT_BYTES - 8 - size, "%s%u %s", size ? ", " : "",
-                             numbers[w.from - r->first_work], hd_edge_kind_name(w.kind));
-        if (added < 0 || (size_t)added >= TEXT_BYTES - 8 - size) {
-            snprintf(out + size, TEXT_BYTES - size, " …");
-            return;
-        }
+                             numbers[list[i].node - r->first_work], hd_edge_kind_name(list[i].kind));
+        is_all &= added >= 0 && (size_t)added < TEXT_BYTES - 8 - size;
+        if (added < 0 || (size_t)added >= TEXT_BYTES - 8 - size) break;
         size += (size_t)added;
     }
+    if (!is_all) snprintf(out + size, TEXT_BYTES - size, " …");
 }
 
 static uint32_t name_of_call(const replay *r, uint32_t node)
@@ -51,7 +83,7 @@ static void add_operations(hd_table_builder *t, const replay *r, const operation
     for (size_t i = 0; i < count; i++) {
         char edges[TEXT_BYTES];
         uint32_t node = list[i].node, *queue = &queues[firsts[node - r->first_work] - r->first_work];
-        if (!*queue) *queue = (uint32_t)i + 1; /* the first that is not gone */
+        if (!*queue) *queue = (uint32_t)i + 1; /* the first that is there */
         list_edges(edges, r, numbers, node);
         hd_table_add_count(t, i + 1);
         report_cell_int(t, r->scope.ranks[replay_work(r, node)->track]);
@@ -76,7 +108,7 @@ hd_status replay_add_operations(hd_report *out, const replay *r, hd_error *err)
     uint32_t *firsts = hd_large_new(works + 1, sizeof *firsts, r->large);
     bool fine = list && spare && numbers && queues && firsts && replay_find_firsts(firsts, r);
     for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
-        if (!(r->plan.flags[n] & PLAN_GONE)) list[count++] = (operation){times->starts[n], n};
+        if (!is_left_out(r, n)) list[count++] = (operation){times->starts[n], n};
     }
     if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
     for (size_t i = 0; fine && i < count; i++) numbers[list[i].node - r->first_work] = (uint32_t)i + 1;

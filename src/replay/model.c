@@ -14,17 +14,12 @@
 #include "base/sorted.h"
 #include "replay/replay.h"
 
-typedef struct sample {
-    uint32_t lag;
-    int64_t ns;
-} sample;
-
 /* Of a class all samples up to MANY, then every THIN-th. */
 enum { MANY = 1 << 16, THIN = 64 };
 
 typedef struct sampler {
     replay *r;
-    sample *list;
+    replay_sample *list;
     size_t count, capacity;
     uint64_t seen[LAG_CLASSES];
     bool failed; /* no memory */
@@ -55,6 +50,8 @@ void replay_lag_name(char *out, size_t size, unsigned lag)
     if (lag < LAG_QUEUE)
         snprintf(out, size, "launch: %s by %s%s", roles[at / LAG_SORTS], sorts[at % LAG_SORTS],
                  lag % 2 ? " that waits for it" : "");
+    else if (lag == LAG_SLOT)
+        snprintf(out, size, "launch queue: a call behind its slot");
     else if (lag >= LAG_EVENT)
         snprintf(out, size, "event: %s", roles[lag - LAG_EVENT]);
     else
@@ -73,11 +70,11 @@ static void set_launch_class(replay *r, uint32_t node, uint32_t from)
 
 /* ---- samples ---- */
 
-/* When the other edges let a node begin, by the times of the trace and the delays known so far. */
+/* When the other edges, and what it shares, let a node begin, by the times of the trace and the delays known so far. */
 static int64_t others_ready(const replay *r, uint32_t node, hd_edge_kind except)
 {
     const hd_graph *g = r->graph;
-    int64_t latest = INT64_MIN;
+    int64_t latest = r->shares[node - r->first_work].full_ns;
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
         uint32_t from = g->froms[e];
         hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
@@ -92,7 +89,7 @@ static void add_sample(sampler *s, unsigned lag, int64_t ns)
 {
     if (s->seen[lag]++ >= MANY && s->seen[lag] % THIN) return;
     s->failed |= !hd_large_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list, s->r->large);
-    if (!s->failed) s->list[s->count++] = (sample){lag, gpu_time(ns)};
+    if (!s->failed) s->list[s->count++] = (replay_sample){lag, gpu_time(ns)};
 }
 
 static void clear_samples(sampler *s)
@@ -156,7 +153,7 @@ static void sample_gpu(sampler *s)
 /* ---- their means ---- */
 
 /* The median distance of sorted samples from their median, found from there to both sides. */
-static int64_t median_distance(const sample *list, size_t count)
+static int64_t median_distance(const replay_sample *list, size_t count)
 {
     size_t below = count / 2, above = count / 2;
     int64_t median = list[count / 2].ns, distance = 0;
@@ -168,7 +165,7 @@ static int64_t median_distance(const sample *list, size_t count)
 }
 
 /* Of few samples at least the smallest and the largest are left out. */
-static replay_lag lag_of(const sample *list, size_t count, uint64_t seen)
+replay_lag replay_lag_of(const replay_sample *list, size_t count, uint64_t seen)
 {
     size_t cut = count > 2 ? (count + 9) / 10 : 0;
     gpu_i128 sum = 0, kept = (gpu_i128)(count - 2 * cut);
@@ -181,7 +178,7 @@ static replay_lag lag_of(const sample *list, size_t count, uint64_t seen)
 /* Into out[LAG_CLASSES], those that have samples. */
 static bool reckon_lags(sampler *s, replay_lag *out)
 {
-    sample *spare = hd_large_new(s->count + 1, sizeof *spare, s->r->large);
+    replay_sample *spare = hd_large_new(s->count + 1, sizeof *spare, s->r->large);
     if (!spare || s->failed) {
         hd_large_free(spare);
         return false;
@@ -191,7 +188,7 @@ static bool reckon_lags(sampler *s, replay_lag *out)
     for (size_t first = 0, end; first < s->count; first = end) {
         uint32_t lag = s->list[first].lag;
         for (end = first + 1; end < s->count && s->list[end].lag == lag;) end++;
-        out[lag] = lag_of(s->list + first, end - first, s->seen[lag]);
+        out[lag] = replay_lag_of(s->list + first, end - first, s->seen[lag]);
     }
     return true;
 }
@@ -236,7 +233,7 @@ hd_status replay_model(replay *r, hd_error *err)
     if (fine) sample_gpu(&s);
     fine = fine && reckon_lags(&s, r->lags);
     lend_lags(r->lags, LAG_QUEUE, LAG_EVENT);
-    lend_lags(r->lags, LAG_EVENT, LAG_CLASSES);
+    lend_lags(r->lags, LAG_EVENT, LAG_SLOT);
     hd_large_free(s.list);
     return fine ? HD_OK : HD_NOMEM(err);
 }

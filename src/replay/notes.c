@@ -3,6 +3,8 @@
 
 #include "replay/replay.h"
 
+enum { DEPTH_USUAL = 1024 }; /* of a launch queue */
+
 /* Work that waited last for something of a kind of which there is no sample; *first: the first such kind. */
 static uint64_t count_guesses(unsigned *first, const replay *r)
 {
@@ -24,9 +26,9 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], name[80],
-        instead[80];
-    const char *more[9] = {NULL};
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
+        name[80], instead[80];
+    const char *more[11] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -53,6 +55,19 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "no delay",
              lent < LAG_CLASSES ? instead : "");
     if (guessed) more[count++] = guesses;
+    if (r->depth)
+        snprintf(
+            depth, sizeof depth,
+            "launch calls wait while %llu operations of their queue have not begun: that explains %llu calls, which "
+            "waited %.3f ms",
+            (unsigned long long)r->depth, (unsigned long long)r->blocked, (double)r->blocked_ns / 1e6);
+    else
+        snprintf(
+            depth, sizeof depth,
+            "up to %u operations of a queue are launched and have not begun; the trace does not show at how many a "
+            "launch waits, often 1024: see --queue-depth",
+            r->waiting);
+    if (r->depth || r->waiting > DEPTH_USUAL) more[count++] = depth;
     if (*r->gpu_note) more[count++] = r->gpu_note;
     snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
              (unsigned long long)r->cut_copies);

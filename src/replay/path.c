@@ -7,6 +7,7 @@ typedef enum path_class {
     PATH_GAP,
     PATH_SYNC,
     PATH_LAUNCH,
+    PATH_SLOT,
     PATH_QUEUE,
     PATH_EVENT,
     PATH_COMPUTE,
@@ -16,8 +17,8 @@ typedef enum path_class {
     PATH_CLASSES
 } path_class;
 
-static const char *const class_names[PATH_CLASSES] = {"cpu",   "gap",     "sync",          "launch", "queue",
-                                                      "event", "compute", "communication", "copy",   "other"};
+static const char *const class_names[PATH_CLASSES] = {
+    "cpu", "gap", "sync", "launch", "launch queue", "queue", "event", "compute", "communication", "copy", "other"};
 
 static path_class class_of_node(const replay *r, uint32_t node)
 {
@@ -32,10 +33,11 @@ static path_class class_of_node(const replay *r, uint32_t node)
 
 static path_class class_of_delay(hd_edge_kind kind)
 {
-    return kind == HD_EDGE_LAUNCH  ? PATH_LAUNCH
-           : kind == HD_EDGE_QUEUE ? PATH_QUEUE
-           : kind == HD_EDGE_EVENT ? PATH_EVENT
-                                   : PATH_OTHER;
+    return kind == HD_EDGE_LAUNCH          ? PATH_LAUNCH
+           : kind == HD_EDGE_QUEUE         ? PATH_QUEUE
+           : kind == HD_EDGE_EVENT         ? PATH_EVENT
+           : (unsigned)kind == REPLAY_SLOT ? PATH_SLOT
+                                           : PATH_OTHER;
 }
 
 /* Sums add up to the time from the start of the first node of the path to the end of the last. */
@@ -54,9 +56,10 @@ static int64_t sum_path(int64_t *sums, const replay *r, const replay_times *t)
         }
         uint32_t from = t->bounds[node];
         if (from == HD_NONE) break;
-        if (t->ends[from] < time) {
-            sums[class_of_delay((hd_edge_kind)t->bound_kinds[node])] += time - t->ends[from];
-            time = t->ends[from];
+        int64_t waited = t->bound_kinds[node] == REPLAY_SLOT ? t->starts[from] : t->ends[from];
+        if (waited < time) {
+            sums[class_of_delay((hd_edge_kind)t->bound_kinds[node])] += time - waited;
+            time = waited;
         }
         node = from;
     }

@@ -11,53 +11,6 @@
 #include "trace/event.h"
 #include "trace/lazy.h"
 
-/* ---- as it was ---- */
-
-/* Work is in the window where its call is. */
-static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
-{
-    int64_t start = r->graph->starts[node];
-    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
-    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
-    if (r->has_window && (start < r->from || start >= r->until)) return true;
-    if (stream < 0 || !replay_is_work(r, node)) return false;
-    return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
-}
-
-hd_status replay_plan_init(replay_plan *plan, const replay *r, hd_error *err)
-{
-    const hd_graph *g = r->graph;
-    int64_t stream = -1;
-    if (r->options->stream && !hd_fixed_parse_whole(&stream, r->options->stream, strlen(r->options->stream)))
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
-                            r->options->stream);
-    *plan =
-        (replay_plan){.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan->durations, r->large),
-                      .flags = hd_large_zeroed((size_t)g->node_count + 1, 1, r->large),
-                      .befores = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof(uint32_t), r->large)};
-    if (!plan->durations || !plan->flags || !plan->befores) return HD_NOMEM(err);
-    for (uint32_t n = 0; n < g->node_count; n++) {
-        plan->durations[n] = g->ends[n] - g->starts[n];
-        if (is_left_out(r, n, stream)) plan->flags[n] = PLAN_PINNED;
-    }
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        const hd_graph_lane *lane = &g->lanes[l];
-        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++)
-            plan->befores[lane->first_node + i - r->first_work] = i ? lane->first_node + i - 1 : HD_NONE;
-    }
-    return HD_OK;
-}
-
-void replay_plan_deinit(replay_plan *plan)
-{
-    hd_large_free(plan->durations);
-    hd_large_free(plan->flags);
-    hd_large_free(plan->befores);
-    hd_large_free(plan->added);
-    hd_large_free(plan->first_added);
-    *plan = (replay_plan){0};
-}
-
 /* ---- names ---- */
 
 static bool name_nodes(replay *r)
@@ -87,16 +40,105 @@ hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, con
     return status;
 }
 
+/* ---- as it was ---- */
+
+/* Work is in the window where its call is. */
+static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
+{
+    int64_t start = r->graph->starts[node];
+    uint32_t launch = replay_is_work(r, node) ? replay_work(r, node)->launch : HD_NONE;
+    if (launch != HD_NONE) start = gpu_time(r->scope.launches->launches[launch].start_ns);
+    if (r->has_window && (start < r->from || start >= r->until)) return true;
+    if (stream < 0 || !replay_is_work(r, node)) return false;
+    return hd_trace_track_at(r->trace, replay_work(r, node)->track)->stream != stream;
+}
+
+/* "*gemm*,4711": names, and ids of slices, which are marked in `rows`; what is left are patterns, in `patterns`. */
+static hd_status part_events(uint8_t *rows, uint64_t row_count, char *patterns, const char *text, hd_error *err)
+{
+    for (size_t size; *text; text += size + (text[size] == ',')) {
+        int64_t id;
+        size = strcspn(text, ",");
+        if (!hd_fixed_parse_whole(&id, text, size)) {
+            memcpy(patterns, text, size);
+            patterns[size] = ',';
+            patterns += size + 1;
+        } else if (id < 0 || (uint64_t)id >= row_count) {
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "events: there is no slice %lld",
+                                (long long)id);
+        } else {
+            rows[id] = 1;
+        }
+    }
+    *patterns = '\0';
+    return HD_OK;
+}
+
+/* All but the events that are asked for stay where they are. */
+static hd_status pin_others(replay *r, replay_plan *plan, hd_error *err)
+{
+    const char *text = r->options->events;
+    uint64_t row_count = hd_trace_row_count(r->trace, HD_KIND_SLICE);
+    uint8_t *marks = NULL, *rows = hd_large_zeroed(row_count + 1, 1, r->large);
+    char *patterns = malloc(strlen(text) + 2);
+    bool any = false, fine = rows && patterns && name_nodes(r);
+    hd_status status = fine ? part_events(rows, row_count, patterns, text, err) : HD_NOMEM(err);
+    if (status == HD_OK && *patterns) status = replay_marks(&marks, r, patterns, "events", err);
+    for (uint32_t n = 0; status == HD_OK && n < r->graph->node_count; n++) {
+        uint32_t row = r->graph->slices[n];
+        bool is_one =
+            row != HD_NONE && (rows[row] || (marks && r->names[n] != HD_STRING_NONE && marks[r->names[n]] == 2));
+        if (!is_one) plan->flags[n] |= PLAN_PINNED;
+        any |= is_one;
+    }
+    free(marks);
+    free(patterns);
+    hd_large_free(rows);
+    if (status != HD_OK || any) return status;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "events: the graph has none of '%.60s'", text);
+}
+
+hd_status replay_plan_init(replay_plan *plan, replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    int64_t stream = -1;
+    if (r->options->stream && !hd_fixed_parse_whole(&stream, r->options->stream, strlen(r->options->stream)))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
+                            r->options->stream);
+    *plan =
+        (replay_plan){.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan->durations, r->large),
+                      .flags = hd_large_zeroed((size_t)g->node_count + 1, 1, r->large),
+                      .befores = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof(uint32_t), r->large)};
+    if (!plan->durations || !plan->flags || !plan->befores) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        plan->durations[n] = g->ends[n] - g->starts[n];
+        if (is_left_out(r, n, stream)) plan->flags[n] = PLAN_PINNED;
+    }
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        const hd_graph_lane *lane = &g->lanes[l];
+        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++)
+            plan->befores[lane->first_node + i - r->first_work] = i ? lane->first_node + i - 1 : HD_NONE;
+    }
+    return r->options->events ? pin_others(r, plan, err) : HD_OK;
+}
+
+void replay_plan_deinit(replay_plan *plan)
+{
+    hd_large_free(plan->durations);
+    hd_large_free(plan->flags);
+    hd_large_free(plan->befores);
+    hd_large_free(plan->slots);
+    hd_large_free(plan->added);
+    hd_large_free(plan->first_added);
+    *plan = (replay_plan){0};
+}
+
 static bool is_marked(const replay *r, const uint8_t *marks, uint32_t node)
 {
     return r->names[node] != HD_STRING_NONE && marks[r->names[node]] == 2 && !(r->plan.flags[node] & PLAN_PINNED);
 }
 
 /* ---- calls ---- */
-
-typedef struct node_range {
-    uint32_t first, end; /* nodes; none where they are the same */
-} node_range;
 
 /* The nodes of a slice of a thread. */
 static node_range nodes_of(const replay *r, uint32_t track, uint64_t row, int64_t start, int64_t duration)
@@ -112,10 +154,19 @@ static node_range nodes_of(const replay *r, uint32_t track, uint64_t row, int64_
     return (node_range){first, end};
 }
 
-static node_range nodes_of_launch(const replay *r, const hd_launch *launch)
+node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch)
 {
     int64_t duration = launch->duration_ns > 0 ? launch->duration_ns : 0;
     return nodes_of(r, launch->track, launch->row, gpu_time(launch->start_ns), duration);
+}
+
+uint32_t replay_launch_node(const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
+    }
+    return HD_NONE;
 }
 
 static void drop_nodes(replay *r, node_range range)
@@ -137,7 +188,7 @@ void replay_drop_calls(replay *r, unsigned flags)
             uint32_t node = r->nodes[l->work_order[launch->first_work + w]];
             all = node != HD_NONE && r->plan.flags[node] & flags;
         }
-        if (all) drop_nodes(r, nodes_of_launch(r, launch));
+        if (all) drop_nodes(r, replay_nodes_of_launch(r, launch));
     }
 }
 
@@ -173,7 +224,7 @@ static hd_status set_launch_cost(replay *r, hd_error *err)
     if (cost.unit != HD_CONVERT_NS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "launch-cost: is a time, such as 2us");
     for (size_t i = 0; i < r->scope.launches->launch_count; i++)
-        set_cost(r, nodes_of_launch(r, &r->scope.launches->launches[i]), cost.value);
+        set_cost(r, replay_nodes_of_launch(r, &r->scope.launches->launches[i]), cost.value);
     return HD_OK;
 }
 
@@ -228,12 +279,13 @@ hd_status replay_change(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
     r->has_change = o->scale.count || o->remove || o->fuse || o->overlap || o->schedule || o->gpu || o->graph ||
-                    o->launch_cost.unit || o->streams;
+                    o->launch_cost.unit || o->streams || o->queue_depth;
     if (!r->has_change) return HD_OK;
     if ((o->scale.count || o->remove || o->fuse) && !name_nodes(r)) return HD_NOMEM(err);
     for (size_t i = 0; i < o->scale.count; i++) HD_TRY(scale(r, o->scale.items[i], err));
     if (o->gpu) HD_TRY(replay_change_gpu(r, err));
     if (o->launch_cost.unit) HD_TRY(set_launch_cost(r, err));
     if (o->remove) HD_TRY(remove_named(r, err));
-    return replay_change_queues(r, err);
+    HD_TRY(replay_change_queues(r, err));
+    return replay_change_depth(r, err);
 }

@@ -10,15 +10,6 @@
 
 enum { STREAMS_MOST = 128 }; /* hardware queues of a GPU */
 
-static uint32_t launch_node(const replay *r, uint32_t node)
-{
-    const hd_graph *g = r->graph;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
-    }
-    return HD_NONE;
-}
-
 /* ---- fuse ---- */
 
 static bool has_edge(const hd_graph *g, uint32_t node, hd_edge_kind kind)
@@ -46,7 +37,7 @@ static bool waits_elsewhere(const hd_graph *g, uint32_t node)
 static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before, uint32_t node)
 {
     const hd_graph *g = r->graph;
-    uint32_t from = launch_node(r, before), to = launch_node(r, node);
+    uint32_t from = replay_launch_node(r, before), to = replay_launch_node(r, node);
     if (is_awaited[before - r->first_work] || waits_elsewhere(g, node)) return false;
     if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
         return false;
@@ -96,7 +87,7 @@ typedef struct step_launches {
 static uint32_t launch_in_step(uint32_t *step, const replay *r, uint32_t node)
 {
     *step = replay_gpu_work(r, node)->step;
-    return *step == HD_NONE || r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE) ? HD_NONE : launch_node(r, node);
+    return *step == HD_NONE || r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE) ? HD_NONE : replay_launch_node(r, node);
 }
 
 static void find_launches(step_launches *steps, replay *r)
@@ -144,8 +135,8 @@ static hd_status make_graphs(replay *r, hd_error *err)
 
 typedef struct adder {
     const replay *r;
-    const uint32_t *others; /* by node of a queue less first_work: the last before it of another queue now */
-    uint64_t depth;         /* how far back by `others` all of them are found */
+    uint32_t *lasts[2]; /* by node of a queue less first_work: the last before it that stays, that overlaps; HD_NONE */
+    const uint64_t *by; /* by lane: how many queues take what stays, in turn */
     replay_edge *list;
     size_t count, capacity;
     bool failed;
@@ -177,11 +168,15 @@ static void keep_waits(adder *a, uint32_t node)
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
         uint32_t from = g->froms[e];
         bool is_event = g->edge_kinds[e] == HD_EDGE_EVENT;
-        if (!is_event && g->edge_kinds[e] != HD_EDGE_SYNC) continue;
-        for (uint64_t i = 0; replay_is_work(a->r, from) && i < a->depth; i++) {
-            from = a->others[from - a->r->first_work];
+        if ((!is_event && g->edge_kinds[e] != HD_EDGE_SYNC) || !replay_is_work(a->r, from)) continue;
+        bool overlaps = a->r->plan.flags[from] & PLAN_NO_EVENT;
+        uint64_t by = a->by[hd_graph_lane_of(g, from) - g->lanes];
+        uint32_t last = a->lasts[1][from - a->r->first_work];
+        if (!overlaps && !is_event && last != HD_NONE) add_edge(a, node, last, g->edge_kinds[e]);
+        for (uint64_t i = overlaps ? 0 : 1; i < by; i++) {
+            from = a->lasts[0][from - a->r->first_work];
             if (from == HD_NONE) break;
-            if (!is_event || !(a->r->plan.flags[from] & PLAN_NO_EVENT)) add_edge(a, node, from, g->edge_kinds[e]);
+            add_edge(a, node, from, g->edge_kinds[e]);
         }
     }
 }
@@ -201,24 +196,20 @@ bool replay_index_added(replay_plan *p, const replay *r, replay_edge *list, size
     return spare && p->first_added;
 }
 
-/* `others` is freed. */
-static hd_status add_edges(replay *r, uint32_t *others, uint64_t depth, hd_error *err)
+static bool add_edges(replay *r, adder *a)
 {
     const hd_graph *g = r->graph;
-    adder a = {.r = r, .others = others, .depth = depth};
     for (uint32_t l = 0; l < g->lane_count; l++) {
         const hd_graph_lane *lane = &g->lanes[l];
         for (uint32_t i = 0; i < lane->node_count; i++) {
-            if (lane->is_queue) keep_events(&a, lane, lane->first_node + i);
-            keep_waits(&a, lane->first_node + i);
+            if (lane->is_queue) keep_events(a, lane, lane->first_node + i);
+            keep_waits(a, lane->first_node + i);
         }
     }
-    bool fine = replay_index_added(&r->plan, r, a.list, a.count) && !a.failed;
-    hd_large_free(others);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return replay_index_added(&r->plan, r, a->list, a->count) && !a->failed;
 }
 
-/* ---- overlap ---- */
+/* ---- overlap, schedule ---- */
 
 static hd_status parse_overlap(bool *out, const char *text, hd_error *err)
 {
@@ -245,26 +236,53 @@ static bool has_rest(const replay *r, const hd_graph_lane *lane, const bool *ove
     return false;
 }
 
-/* Where a queue has both, what overlaps follows what overlaps, the rest the rest, which keeps the events. */
-static hd_status overlap(replay *r, const bool *overlaps, hd_error *err)
+/* It has not only communication. */
+static bool is_ours(const replay *r, const hd_graph_lane *lane)
 {
-    const hd_graph *g = r->graph;
-    uint32_t *others = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof *others, r->large);
-    if (!others) return HD_NOMEM(err);
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        const hd_graph_lane *lane = &g->lanes[l];
-        uint32_t last[2] = {HD_NONE, HD_NONE};
-        bool is_parted = lane->is_queue && has_rest(r, lane, overlaps);
-        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
-            uint32_t node = lane->first_node + i;
-            bool is_moved = is_parted && overlaps[replay_gpu_work(r, node)->class];
-            r->plan.befores[node - r->first_work] = last[is_moved];
-            others[node - r->first_work] = last[!is_moved];
-            last[is_moved] = node;
-            if (is_moved) r->plan.flags[node] |= PLAN_NO_EVENT;
+    for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
+        if (replay_gpu_work(r, lane->first_node + i)->class != GPU_COMMUNICATION) return true;
+    }
+    return false;
+}
+
+/* Where a queue has both, what overlaps follows what overlaps; the rest keeps the events, and becomes `by` queues,
+ * which take it in turn. */
+static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool *overlaps, uint64_t by)
+{
+    uint32_t last[2] = {HD_NONE, HD_NONE}, turns[STREAMS_MOST]; /* turns: the last of each queue of the rest */
+    uint64_t stayed = 0;
+    bool is_parted = has_rest(r, lane, overlaps);
+    for (uint32_t n = lane->first_node; n < lane->first_node + lane->node_count; n++) {
+        bool is_moved = is_parted && overlaps[replay_gpu_work(r, n)->class];
+        for (int i = 0; i < 2; i++) a->lasts[i][n - r->first_work] = last[i];
+        last[is_moved] = n;
+        if (is_moved) {
+            r->plan.befores[n - r->first_work] = a->lasts[1][n - r->first_work];
+            r->plan.flags[n] |= PLAN_NO_EVENT;
+        } else {
+            r->plan.befores[n - r->first_work] = stayed >= by ? turns[stayed % by] : HD_NONE;
+            turns[stayed++ % by] = n;
         }
     }
-    return add_edges(r, others, 1, err);
+}
+
+/* Parts queues: of these classes, and the rest by as many. */
+static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    size_t works = (size_t)(g->node_count - r->first_work) + 1;
+    uint64_t *bys = malloc(((size_t)g->lane_count + 1) * sizeof *bys);
+    adder a = {.r = r, .by = bys};
+    for (int i = 0; i < 2; i++) a.lasts[i] = hd_large_new(works, sizeof(uint32_t), r->large);
+    bool fine = bys && a.lasts[0] && a.lasts[1];
+    for (uint32_t l = 0; fine && l < g->lane_count; l++) {
+        bys[l] = is_ours(r, &g->lanes[l]) ? by : 1;
+        if (g->lanes[l].is_queue) part_lane(&a, r, &g->lanes[l], overlaps, bys[l]);
+    }
+    fine = fine && add_edges(r, &a);
+    for (int i = 0; i < 2; i++) hd_large_free(a.lasts[i]);
+    free(bys);
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- streams ---- */
@@ -274,19 +292,11 @@ typedef struct placed {
     uint32_t node;
 } placed;
 
-static bool computes(const replay *r, const hd_graph_lane *lane)
-{
-    for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
-        if (replay_gpu_work(r, lane->first_node + i)->class == GPU_COMPUTE) return true;
-    }
-    return false;
-}
-
-/* Queues that compute, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
+/* Queues, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
 static void number_queues(int64_t *out, const replay *r)
 {
     const hd_graph *g = r->graph;
-    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = computes(r, &g->lanes[l]) ? 0 : -1;
+    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = is_ours(r, &g->lanes[l]) ? 0 : -1;
     for (uint32_t l = 0; l < g->lane_count; l++) {
         const hd_track *track = hd_trace_track_at(r->trace, g->lanes[l].track);
         for (uint32_t k = 0; out[l] >= 0 && k < g->lane_count; k++) {
@@ -312,7 +322,7 @@ static hd_status merge(replay *r, const int64_t *queues, hd_error *err)
         const hd_graph_lane *lane = &g->lanes[l];
         int64_t launched = INT64_MIN;
         for (uint32_t i = 0; queues[l] >= 0 && i < lane->node_count; i++) {
-            uint32_t node = lane->first_node + i, from = launch_node(r, node);
+            uint32_t node = lane->first_node + i, from = replay_launch_node(r, node);
             if (r->plan.flags[node] & PLAN_NO_EVENT) continue; /* it overlaps */
             int64_t launch = from == HD_NONE ? g->starts[node] : g->starts[from];
             if (launch > launched) launched = launch; /* a queue keeps its own order */
@@ -347,51 +357,34 @@ static hd_status set_streams(replay *r, hd_error *err)
     return status;
 }
 
-/* ---- schedule ---- */
+/* ---- the whole ---- */
 
-/* As if work did not need what stands before it on its queue: a queue that computes becomes `by`, which take its work
- * in turn. */
-static hd_status deal(replay *r, uint64_t by, hd_error *err)
+/* As if work did not need what stands before it on its queue. */
+static hd_status parse_schedule(uint64_t *out, const char *text, hd_error *err)
 {
-    const hd_graph *g = r->graph;
-    uint32_t *others = hd_large_new((size_t)(g->node_count - r->first_work) + 1, sizeof *others, r->large);
-    if (!others) return HD_NOMEM(err);
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        const hd_graph_lane *lane = &g->lanes[l];
-        bool is_dealt = computes(r, lane);
-        for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
-            uint32_t node = lane->first_node + i;
-            others[node - r->first_work] = i && is_dealt ? node - 1 : HD_NONE;
-            if (is_dealt) r->plan.befores[node - r->first_work] = i >= by ? node - (uint32_t)by : HD_NONE;
-        }
-    }
-    return add_edges(r, others, by - 1, err);
-}
-
-static hd_status set_schedule(replay *r, hd_error *err)
-{
-    const replay_options *o = r->options;
     int64_t by = 0;
-    const char *equals = strchr(o->schedule, '=');
-    if (o->overlap || o->streams)
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "schedule: goes without overlap and streams");
-    if (!strcmp(o->schedule, "earliest")) by = STREAMS_MOST;
-    if (!strncmp(o->schedule, "streams=", 8) && !hd_fixed_parse_whole(&by, equals + 1, strlen(equals + 1))) by = 0;
-    if (by >= 1 && by <= STREAMS_MOST) return deal(r, (uint64_t)by, err);
+    if (!strcmp(text, "earliest")) by = STREAMS_MOST;
+    if (!strncmp(text, "streams=", 8) && !hd_fixed_parse_whole(&by, text + 8, strlen(text + 8))) by = 0;
+    *out = (uint64_t)by;
+    if (by >= 1 && by <= STREAMS_MOST) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "schedule: '%.40s' is neither earliest nor streams=N, of 1 to %d", o->schedule, STREAMS_MOST);
+                        "schedule: '%.40s' is neither earliest nor streams=N, of 1 to %d; priorities of streams are "
+                        "not simulated",
+                        text, STREAMS_MOST);
 }
 
 hd_status replay_change_queues(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
-    if (o->overlap) {
-        bool overlaps[GPU_CLASSES] = {false};
-        HD_TRY(parse_overlap(overlaps, o->overlap, err));
-        HD_TRY(overlap(r, overlaps, err));
-    }
+    bool overlaps[GPU_CLASSES] = {false};
+    uint64_t by = 1;
+    if (o->schedule && o->streams)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "schedule: goes without streams, which keeps the order of launches");
+    if (o->schedule) HD_TRY(parse_schedule(&by, o->schedule, err));
+    if (o->overlap) HD_TRY(parse_overlap(overlaps, o->overlap, err));
+    if (o->overlap || o->schedule) HD_TRY(part(r, overlaps, by, err));
     if (o->streams) HD_TRY(set_streams(r, err));
-    if (o->schedule) HD_TRY(set_schedule(r, err));
     if (o->fuse) HD_TRY(fuse(r, err));
     return o->graph ? make_graphs(r, err) : HD_OK;
 }

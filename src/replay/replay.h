@@ -16,7 +16,7 @@
 typedef struct replay_options {
     const char *steps;
     hd_convert_time from, until;
-    const char *step, *stream;
+    const char *step, *stream, *events;
     double max_error;
     hd_option_texts scale;
     const char *remove, *fuse;
@@ -24,6 +24,7 @@ typedef struct replay_options {
     bool graph;
     hd_convert_time launch_cost;
     uint64_t streams;
+    const char *queue_depth;
     bool run;
     uint64_t ties;
     hd_convert_time within;
@@ -33,11 +34,13 @@ typedef struct replay_options {
 
 enum { LAG_ROLES = HD_ROLE_SET - HD_ROLE_KERNEL + 1, LAG_SORTS = HD_LAUNCH_SET + 1 };
 /* Of a launch, by what is launched, the call, and whether that waits for its work; behind work on a queue, by the roles
- * of both and whether one call launched them; behind an event. */
+ * of both and whether one call launched them; behind an event; of a call
+ * behind its slot (depth.c). */
 enum {
     LAG_QUEUE = LAG_ROLES * LAG_SORTS * 2,
     LAG_EVENT = LAG_QUEUE + LAG_ROLES * LAG_ROLES * 2,
-    LAG_CLASSES = LAG_EVENT + LAG_ROLES,
+    LAG_SLOT = LAG_EVENT + LAG_ROLES,
+    LAG_CLASSES,
 };
 
 typedef struct replay_lag {
@@ -61,10 +64,12 @@ typedef struct replay_edge {
     uint32_t node, from;
     uint8_t kind; /* hd_edge_kind */
 } replay_edge;
+enum { REPLAY_SLOT = HD_EDGE_KINDS + 1 }; /* beside hd_edge_kind: a call waits until work begins */
 typedef struct replay_plan {
     int64_t *durations;  /* by node */
     uint8_t *flags;      /* by node: PLAN_… */
     uint32_t *befores;   /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    uint32_t *slots;     /* by node of a thread: the work for whose start that call waits, HD_NONE; NULL: no limit */
     replay_edge *added;  /* edges that the graph does not have, by node */
     size_t *first_added; /* by node, one more at the end; NULL: there are none */
 } replay_plan;
@@ -72,9 +77,18 @@ typedef struct replay_plan {
 typedef struct replay_times {
     int64_t *starts, *ends; /* by node */
     uint32_t *bounds;       /* by node: what it waited for last; HD_NONE: nothing */
-    uint8_t *bound_kinds;   /* hd_edge_kind */
+    uint8_t *bound_kinds;   /* hd_edge_kind, REPLAY_SLOT */
     uint64_t cycles;        /* edges left out for them */
 } replay_times;
+
+/* What a piece of work takes of its device (share.c). */
+enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
+typedef struct replay_share {
+    int64_t demand;  /* ns times width */
+    int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
+    uint16_t width;  /* of the SMs */
+    uint8_t sort;
+} replay_share;
 
 typedef struct replay {
     const hd_trace *trace;
@@ -91,11 +105,16 @@ typedef struct replay {
     uint8_t *launch_classes; /* by node less first_work */
     uint32_t *names;         /* by node: string, HD_STRING_NONE */
     replay_lag lags[LAG_CLASSES];
+    replay_share *shares; /* by node less first_work */
+    bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
     replay_plan plan;
     replay_times unchanged, changed;
     char gpu_names[2][64], gpu_note[320];
     bool has_window, has_change;
     int64_t from, until;
+    uint64_t depth, blocked;      /* of launch queues, 0: no limit known; the calls that tell it */
+    int64_t blocked_ns;           /* what they waited */
+    uint32_t waiting;             /* the most that waits with the changes, if there is no limit */
     uint64_t cut_copies, orphans; /* on hardware */
     double error;                 /* percent: the largest of the check, but for the one work that is off most */
 } replay;
@@ -125,6 +144,12 @@ static inline int64_t replay_scaled(int64_t duration, double factor)
 }
 
 /* model.c */
+typedef struct replay_sample {
+    uint32_t lag;
+    int64_t ns;
+} replay_sample;
+/* Of samples that are sorted by ns, `seen` of which were thinned to `count`. */
+replay_lag replay_lag_of(const replay_sample *list, size_t count, uint64_t seen);
 hd_status replay_model(replay *r, hd_error *err);
 /* The class of the delay of an edge of a queue, a launch or an event. */
 unsigned replay_lag_class(const replay *r, uint32_t node, uint32_t from, hd_edge_kind kind);
@@ -151,14 +176,44 @@ void replay_times_deinit(replay_times *times);
 int64_t replay_time_of(const replay *r, const replay_times *times, const hd_graph_lane *lane, int64_t time);
 
 /* plan.c */
-hd_status replay_plan_init(replay_plan *plan, const replay *r, hd_error *err); /* all as it was */
+hd_status replay_plan_init(replay_plan *plan, replay *r, hd_error *err); /* all as it was */
 void replay_plan_deinit(replay_plan *plan);
 hd_status replay_change(replay *r, hd_error *err); /* what the options say */
 
+/* Of the stretches of a thread; none where they are the same. */
+typedef struct node_range {
+    uint32_t first, end;
+} node_range;
+node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch);
+/* The stretch that launches this work; HD_NONE. */
+uint32_t replay_launch_node(const replay *r, uint32_t node);
 /* The nodes of launches take no time whose works all have one of these flags. */
 void replay_drop_calls(replay *r, unsigned flags);
 /* A list of patterns as a mark by string: 2 passes, 1 does not; the caller frees it with free. */
 hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, const char *option, hd_error *err);
+
+/* depth.c */
+hd_status replay_find_depth(replay *r, hd_error *err); /* of the trace; parts what calls waited from what they took */
+hd_status replay_change_depth(replay *r, hd_error *err);
+/* Operations of one queue that are launched and have not begun. */
+hd_status replay_most_waiting(uint32_t *out, const replay *r, const replay_times *times, hd_error *err);
+
+/* share.c */
+hd_status replay_find_shares(replay *r, hd_error *err); /* of the trace */
+/* Does work of two queues share something, or did it in the trace? Then a replay goes in the order of time. */
+bool replay_shares_any(const replay *r);
+typedef struct replay_sharer replay_sharer;
+hd_status replay_sharer_new(replay_sharer **out, const replay *r, hd_error *err);
+void replay_sharer_free(replay_sharer *sharer);
+bool replay_share_failed(const replay_sharer *sharer); /* no memory */
+/* By node. OPEN: it is known when it begins, or it is looked for. */
+enum { NODE_NEW, NODE_OPEN, NODE_DONE };
+/* An engine is not there at *start, but for others first; sets *start to when it is asked again, *behind to the last
+ * that it served. */
+bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *sharer, const replay_times *times,
+                       const uint8_t *states, uint32_t node);
+/* When a node that begins ends. Those that begin earlier are asked first. */
+int64_t replay_share_end(replay_sharer *sharer, uint32_t node, int64_t start);
 
 /* roofline.c: sets gpu_note */
 hd_status replay_change_gpu(replay *r, hd_error *err);

@@ -28,6 +28,18 @@ bool replay_find_firsts(uint32_t *firsts, const replay *r)
     return path != NULL;
 }
 
+uint32_t *replay_afters(const replay *r)
+{
+    uint32_t count = r->graph->node_count - r->first_work;
+    uint32_t *afters = hd_large_new((size_t)count + 1, sizeof *afters, r->large);
+    for (uint32_t i = 0; afters && i < count; i++) afters[i] = HD_NONE;
+    for (uint32_t i = 0; afters && i < count; i++) {
+        uint32_t before = r->plan.befores[i];
+        if (before != HD_NONE) afters[before - r->first_work] = r->first_work + i;
+    }
+    return afters;
+}
+
 static int64_t largest_tid(const hd_trace *trace)
 {
     int64_t largest = 0;

@@ -17,6 +17,9 @@ typedef struct replay_rows {
 } replay_rows;
 
 /* By node less first_work, the first node of its queue by the plan. false: no memory. */
+/* By work less first_work: what stands behind it on its queue, HD_NONE. The caller frees it with hd_large_free; NULL:
+ * no memory. */
+uint32_t *replay_afters(const replay *r);
 bool replay_find_firsts(uint32_t *firsts, const replay *r);
 
 /* Behind hd_copy_tracks. Deinit either way. Errors: MEMORY. */

@@ -86,8 +86,10 @@ static hd_status prepare(replay *r, const replay_options *options, hd_error *err
     HD_TRY(hd_graph_new(&r->graph, r->trace, r->scope.launches, err));
     HD_TRY(find_window(r, err));
     if (!index_lanes(r) || !index_works(r)) return HD_NOMEM(err);
-    HD_TRY(replay_model(r, err));
-    return replay_plan_init(&r->plan, r, err);
+    HD_TRY(replay_plan_init(&r->plan, r, err));
+    HD_TRY(replay_find_shares(r, err));
+    HD_TRY(replay_find_depth(r, err));
+    return replay_model(r, err);
 }
 
 /* ---- the whole ---- */
@@ -123,6 +125,8 @@ static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *
     HD_TRY(replay_change(r, err));
     if ((r->has_change || r->options->ties) && r->error > r->options->max_error) return refuse(out, r, err);
     HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
+    if (r->has_change && !r->depth && !r->options->queue_depth)
+        HD_TRY(replay_most_waiting(&r->waiting, r, &r->changed, err));
     HD_TRY(replay_add_what_if(out, r, err));
     HD_TRY(replay_add_steps(out, r, err));
     HD_TRY(replay_add_path(out, r, err));
@@ -139,6 +143,7 @@ static void deinit(replay *r)
     replay_plan_deinit(&r->plan);
     hd_large_free(r->works);
     hd_large_free(r->nodes);
+    hd_large_free(r->shares);
     hd_large_free(r->launch_classes);
     hd_large_free(r->names);
     free(r->lanes);

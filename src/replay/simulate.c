@@ -4,6 +4,7 @@
  * all that it waits for, found depth first, so that this takes O(nodes + edges).
  */
 #include "base/error.h"
+#include "base/heap.h"
 #include "base/memory/large.h"
 #include "replay/replay.h"
 
@@ -15,6 +16,7 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     const hd_graph *g = r->graph;
     int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part;
     const replay_lag *lag;
+    if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
     switch (kind) {
     case HD_EDGE_LAUNCH:
         lag = &r->lags[replay_lag_class(r, node, from, kind)];
@@ -39,10 +41,12 @@ bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, u
     size_t count = g->first_edges[node + 1] - g->first_edges[node];
     size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
     bool is_work = replay_is_work(r, node);
+    uint32_t slot = p->slots && !is_work ? p->slots[node] : HD_NONE;
     while (*at < 1 + count + added) {
         size_t i = (*at)++;
         if (i == 0)
-            *out = (replay_wait){is_work ? p->befores[node - r->first_work] : HD_NONE, HD_EDGE_QUEUE};
+            *out = is_work ? (replay_wait){p->befores[node - r->first_work], HD_EDGE_QUEUE}
+                           : (replay_wait){slot, (hd_edge_kind)REPLAY_SLOT};
         else if (i > count)
             *out = (replay_wait){p->added[p->first_added[node] + i - 1 - count].from,
                                  (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
@@ -65,12 +69,27 @@ typedef struct simulation {
     uint32_t *stack;
 } simulation;
 
-enum { NODE_NEW, NODE_OPEN, NODE_DONE };
+static bool has_thread(const simulation *s, uint32_t node)
+{
+    const hd_graph *g = s->r->graph;
+    return node < s->r->first_work && !(s->plan->flags[node] & PLAN_PINNED) &&
+           g->first_edges[node] < g->first_edges[node + 1] && g->edge_kinds[g->first_edges[node]] == HD_EDGE_THREAD;
+}
+
+/* It waits for the stretch before it on its thread, and for nothing else: so are most nodes. */
+static bool is_plain(const simulation *s, uint32_t node)
+{
+    const hd_graph *g = s->r->graph;
+    const replay_plan *p = s->plan;
+    return has_thread(s, node) && g->first_edges[node + 1] - g->first_edges[node] == 1 && !p->added &&
+           (!p->slots || p->slots[node] == HD_NONE);
+}
 
 /* Something that the node waits for and that has not run yet; HD_NONE. */
 static uint32_t find_new(const simulation *s, uint32_t node)
 {
     replay_wait w;
+    if (is_plain(s, node)) return s->states[node - 1] == NODE_NEW ? node - 1 : HD_NONE;
     for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
         if (s->states[w.from] == NODE_NEW) return w.from;
     }
@@ -92,23 +111,25 @@ static void take_edge(const simulation *s, uint32_t node, replay_wait w, int64_t
     t->bound_kinds[node] = (uint8_t)w.kind;
 }
 
-static void run_node(const simulation *s, uint32_t node)
+static void find_start(const simulation *s, uint32_t node)
 {
     const hd_graph *g = s->r->graph;
     replay_times *t = s->out;
     int64_t start = g->starts[node];
     t->bounds[node] = HD_NONE;
     t->bound_kinds[node] = HD_EDGE_KINDS;
-    if (!(s->plan->flags[node] & PLAN_PINNED)) {
+    if (is_plain(s, node)) {
+        take_edge(s, node, (replay_wait){node - 1, HD_EDGE_THREAD}, &start);
+    } else if (!(s->plan->flags[node] & PLAN_PINNED)) {
         replay_wait w;
         for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) take_edge(s, node, w, &start);
         bool is_gone = replay_is_work(s->r, node) && s->plan->flags[node] & PLAN_GONE;
         if (t->bounds[node] == HD_NONE && is_gone) start = g->start_ns;
     }
     t->starts[node] = gpu_time(start);
-    t->ends[node] = gpu_time(gpu_sum(t->starts[node], s->plan->durations[node]));
-    s->states[node] = NODE_DONE;
 }
+
+/* ---- in any order ---- */
 
 static void run_all(simulation *s)
 {
@@ -120,7 +141,9 @@ static void run_all(simulation *s)
             s->states[node] = NODE_OPEN;
             if (before == node) before = HD_NONE; /* never, for the graph and the plans */
             if (before == HD_NONE) {
-                run_node(s, node);
+                find_start(s, node);
+                s->out->ends[node] = gpu_time(gpu_sum(s->out->starts[node], s->plan->durations[node]));
+                s->states[node] = NODE_DONE;
                 depth--;
             } else {
                 s->stack[depth++] = before;
@@ -128,6 +151,116 @@ static void run_all(simulation *s)
         }
     }
 }
+
+/* ---- in the order of time ---- */
+
+typedef struct begins {
+    int64_t start;
+    uint32_t node;
+} begins;
+
+typedef struct timeline {
+    simulation *s;
+    replay_sharer *sharer;
+    size_t *first_afters; /* by node, one more at the end: those that wait for it, in `afters` */
+    uint32_t *afters;
+    uint32_t *missing; /* by node: for how many it still waits */
+    begins *heap;      /* by start: nodes that are NODE_OPEN */
+    size_t count;
+} timeline;
+
+/* But for the wait for the stretch before it on its thread. */
+static bool next_wait(replay_wait *out, const simulation *s, uint32_t node, size_t *at)
+{
+    if (s->plan->flags[node] & PLAN_PINNED || is_plain(s, node)) return false;
+    while (replay_next_wait(out, s->r, s->plan, node, at)) {
+        if (out->kind != HD_EDGE_THREAD) return true;
+    }
+    return false;
+}
+
+static bool index_afters(timeline *l)
+{
+    const simulation *s = l->s;
+    uint32_t nodes = s->r->graph->node_count;
+    uint64_t large = s->r->large;
+    replay_wait w;
+    l->first_afters = hd_large_zeroed((size_t)nodes + 2, sizeof *l->first_afters, large);
+    l->missing = hd_large_zeroed((size_t)nodes + 1, sizeof *l->missing, large);
+    l->heap = hd_large_new((size_t)nodes + 1, sizeof *l->heap, large);
+    if (!l->first_afters || !l->missing || !l->heap) return false;
+    for (uint32_t n = 0; n < nodes; n++) {
+        l->missing[n] = has_thread(s, n);
+        for (size_t at = 0; next_wait(&w, s, n, &at); l->missing[n]++) l->first_afters[w.from + 2]++;
+    }
+    for (uint32_t n = 0; n < nodes; n++) l->first_afters[n + 2] += l->first_afters[n + 1];
+    l->afters = hd_large_new(l->first_afters[nodes + 1] + 1, sizeof *l->afters, large);
+    for (uint32_t n = 0; l->afters && n < nodes; n++) {
+        for (size_t at = 0; next_wait(&w, s, n, &at);) l->afters[l->first_afters[w.from + 1]++] = n;
+    }
+    return l->afters != NULL;
+}
+
+static void push(timeline *l, uint32_t node)
+{
+    const begins added = {l->s->out->starts[node], node};
+    l->s->states[node] = NODE_OPEN;
+    HD_HEAP_PUSH(l->heap, l->count, added, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
+}
+
+/* What waited for one more. */
+static void pass_on(timeline *l, uint32_t node)
+{
+    if (--l->missing[node] || l->s->states[node] != NODE_NEW) return;
+    find_start(l->s, node);
+    push(l, node);
+}
+
+static void begin_first(timeline *l)
+{
+    replay_times *t = l->s->out;
+    uint32_t node = l->heap[0].node, behind;
+    HD_HEAP_POP(l->heap, l->count, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
+    if (replay_share_wait(&t->starts[node], &behind, l->sharer, t, l->s->states, node)) {
+        t->bounds[node] = behind;
+        t->bound_kinds[node] = HD_EDGE_QUEUE;
+        push(l, node);
+        return;
+    }
+    t->ends[node] = replay_share_end(l->sharer, node, t->starts[node]);
+    l->s->states[node] = NODE_DONE;
+    for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
+    if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) pass_on(l, node + 1);
+}
+
+static hd_status run_in_time(simulation *s, hd_error *err)
+{
+    timeline l = {.s = s};
+    hd_status status = replay_sharer_new(&l.sharer, s->r, err);
+    if (status == HD_OK && !index_afters(&l)) status = HD_NOMEM(err);
+    uint32_t nodes = s->r->graph->node_count;
+    for (uint32_t n = 0; status == HD_OK && n < nodes; n++) {
+        if (l.missing[n]) continue;
+        find_start(s, n);
+        push(&l, n);
+    }
+    for (uint32_t n = 0; status == HD_OK && n < nodes; n++) { /* what is left then waits for itself */
+        while (l.count) begin_first(&l);
+        if (s->states[n] != NODE_NEW) continue;
+        find_start(s, n);
+        push(&l, n);
+    }
+    while (status == HD_OK && l.count) begin_first(&l);
+    if (status == HD_OK && replay_share_failed(l.sharer)) status = HD_NOMEM(err);
+    replay_sharer_free(l.sharer);
+    hd_large_free(l.first_afters);
+    hd_large_free(l.afters);
+    hd_large_free(l.missing);
+    hd_large_free(l.heap);
+    return status;
+}
+
+/* ---- both ---- */
 
 hd_status replay_simulate(replay_times *out, const replay *r, const replay_plan *plan, hd_error *err)
 {
@@ -138,12 +271,20 @@ hd_status replay_simulate(replay_times *out, const replay *r, const replay_plan 
                           .bounds = hd_large_new(count, sizeof *out->bounds, r->large),
                           .bound_kinds = hd_large_new(count, 1, r->large)};
     s.states = hd_large_zeroed(count, 1, r->large);
-    s.stack = hd_large_new(count, sizeof *s.stack, r->large);
-    bool fine = out->starts && out->ends && out->bounds && out->bound_kinds && s.states && s.stack;
-    if (fine) run_all(&s);
+    bool fine = out->starts && out->ends && out->bounds && out->bound_kinds && s.states, shares = false;
+    hd_status status = fine ? HD_OK : HD_NOMEM(err);
+    if (fine) shares = replay_shares_any(r);
+    if (fine && shares) status = run_in_time(&s, err);
+    if (fine && !shares) {
+        s.stack = hd_large_new(count, sizeof *s.stack, r->large);
+        if (s.stack)
+            run_all(&s);
+        else
+            status = HD_NOMEM(err);
+        hd_large_free(s.stack);
+    }
     hd_large_free(s.states);
-    hd_large_free(s.stack);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }
 
 void replay_times_deinit(replay_times *times)

@@ -52,7 +52,8 @@ static void make_shape(synth *s, synth_shape shape)
 static void make_kernel(synth *s, synth_kernel_id id)
 {
     const synth_kernel_spec *spec = &synth_kernel_specs[id];
-    const uint16_t *grid = spec->grid, *block = spec->block;
+    static const uint16_t small[3] = {16, 1, 1}; /* kernels of all streams of a program fit beside one another */
+    const uint16_t *grid = s->options.program ? small : spec->grid, *block = spec->block;
     int64_t blocks = (int64_t)grid[0] * grid[1] * grid[2] * 1000000 / 132;
     int64_t warps = (block[0] * block[1] * block[2] + 31) / 32;
     s->kernels[id] = (synth_kernel_ids){

@@ -75,16 +75,16 @@ static void set_launch_cost(const change *c, program_list *list)
     }
 }
 
-/* Streams with kernels become so many, in turn. */
+/* Streams become so many, in turn, but those of communication alone. */
 static void set_streams(const change *c, program_list *list)
 {
     uint8_t becomes[PROGRAM_STREAMS] = {0}, used = 0;
     for (size_t i = 0; i < list->count; i++)
-        becomes[list->items[i].stream] |= list->items[i].kind == PROGRAM_KERNEL && !is_communication(&list->items[i]);
-    for (uint8_t k = 0; k < PROGRAM_COMPUTE; k++) becomes[k] = becomes[k] ? (uint8_t)(used++ % c->number) : k;
+        becomes[list->items[i].stream] |= program_is_work(&list->items[i]) && !is_communication(&list->items[i]);
+    for (uint8_t k = 0; k < PROGRAM_STREAMS; k++) becomes[k] = becomes[k] ? (uint8_t)(used++ % c->number) : k;
     for (size_t i = 0; i < list->count; i++) {
         program_item *item = &list->items[i];
-        if (item->stream < PROGRAM_COMPUTE) item->stream = becomes[item->stream];
+        item->stream = becomes[item->stream];
     }
 }
 

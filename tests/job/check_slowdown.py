@@ -55,7 +55,7 @@ class Rank:
             seen[group] += 1
 
 
-def expected_of(ranks):
+def expected_of(ranks, stage_of):
     members, before, gaps, kinds = collections.defaultdict(list), {}, {}, {}
     shortest, transfer_kinds = {}, {}
     by_kind, by_transfer = collections.defaultdict(list), collections.defaultdict(list)
@@ -66,7 +66,7 @@ def expected_of(ranks):
             place = place + 1 if i and r.ops[i - 1][2] == step else 0
             before[r.number, c] = r.ops[i - 1][0] if i else None
             gaps[r.number, c] = start - r.ops[i - 1][5] if i else 0
-            kinds[r.number, c] = (place, operation if i else None)
+            kinds[r.number, c] = (stage_of(r.number), place, operation if i else None)
             by_kind[kinds[r.number, c]].append(gaps[r.number, c])
             shortest[c] = min(shortest.get(c, end - start), end - start)
             transfer_kinds.setdefault(c, transfer)
@@ -75,19 +75,31 @@ def expected_of(ranks):
     ideal_gap = {k: statistics.fmean(v) for k, v in by_kind.items()}
     ideal_transfer = {k: statistics.median(v) for k, v in by_transfer.items()}
 
-    def time_of(kept, ideal):
+    def time_of(kept, ideal, operation=None, gaps=gaps):
         @functools.lru_cache(None)
         def end(c):
-            return (max((end(before[m, c]) if before[m, c] else 0) + (gaps[m, c] if m in kept else ideal_gap[kinds[m, c]]) for m in members[c])
-                    + (ideal_transfer[transfer_kinds[c]] if ideal else shortest[c]))
+            same = transfer_kinds[c][0] == operation
+            return (max((end(before[m, c]) if before[m, c] else 0) + (gaps[m, c] if same or m in kept else ideal_gap[kinds[m, c]]) for m in members[c])
+                    + (ideal_transfer[transfer_kinds[c]] if ideal and not same else shortest[c]))
         return statistics.fmean(end(r.ops[-1][0]) - end(r.ops[0][0]) for r in ranks)
 
     everyone = {r.number for r in ranks}
     measured = statistics.fmean(r.ops[-1][5] - r.ops[0][5] for r in ranks)
     best = time_of(set(), True)
+    # one rank as the median of the others, at the same place of the same step
+    fixed, steps = ranks[-1].number, {(r.number, op[0]): op[2] for r in ranks for op in r.ops}
+    peers = collections.defaultdict(list)
+    for key in gaps:
+        if key[0] != fixed:
+            peers[kinds[key], steps[key]].append(gaps[key])
+    medians = {key: peers.get((kinds[key], steps[key])) for key in gaps if key[0] == fixed}
+    as_peers = time_of(everyone, False, gaps={**gaps, **{k: statistics.median(v) for k, v in medians.items() if v}})
+    operations = {t[0]: time_of(set(), True, t[0]) / best for t in transfer_kinds.values()}
     return (len(shortest), measured, time_of(everyone, False), best, time_of(set(), False) / best,
             {m: time_of({m}, True) / best for m in everyone},
-            {r.number: sum(gaps[r.number, op[0]] for op in r.ops) for r in ranks})
+            {r.number: sum(gaps[r.number, op[0]] for op in r.ops) for r in ranks},
+            {s: time_of({m for m in everyone if stage_of(m) == s}, True) / best for s in map(stage_of, everyone) if s is not None},
+            operations, (fixed, as_peers, sum(v is None for v in medians.values())))
 
 
 def close(a, b):
@@ -98,16 +110,21 @@ def near(a, b):
     return abs(a - b) < 1e-5
 
 
-def check(heddle, paths):
+def check(heddle, paths, stage_of=lambda rank: None):
     sys.setrecursionlimit(100000)
-    collectives, measured, replayed, ideal, transfers, alone, compute = expected_of([Rank(load(p)) for p in paths])
-    report = json.loads(run(heddle, "report", "slowdown", "--json", *paths))
+    collectives, measured, replayed, ideal, transfers, alone, compute, stages, operations, (fixed, as_peers, lonely) = expected_of([Rank(load(p)) for p in paths], stage_of)
+    report = json.loads(run(heddle, "report", "slowdown", "--rank", f"{fixed}=median", "--json", *paths))
     have, s = report["self_check"][0], report["slowdown"][0]
     assert have["ranks"] == len(paths) and have["collectives"] == collectives, have
     assert close(have["measured"], measured) and close(have["replayed"], replayed), (have, measured, replayed)
     assert near(have["error"], 100 * abs(replayed - measured) / measured), have
     assert close(s["ideal"], ideal) and near(s["slowdown"], replayed / ideal) and near(s["transfer_slowdown"], transfers), (s, ideal, transfers)
     assert all(near(r["slowdown"], alone[r["rank"]]) and r["compute"] == compute[r["rank"]] for r in report["ranks"]), (report["ranks"], alone)
+    assert {r["pp"] for r in report["stages"]} == set(stages) and all(near(r["slowdown"], stages[r["pp"]]) for r in report["stages"]), (report["stages"], stages)
+    assert len(report["operations"]) == len(operations), (report["operations"], operations)
+    assert all(near(r["slowdown"], operations[r["operation"].replace("_", "").lower()]) for r in report["operations"]), (report["operations"], operations)
+    peer = report["as_peers"][0]
+    assert abs(peer["after"] - as_peers) <= max(2, 1e-6 * as_peers) and peer["before"] == have["replayed"] and peer["alone"] == lonely, (peer, as_peers, lonely)
     assert [r["slowdown"] for r in report["ranks"]] == sorted((r["slowdown"] for r in report["ranks"]), reverse=True)
     return report
 
@@ -127,14 +144,32 @@ def check_known(heddle, folder):
     assert truth < s["ideal"] < truth * 1.06, (truth, s)  # the mean has an eighth of the slow GPU's 40 %
     first, second = found["ranks"][:2]
     assert first["rank"] == SLOW and s["slowdown"] - first["slowdown"] < 0.02 and second["slowdown"] < 1.03, found["ranks"]
+    peer = json.loads(run(heddle, "report", "slowdown", "--rank", f"{SLOW}=median", "--json", *slow))["as_peers"][0]
+    assert abs(peer["after"] / truth - 1) < 0.02, (peer, truth)
+    print(f"a slow GPU as its peers: {peer['after'] / truth:.4f} of the job that has none")
     print(f"a slow GPU: S {s['slowdown']:.3f}; {s['replayed'] / truth:.3f} of the job that has none")
     return slow
+
+
+def check_stages(heddle, paths):
+    """Two stages of a pipeline, as PyTorch tells their groups."""
+    for path in paths:
+        trace = json.loads(path.read_text())
+        trace["distributedInfo"]["pg_config"] += [{"pg_name": f"pp{r}", "pg_desc": "pp", "pg_size": 2, "ranks": [r, r + RANKS // 2]} for r in range(RANKS // 2)]
+        path.write_text(json.dumps(trace))
+    report = check(heddle, paths, lambda rank: rank // (RANKS // 2))
+    assert [r["ranks"] for r in report["stages"]] == [RANKS // 2] * 2 and report["stages"][0]["slowdown"] > report["stages"][1]["slowdown"], report["stages"]
 
 
 def change(path, edit):
     trace = json.loads(path.read_text())
     edit([e for e in trace["traceEvents"] if e.get("cat") == "kernel" and e["name"].startswith("nccl")])
     path.write_text(json.dumps(trace))
+
+
+def check_options(heddle, paths):
+    for text, told in ((f"{SLOW}=mean", "RANK=median"), ("median", "RANK=median"), ("99=median", "no collectives of rank 99")):
+        assert told in run(heddle, "report", "slowdown", "--rank", text, *paths, status=2), text
 
 
 def check_refused(heddle, paths):
@@ -159,7 +194,10 @@ def main():
     parser.add_argument("--heddle", required=True)
     heddle = parser.parse_args().heddle
     with tempfile.TemporaryDirectory() as name:
-        check_refused(heddle, check_known(heddle, pathlib.Path(name)))
+        slow = check_known(heddle, pathlib.Path(name))
+        check_options(heddle, slow)
+        check_stages(heddle, slow)
+        check_refused(heddle, slow)
     shared = pathlib.Path(os.environ.get("HEDDLE_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
     for job in sorted((shared / "data/ranks").glob("*")):
         report = check(heddle, sorted(job.glob("rank*.json.gz")))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `heddle replay` foretells, against the truth: programs that ran on an H100, and the same programs changed (h100/README.md).
+"""What `heddle replay` foretells, against the truth: programs that ran on an H100 or H200, and the same programs changed
+(h100/README.md, h200/README.md).
 
   check_h100.py --heddle HEDDLE [--table]
 """
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-FOLDER = pathlib.Path(__file__).parent / "h100"
+PATHS = {path.name[:-8]: path for gpu in ("h100", "h200") for path in sorted((pathlib.Path(__file__).parent / gpu).glob("*.json.gz"))}
 SPIN = "*spin_kernel*"
 # base, changed, options, how far steps and busy time may be off: percent. The program's kernels do not turn exactly a tenth
 # as long, and products of matrices are faster on a GPU that rests: that is not known from the base.
@@ -27,6 +28,11 @@ PAIRS = [
     ("streams-one", "streams-two", ["--schedule", "streams=2"], 4, 0.5),
     ("streams-two", "streams-one", ["--streams", "1"], 2.5, 0.5),
     ("copies-serial", "copies-overlap", ["--overlap", "copy"], 2, 1),
+    ("engines-ii-one", "engines-ii-each", ["--schedule", "streams=2"], 2, 1),
+    ("engines-ii-each", "engines-ii-one", ["--streams", "1"], 2, 1),
+    ("towers-4096-one", "towers-4096-two", ["--schedule", "streams=2"], 5, 5),
+    ("towers-4096-two", "towers-4096-one", ["--streams", "1"], 5, 5),
+    ("prefetch-side", "prefetch-line", ["--streams", "1"], 2, 1),
 ]
 # Graphs of short kernels: while it records, the profiler adds about 1 us for each kernel to the launch of a graph. A step of
 # tiny-graph alone, by the wall clock: median of ten.
@@ -34,7 +40,7 @@ TINY_ALONE_NS, TINY_BOUND = 179_000, 5
 
 
 def replay(heddle, name, *options):
-    path = name if isinstance(name, pathlib.Path) else FOLDER / f"{name}.json.gz"
+    path = name if isinstance(name, pathlib.Path) else PATHS[name]
     run = subprocess.run([heddle, "replay", "--json", *options, path], capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"{name} {options}: {run.stderr}")
@@ -52,10 +58,10 @@ def main():
 
 def check(args, folder):
     wrong = []
-    for path in sorted(FOLDER.glob("*.json.gz")):
-        error = max(r["error_percent"] for r in replay(args.heddle, path.name[:-8])["check"] if r["what"] != "start of work: largest")
-        if error > 1:
-            wrong.append(f"{path.name} as it is: off by {error:.2f} %")
+    for name in PATHS:
+        check = {r["what"]: r["error_percent"] for r in replay(args.heddle, name)["check"] if r["what"] != "start of work: largest"}
+        if max(check.values()) > (3 if name == "towers-4096-two" else 1):  # of kernels that share the SMs
+            wrong.append(f"{name} as it is: off by {check}")
     for base, changed, options, *bounds in PAIRS:
         told = {r["what"]: r["after"] for r in replay(args.heddle, base, *options)["what_if"]}
         truth = {r["what"]: r["recorded"] for r in replay(args.heddle, changed)["check"]}

@@ -56,15 +56,22 @@ def chakra(rng):
     out = []
     for n in nodes:  # what a thread's node leads to on a queue is a launch
         ids = [x[0] for x in nodes if isinstance(n[1], int) or isinstance(x[1], str)] + [number + 77]
-        out.append(n + [[rng.choice(ids) for _ in range(rng.choice([0, 1, 1, 3]))], rng.choice([None, None, rng.choice(ids)])])
+        tensors = [[tensor(rng) for _ in range(rng.choice([0, 1, 2]))] for _ in range(2)]
+        out.append(n + [[rng.choice(ids) for _ in range(rng.choice([0, 1, 1, 3]))], rng.choice([None, None, rng.choice(ids)]), tensors])
     return out
+
+
+def tensor(rng):
+    """What looks like one but is none as well: a list of numbers, a text."""
+    numbers = [rng.randint(1, 9), rng.randint(1, 2), rng.randint(0, 3), rng.randint(0, 4), rng.choice([1, 2, 4]), rng.choice(["cpu", "cpu", "cuda:0"])]
+    return rng.choice([numbers] * 8 + [numbers[:5] + [7], json.dumps(numbers), [numbers, numbers[:5] + ["cpu"]]])
 
 
 def chakra_json(nodes):
     out = []
-    for number, lane, start, end, data, thread in nodes:
+    for number, lane, start, end, data, thread, tensors in nodes:
         gpu = isinstance(lane, str)
-        node = {"id": number, "name": f"n{number}", "ctrl_deps": None, "inputs": {}, "outputs": {}, "attrs": [{"name": "tid", "type": "uint64", "value": 0 if gpu else lane}],
+        node = {"id": number, "name": f"n{number}", "ctrl_deps": None, "inputs": {"values": tensors[0], "shapes": [[2, 2]], "types": ["Tensor(float)"]}, "outputs": {"values": tensors[1]}, "attrs": [{"name": "tid", "type": "uint64", "value": 0 if gpu else lane}],
                 "ts": start / 1000, "inclusive_dur": (end - start) / 1000, "cat": "kernel" if gpu else "cpu_op"}
         node |= {"stream": int(lane), "ph": "X"} if gpu else {}
         node |= {"data_deps": data} if data else {}
@@ -84,6 +91,32 @@ def end_node(graph, row, node, is_end):
         track = {t for t in {n["track_id"] for n in graph["nodes"]} if any(n["name"] and graph["rows"][n["id"]][1] == lane for n in graph["nodes"] if n["track_id"] == t)}
     time = end - 1 if is_end else start
     return next((n["node"] for n in graph["nodes"] if n["track_id"] in track and n["start"] <= time < n["end"]), None)
+
+
+def flat(values):
+    for v in values:
+        if isinstance(v, list):
+            yield from [v] if isinstance(v[-1], str) else flat(v)
+
+
+def check_tensors(graph, nodes):
+    """Storage by storage and byte by byte: who wrote last what a node reads."""
+    accesses, last, pairs, has_work = [], {}, set(), any(isinstance(n[1], str) for n in nodes)
+    for row, node in enumerate(nodes):
+        for is_write in (False, True):
+            at = end_node(graph, row, node, is_write)
+            time = node[3] if is_write else node[2]
+            for t in flat(node[6][is_write]):
+                if at is not None and (t[5] == "cpu" or isinstance(node[1], str) or not has_work):
+                    turn = 1 if node[2] == node[3] else 0 if is_write else 2
+                    accesses.append((time, turn, at, is_write, row, len(accesses), [(t[1], t[2] * t[4] + b) for b in range(t[3] * t[4])]))
+    for _, _, at, is_write, _, number, places in sorted(accesses, key=lambda a: (a[0], a[1], a[2], a[3], a[5])):
+        for place in places:
+            if is_write:
+                last[place] = at
+            elif place in last and last[place] != at:
+                pairs.add((last[place], at, number))
+    return [(x, y) for x, y, _ in pairs]
 
 
 def check_chakra(heddle, path, rng):
@@ -107,9 +140,13 @@ def check_chakra(heddle, path, rng):
                 backward += 1
     count = same(f"chakra {path}", wanted, edges_of(graph, "data"))
     said = graph["left_out"]
+    pairs = check_tensors(graph, nodes)
+    by_tensor = same(f"tensors {path}", [(x, y) for x, y in pairs if is_before(graph, x, y)], edges_of(graph, "address"))
+    if said["backward_address"] != sum(not is_before(graph, x, y) for x, y in pairs):
+        sys.exit(f"backward: {said}")
     if (said["dependencies"], said["backward_data"]) != (left_out, backward):
         sys.exit(f"left out: {said}, wanted {left_out} and backward {backward}")
-    return count, left_out, backward
+    return count, left_out, backward, by_tensor
 
 
 # ---- copies ----
@@ -119,7 +156,7 @@ def copies(rng):
     for number in range(rng.randint(2, 30)):
         start = rng.randint(0, 300)
         what = rng.choice(["gpu_memcpy"] * 4 + ["gpu_memset", "kernel"])
-        pick = lambda: rng.choice([rng.randint(0, 40), 2 ** 64 - rng.randint(1, 20)])
+        pick = lambda: rng.choice([rng.randint(0, 25), 2 ** 64 - rng.randint(1, 20)])
         rows.append({"cat": what, "pid": rng.choice([1, 2]), "start": start, "end": start + rng.choice([0, rng.randint(1, 60)]), "stream": rng.choice([7, 8]),
                      "bytes": rng.choice([0, 1, 8, 20]), "src": pick(), "dst": pick(), "id": number + 1, "launch": rng.random() < 0.8})
     return rows
@@ -226,7 +263,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    sums, by_address = [0, 0, 0], 0
+    sums, by_address = [0, 0, 0, 0], 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for seed in range(args.seed, args.seed + args.rounds):
@@ -235,7 +272,7 @@ def main():
             by_address += check_copies(args.heddle, folder / "a.json", rng)
         check_many(args.heddle, folder / "m.json")
         check_real(args.heddle, folder)
-    print(f"{sums[0]} edges of data agree, {sums[1]} left out, {sums[2]} backward; {by_address} by address")
+    print(f"{sums[0]} edges of data agree, {sums[1]} left out, {sums[2]} backward; {sums[3]} by tensors, {by_address} by addresses")
     if min(*sums, by_address) < args.rounds:
         sys.exit("too few edges to prove anything")
 

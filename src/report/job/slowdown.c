@@ -5,10 +5,12 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/decimal.h"
 #include "report/job/cells.h"
 #include "report/job/roles.h"
 
@@ -21,9 +23,9 @@ typedef struct op {
 
 typedef struct collective {
     int64_t shortest;
-    uint32_t count, kind; /* kind: of transfers */
-    size_t first;         /* of by_collective */
-    uint32_t arrived;     /* while simulating, as `latest` */
+    uint32_t count, kind, operation; /* kind: of transfers */
+    size_t first;                    /* of by_collective */
+    uint32_t arrived;                /* while simulating, as `latest` */
     double latest;
 } collective;
 
@@ -43,6 +45,8 @@ typedef struct transfer_kind {
     uint32_t operation, zero;
 } transfer_kind;
 
+enum { NO_OPERATION = UINT32_MAX - 1 }; /* HD_NONE is one that is not known */
+
 typedef struct slow_job {
     const hd_job *of;
     gpu_texts texts;
@@ -57,7 +61,8 @@ typedef struct slow_job {
     size_t *next;             /* while simulating: op, by member */
     double *now;
     uint32_t *stack;
-    bool *kept; /* members whose gaps are as measured */
+    bool *kept;              /* members whose gaps are as measured */
+    uint32_t kept_operation; /* its gaps and transfers are as measured; NO_OPERATION: of none */
 } slow_job;
 
 /* ---- what is read ---- */
@@ -89,7 +94,7 @@ static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
         !hd_grow((void **)&j->ops, &j->capacity, j->count, sizeof *j->ops))
         return false;
     collective *all = &j->collectives[of.collective];
-    if (of.collective == known) *all = (collective){.shortest = INT64_MAX, .kind = transfer};
+    if (of.collective == known) *all = (collective){.shortest = INT64_MAX, .kind = transfer, .operation = of.operation};
     if (of.end - of.start < all->shortest) all->shortest = of.end - of.start;
     all->count++;
     j->ops[j->count++] = of;
@@ -196,10 +201,12 @@ static void arrive(slow_job *j, uint32_t member, bool ideal_transfers, size_t *d
 {
     const op *o = &j->ops[j->next[member]];
     collective *c = &j->collectives[o->collective];
-    double at = j->now[member] + (j->kept[member] ? o->gap : j->gaps[o->kind]);
+    bool is_kept = j->kept[member] || o->operation == j->kept_operation;
+    double at = j->now[member] + (is_kept ? o->gap : j->gaps[o->kind]);
     if (!c->arrived++ || at > c->latest) c->latest = at;
     if (c->arrived < c->count) return;
-    double end = c->latest + (ideal_transfers ? j->transfers[c->kind] : (double)c->shortest);
+    bool is_ideal = ideal_transfers && c->operation != j->kept_operation;
+    double end = c->latest + (is_ideal ? j->transfers[c->kind] : (double)c->shortest);
     for (uint32_t i = 0; i < c->count; i++) {
         uint32_t m = j->ops[j->by_collective[c->first + i]].member;
         if (j->next[m] == j->first[m]) *first_ends += end;
@@ -241,6 +248,8 @@ static void keep(slow_job *j, bool all)
 
 /* ---- tables ---- */
 
+enum { CHECK, SLOWDOWN, RANKS, STAGES, OPERATIONS, AS_PEERS, LOST, TABLES };
+
 static double ideal_of(const slow_job *j, uint32_t member, double *measured)
 {
     double ideal = *measured = 0;
@@ -272,10 +281,139 @@ static void add_members(hd_table_builder *b, slow_job *j, double ideal)
     hd_table_sort(b, "", "slowdown");
 }
 
-static hd_status add_rows(slow_job *j, hd_table_builder *check, hd_table_builder *what_if, hd_table_builder *ranks,
-                          hd_error *err)
+static int64_t stage_of(const slow_job *j, uint32_t member)
+{
+    const job_role *role = job_role_of(&j->roles, member_at(j, member)->rank);
+    return role ? role->at[JOB_PIPELINE] : -1;
+}
+
+static void add_stages(hd_table_builder *b, slow_job *j, double ideal)
+{
+    int64_t last = -1;
+    for (uint32_t m = 0; m < j->members.count; m++) last = stage_of(j, m) > last ? stage_of(j, m) : last;
+    for (int64_t stage = 0; stage <= last; stage++) {
+        uint64_t count = 0;
+        for (uint32_t m = 0; m < j->members.count; m++) count += j->kept[m] = stage_of(j, m) == stage;
+        if (!count) continue;
+        hd_table_add_int(b, stage);
+        hd_table_add_count(b, count);
+        gpu_cell_decimal(b, simulate(j, true) / ideal, ideal > 0);
+    }
+    keep(j, false);
+}
+
+static void add_operations(hd_table_builder *b, slow_job *j, double ideal)
+{
+    for (uint32_t text = 0; text < j->texts.count; text++) {
+        uint64_t count = 0;
+        for (uint32_t c = 0; c < j->collective_keys.count; c++) count += j->collectives[c].operation == text;
+        if (!count) continue;
+        j->kept_operation = text;
+        gpu_cell_text(b, &j->texts, text);
+        hd_table_add_count(b, count);
+        gpu_cell_decimal(b, simulate(j, true) / ideal, ideal > 0);
+    }
+    j->kept_operation = NO_OPERATION;
+    hd_table_sort(b, "", "slowdown");
+}
+
+/* ---- ranks as their peers ---- */
+
+/* "37=median" */
+static bool parse_rank(int64_t *out, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    return equals && !strcmp(equals + 1, "median") && hd_fixed_parse_whole(out, text, (size_t)(equals - text));
+}
+
+/* Into is_fixed, by member. */
+static hd_status find_fixed(bool *is_fixed, const slow_job *j, const hd_option_texts *of, hd_error *err)
+{
+    for (size_t i = 0; i < of->count; i++) {
+        int64_t rank;
+        bool any = false;
+        if (!parse_rank(&rank, of->items[i]))
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "rank: '%.40s' is no RANK=median, such as 37=median", of->items[i]);
+        for (uint32_t m = 0; m < j->members.count; m++) {
+            if (member_at(j, m)->rank == rank) any = is_fixed[m] = true;
+        }
+        if (!any)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "rank: the job has no collectives of rank %lld", (long long)rank);
+    }
+    return HD_OK;
+}
+
+typedef struct peer_kind {
+    int64_t stage;
+    uint32_t place, operation, step, zero;
+} peer_kind;
+
+static uint32_t peers_of(gpu_groups *peers, const slow_job *j, const op *o)
+{
+    const gap_kind *kind = gpu_group_key(&j->gap_kinds, o->kind);
+    const peer_kind key = {kind->pp, kind->place, kind->operation, o->step, 0};
+    return gpu_group(peers, &key);
+}
+
+/* Their gaps become the median of those of all others of the stage at the same place in the same step; *alone: those of
+ * which there is none stay. */
+static bool fix_gaps(slow_job *j, const bool *is_fixed, uint64_t *alone)
+{
+    gpu_groups peers = {.key_size = sizeof(peer_kind)};
+    gpu_value *values = malloc((j->count + 1) * sizeof *values);
+    size_t used = 0;
+    bool fine = values != NULL;
+    for (size_t i = 0; i < j->count && fine; i++) {
+        if (is_fixed[j->ops[i].member]) continue;
+        values[used] = (gpu_value){llround(j->ops[i].gap), peers_of(&peers, j, &j->ops[i])};
+        fine = values[used++].group != HD_NONE;
+    }
+    uint32_t known = peers.count;
+    gpu_stats *stats = calloc((size_t)known + 1, sizeof *stats);
+    fine = fine && stats && gpu_stats_of(stats, known, values, used, UINT64_MAX);
+    for (size_t i = 0; i < j->count && fine; i++) {
+        if (!is_fixed[j->ops[i].member]) continue;
+        uint32_t of = peers_of(&peers, j, &j->ops[i]);
+        fine = of != HD_NONE;
+        if (of < known) j->ops[i].gap = (double)stats[of].median;
+        *alone += of >= known;
+    }
+    gpu_groups_deinit(&peers);
+    free(values);
+    free(stats);
+    return fine;
+}
+
+/* The job as measured, but for these ranks. Last, since their gaps change. */
+static hd_status add_fixed(hd_table_builder *b, slow_job *j, const hd_option_texts *of, double replayed, double error,
+                           hd_error *err)
+{
+    uint64_t alone = 0, count = 0;
+    if (!of->count) return HD_OK;
+    bool *is_fixed = calloc((size_t)j->members.count + 1, sizeof *is_fixed);
+    if (!is_fixed) return HD_NOMEM(err);
+    hd_status status = find_fixed(is_fixed, j, of, err);
+    if (status == HD_OK && !fix_gaps(j, is_fixed, &alone)) status = HD_NOMEM(err);
+    for (uint32_t m = 0; m < j->members.count; m++) count += is_fixed[m];
+    free(is_fixed);
+    if (status != HD_OK) return status;
+    keep(j, true);
+    double changed = simulate(j, false);
+    hd_table_add_count(b, count);
+    hd_table_add_int(b, llround(replayed));
+    hd_table_add_int(b, llround(changed));
+    gpu_cell_decimal(b, 100 * (changed - replayed) / replayed, replayed > 0);
+    hd_table_add_int(b, llround(changed * error / 100));
+    hd_table_add_count(b, alone);
+    return HD_OK;
+}
+
+static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_option_texts *ranks, hd_error *err)
 {
     enum { PERCENT_MAX = 5 };
+    hd_table_builder *check = builders[CHECK], *what_if = builders[SLOWDOWN];
     if (!j->count) return HD_OK;
     keep(j, true);
     double measured = measure(j), replayed = simulate(j, false);
@@ -300,8 +438,10 @@ static hd_status add_rows(slow_job *j, hd_table_builder *check, hd_table_builder
     hd_table_add_int(what_if, llround(ideal));
     gpu_cell_decimal(what_if, replayed / ideal, ideal > 0);
     gpu_cell_decimal(what_if, transfers / ideal, ideal > 0);
-    add_members(ranks, j, ideal);
-    return HD_OK;
+    add_members(builders[RANKS], j, ideal);
+    add_stages(builders[STAGES], j, ideal);
+    add_operations(builders[OPERATIONS], j, ideal);
+    return add_fixed(builders[AS_PEERS], j, ranks, replayed, error, err);
 }
 
 /* ---- the report ---- */
@@ -328,12 +468,36 @@ static const hd_report_column rank_columns[] = {
     {"ideal_compute", HD_VALUE_DURATION, "the same by the means"},
     {"slowdown", HD_VALUE_DECIMAL, "of the job where only this rank is as measured; null: too many to simulate each"},
     {0}};
+static const hd_report_column stage_columns[] = {
+    {"pp", HD_VALUE_INT, "pipeline stage, as of report topology"},
+    {"ranks", HD_VALUE_COUNT, "and devices of it"},
+    {"slowdown", HD_VALUE_DECIMAL, "of the job where only these are as measured"},
+    {0}};
+static const hd_report_column operation_columns[] = {
+    {"operation", HD_VALUE_STRING, "of collectives"},
+    {"collectives", HD_VALUE_COUNT, "of it"},
+    {"slowdown", HD_VALUE_DECIMAL, "of the job where only these, and what ranks compute before them, are as measured"},
+    {0}};
+static const hd_report_column peer_columns[] = {
+    {"ranks", HD_VALUE_COUNT, "and devices that --rank names"},
+    {"before", HD_VALUE_DURATION, "replayed, as of self_check"},
+    {"after", HD_VALUE_DURATION,
+     "where these compute as long as the median of the others of their stage, at the same place of the same step"},
+    {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
+    {"uncertainty", HD_VALUE_DURATION, "what `after` may be off by: the error of the check, of it"},
+    {"alone", HD_VALUE_COUNT, "computations that no other rank has there, and that stay as measured"},
+    {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 
 static const hd_report_table_about tables[] = {
     {.name = "self_check", .meaning = "one row: the simulation against what was measured", .columns = check_columns},
     {.name = "slowdown", .meaning = "one row: the job without stragglers", .columns = slowdown_columns},
     {.name = "ranks", .meaning = "a row per rank and device, the costliest first", .columns = rank_columns},
+    {.name = "stages", .meaning = "a row per pipeline stage", .columns = stage_columns},
+    {.name = "operations",
+     .meaning = "a row per kind of collective, the costliest first",
+     .columns = operation_columns},
+    {.name = "as_peers", .meaning = "with --rank: one row", .columns = peer_columns},
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0}};
 
@@ -348,11 +512,15 @@ static void deinit(slow_job *j)
     gpu_texts_deinit(&j->texts);
 }
 
-static hd_status slowdown_of(hd_report *out, const hd_job *of, hd_error *err)
+typedef struct slowdown_options {
+    hd_option_texts ranks;
+} slowdown_options;
+
+static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_options *options, hd_error *err)
 {
-    enum { CHECK, SLOWDOWN, RANKS, LOST, TABLES };
     hd_table_builder *builders[TABLES] = {NULL};
     slow_job j = {.of = of,
+                  .kept_operation = NO_OPERATION,
                   .members.key_size = sizeof(member_key),
                   .collective_keys.key_size = sizeof(collective_key),
                   .gap_kinds.key_size = sizeof(gap_kind),
@@ -364,7 +532,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, hd_error *err)
     if (status == HD_OK) status = job_roles_init(&j.roles, &of, 1, false, builders[LOST], err);
     if (status == HD_OK) status = read_ops(&j, builders[LOST], err);
     if (status == HD_OK && !(make_lists(&j) && find_ideals(&j))) status = HD_NOMEM(err);
-    if (status == HD_OK) status = add_rows(&j, builders[CHECK], builders[SLOWDOWN], builders[RANKS], err);
+    if (status == HD_OK) status = add_rows(&j, builders, &options->ranks, err);
     for (size_t i = 0; i < TABLES && status == HD_OK; i++) {
         hd_table_builder *table = builders[i];
         builders[i] = NULL;
@@ -379,12 +547,17 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, hd_error *err)
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     hd_job *own = NULL;
-    (void)options;
     HD_TRY(job_of_input(&own, input, err));
-    hd_status status = slowdown_of(out, own ? own : input->job, err);
+    hd_status status = slowdown_of(out, own ? own : input->job, options, err);
     hd_job_free(own);
     return status;
 }
+
+static const hd_option_about options[] = {
+    {"rank", HD_OPTION_TEXTS, NULL,
+     "RANK=median: how long the job would take if that rank computed like the median of its peers; several",
+     offsetof(slowdown_options, ranks)},
+    {0}};
 
 const hd_report_about report_slowdown_about = {
     .name = "slowdown",
@@ -396,6 +569,8 @@ const hd_report_about report_slowdown_about = {
         "computation among ranks of the same role and steps. Computation that ran while its rank waited counts as "
         "waiting. The self-check comes first; a job whose simulation is more than 5 % off is refused.",
     .of_job = true,
+    .options = options,
+    .options_size = sizeof(slowdown_options),
     .tables = tables,
     .run = run,
 };

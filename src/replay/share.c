@@ -1,0 +1,320 @@
+/* share.c - what work of several queues of a device shares: its SMs, and an engine for copies of each direction
+ *
+ * SMs      A kernel can hold as many as it has blocks ("blocks per SM", Kineto). Those that begin first get theirs
+ *          first, the others what is left, at least a part of theirs. In the trace this tells how much a kernel needs;
+ *          in a replay, when it has got that. Kernels of communication hold SMs, but take their time.
+ * Engines  One copy to the device at a time, and one from it; of pinned memory, since the others also wait for the
+ *          host. An engine stays with the queue that it serves while the next of that is there. Where copies of one
+ *          direction overlap in the trace, there is no such engine.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "replay/rows.h"
+#include "report/gpu/gpu.h"
+#include "trace/roles/sync_calls.h"
+
+enum {
+    ALL = 1024,       /* SMs of a device */
+    LEAST_PART = 16,  /* of what it can hold a kernel gets at least that part */
+    OVERLAP_PART = 50 /* copies overlap if more than that part of their time does */
+};
+#define LONGEST (INT64_MAX / ALL / 2) /* ns; what takes longer shares nothing */
+
+/* ---- what there is to share ---- */
+
+static bool contains(hd_string text, const char *word)
+{
+    return text.data && memmem(text.data, text.size, word, strlen(word));
+}
+
+static uint8_t sort_of_copy(const replay *r, const hd_work *work)
+{
+    hd_string name = hd_trace_string(r->trace, work->name);
+    if (work->role != HD_ROLE_COPY || hd_is_pageable_copy(r->trace, work)) return SHARE_NONE;
+    if (contains(name, "HtoD") || contains(name, "H2D") || contains(name, "HostToDevice")) return SHARE_IN;
+    return contains(name, "DtoH") || contains(name, "D2H") || contains(name, "DeviceToHost") ? SHARE_OUT : SHARE_NONE;
+}
+
+static void set_width(replay_share *s, const replay *r, uint32_t node, gpu_arg *arg)
+{
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, r->graph->slices[node]);
+    hd_value value;
+    double blocks;
+    if (!gpu_arg_get(&value, arg, block, at) || !hd_value_double(&blocks, r->trace, value) || !(blocks > 0)) return;
+    s->width = blocks >= 1 ? ALL : (uint16_t)(blocks * ALL + 1);
+    s->sort = replay_gpu_work(r, node)->class == GPU_COMMUNICATION ? SHARE_HELD : SHARE_SMS;
+}
+
+static bool find_shares(replay *r)
+{
+    gpu_arg arg;
+    bool fine = gpu_arg_init(&arg, r->trace, "blocks per SM");
+    for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
+        replay_share *s = &r->shares[n - r->first_work];
+        const hd_work *work = replay_work(r, n);
+        *s = (replay_share){.full_ns = INT64_MIN};
+        if (replay_gpu_work(r, n)->device == HD_NONE || r->plan.durations[n] > LONGEST) continue;
+        s->sort = sort_of_copy(r, work);
+        if (work->role == HD_ROLE_KERNEL && gpu_arg_is_used(&arg)) set_width(s, r, n, &arg);
+    }
+    gpu_arg_deinit(&arg);
+    return fine;
+}
+
+/* ---- what is left of the SMs ---- */
+
+/* From steps[i].at to the next one so much is left. */
+typedef struct step {
+    int64_t at;
+    int32_t left;
+} step;
+
+typedef struct device {
+    step *steps;
+    size_t count, capacity;
+    int64_t full;       /* until then nothing was left */
+    int64_t engines[2]; /* in, out: free then */
+    uint32_t users[2];  /* the last; HD_NONE */
+    int64_t copied[2], overlapped[2];
+} device;
+
+struct replay_sharer {
+    const replay *r;
+    uint32_t *afters; /* by work less first_work: what follows on its queue */
+    device *devices;
+    bool failed;
+};
+
+static void insert_step(replay_sharer *s, device *d, size_t at, step added)
+{
+    s->failed |= !hd_grow((void **)&d->steps, &d->capacity, d->count, sizeof *d->steps);
+    if (s->failed) return;
+    memmove(d->steps + at + 1, d->steps + at, (d->count++ - at) * sizeof *d->steps);
+    d->steps[at] = added;
+}
+
+/* The step that begins at a time. */
+static size_t split(replay_sharer *s, device *d, int64_t time)
+{
+    size_t i = d->count;
+    while (i > 0 && d->steps[i - 1].at > time) i--;
+    if (i && d->steps[i - 1].at == time) return i - 1;
+    insert_step(s, d, i, (step){time, i ? d->steps[i - 1].left : d->steps[0].left});
+    return i;
+}
+
+static void pass_time(device *d, int64_t time)
+{
+    size_t past = 0;
+    for (; past + 1 < d->count && d->steps[past + 1].at <= time; past++) {
+        if (d->steps[past].left <= 0) d->full = d->steps[past + 1].at;
+    }
+    if (d->steps[past].at <= time && d->steps[past].left <= 0) d->full = time;
+    memmove(d->steps, d->steps + past, (d->count -= past) * sizeof *d->steps);
+}
+
+/* From `start` to *end, or, if that is HD_NO_TIME, until it has got `demand`: sets *end. Returns what it got. */
+static int64_t hold(replay_sharer *s, device *d, int64_t start, int64_t *end, int32_t width, int64_t demand)
+{
+    int64_t got = 0, least = width > LEAST_PART ? width / LEAST_PART : 1;
+    size_t i = split(s, d, start);
+    for (int64_t time = start; !s->failed && (*end == HD_NO_TIME ? got < demand : time < *end); i++) {
+        int64_t left = d->steps[i].left > 0 ? d->steps[i].left : 0, share = width < left ? width : left;
+        int64_t part = share > least ? share : least;
+        int64_t until = *end == HD_NO_TIME ? time + (demand - got + part - 1) / part : *end;
+        if (i + 1 < d->count && d->steps[i + 1].at < until)
+            until = d->steps[i + 1].at;
+        else
+            split(s, d, until);
+        d->steps[i].left -= (int32_t)share;
+        got += part * (until - time);
+        time = until;
+        if (*end == HD_NO_TIME && got >= demand) *end = time;
+    }
+    if (*end == HD_NO_TIME) *end = start;
+    return got;
+}
+
+/* ---- the trace ---- */
+
+static void take_recorded(replay_sharer *s, replay *r, uint32_t node)
+{
+    replay_share *share = &r->shares[node - r->first_work];
+    device *d = &s->devices[replay_gpu_work(r, node)->device];
+    int64_t start = r->graph->starts[node], end = r->graph->ends[node];
+    if (share->sort == SHARE_IN || share->sort == SHARE_OUT) {
+        int engine = share->sort == SHARE_OUT;
+        if (start < d->engines[engine])
+            d->overlapped[engine] += (end < d->engines[engine] ? end : d->engines[engine]) - start;
+        d->copied[engine] += end - start;
+        share->full_ns = d->engines[engine];
+        if (end > d->engines[engine]) d->engines[engine] = end;
+    } else if (share->sort != SHARE_NONE) {
+        pass_time(d, start);
+        share->demand = hold(s, d, start, &end, share->width, 0);
+        r->is_crowded |= share->sort == SHARE_SMS && share->demand < share->width * (end - start);
+        if (share->sort == SHARE_SMS) share->full_ns = d->full;
+    }
+}
+
+/* Engines whose copies overlap are none. */
+static void drop_engines(const replay_sharer *s, replay *r)
+{
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
+        replay_share *share = &r->shares[n - r->first_work];
+        if (share->sort != SHARE_IN && share->sort != SHARE_OUT) continue;
+        const device *d = &s->devices[replay_gpu_work(r, n)->device];
+        int engine = share->sort == SHARE_OUT;
+        if (d->overlapped[engine] <= d->copied[engine] / OVERLAP_PART) continue;
+        share->sort = SHARE_NONE;
+        share->full_ns = INT64_MIN;
+    }
+}
+
+typedef struct begun {
+    int64_t start;
+    uint32_t node, row;
+} begun;
+
+hd_status replay_find_shares(replay *r, hd_error *err)
+{
+    replay_sharer *s = NULL;
+    size_t works = (size_t)(r->graph->node_count - r->first_work) + 1, count = 0;
+    begun *list = hd_large_new(works, sizeof *list, r->large), *spare = hd_large_new(works, sizeof *spare, r->large);
+    r->shares = hd_large_new(works, sizeof *r->shares, r->large);
+    bool fine = list && spare && r->shares && find_shares(r);
+    for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
+        if (r->shares[n - r->first_work].sort != SHARE_NONE)
+            list[count++] = (begun){r->graph->starts[n], n, r->graph->slices[n]};
+    }
+    if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->start != y->start ? x->start < y->start : x->row < y->row);
+    hd_large_free(spare);
+    fine = fine && replay_sharer_new(&s, r, err) == HD_OK;
+    for (size_t i = 0; fine && i < count; i++) take_recorded(s, r, list[i].node);
+    if (fine) drop_engines(s, r);
+    hd_large_free(list);
+    fine = fine && !s->failed;
+    replay_sharer_free(s);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- a replay ---- */
+
+static bool init_devices(replay_sharer *s)
+{
+    s->devices = calloc((size_t)s->r->scope.device_count + 1, sizeof *s->devices);
+    for (uint32_t i = 0; s->devices && i < s->r->scope.device_count; i++) {
+        device *d = &s->devices[i];
+        d->full = d->engines[0] = d->engines[1] = INT64_MIN;
+        d->users[0] = d->users[1] = HD_NONE;
+        if (!hd_grow((void **)&d->steps, &d->capacity, 0, sizeof *d->steps)) return false;
+        d->steps[d->count++] = (step){INT64_MIN, ALL};
+    }
+    return s->devices != NULL;
+}
+
+hd_status replay_sharer_new(replay_sharer **out, const replay *r, hd_error *err)
+{
+    replay_sharer *s = *out = calloc(1, sizeof *s);
+    if (!s) return HD_NOMEM(err);
+    s->r = r;
+    s->afters = replay_afters(r);
+    if (s->afters && init_devices(s)) return HD_OK;
+    replay_sharer_free(s);
+    *out = NULL;
+    return HD_NOMEM(err);
+}
+
+void replay_sharer_free(replay_sharer *s)
+{
+    if (!s) return;
+    for (uint32_t i = 0; s->devices && i < s->r->scope.device_count; i++) free(s->devices[i].steps);
+    free(s->devices);
+    hd_large_free(s->afters);
+    free(s);
+}
+
+/* Two queues with work that shares something; false also: no memory, which the replay finds out itself. */
+bool replay_shares_any(const replay *r)
+{
+    if (r->is_crowded) return true;
+    size_t works = (size_t)(r->graph->node_count - r->first_work) + 1, things = 3 * ((size_t)r->scope.device_count + 1);
+    uint32_t *firsts = hd_large_new(works, sizeof *firsts, r->large), *queues = malloc(things * sizeof *queues);
+    bool any = false, fine = firsts && queues && replay_find_firsts(firsts, r);
+    for (size_t i = 0; fine && i < things; i++) queues[i] = HD_NONE;
+    for (uint32_t n = r->first_work; fine && !any && n < r->graph->node_count; n++) {
+        const replay_share *share = &r->shares[n - r->first_work];
+        if (share->sort == SHARE_NONE || r->plan.flags[n] & PLAN_GONE) continue;
+        size_t thing = share->sort == SHARE_IN ? 1 : share->sort == SHARE_OUT ? 2 : 0;
+        uint32_t *queue = &queues[3 * (size_t)replay_gpu_work(r, n)->device + thing];
+        any = *queue != HD_NONE && *queue != firsts[n - r->first_work];
+        *queue = firsts[n - r->first_work];
+    }
+    hd_large_free(firsts);
+    free(queues);
+    return any;
+}
+
+static bool is_copy(const replay *r, uint32_t node)
+{
+    uint8_t sort = r->shares[node - r->first_work].sort;
+    return (sort == SHARE_IN || sort == SHARE_OUT) && !(r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE));
+}
+
+bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *s, const replay_times *times,
+                       const uint8_t *states, uint32_t node)
+{
+    const replay *r = s->r;
+    if (!replay_is_work(r, node) || !is_copy(r, node)) return false;
+    const device *d = &s->devices[replay_gpu_work(r, node)->device];
+    int engine = r->shares[node - r->first_work].sort == SHARE_OUT;
+    uint32_t last = d->users[engine];
+    if (last == HD_NONE || r->plan.befores[node - r->first_work] == last) return false;
+    uint32_t next = s->afters[last - r->first_work];
+    int64_t ready = d->engines[engine] + r->lags[replay_lag_class(r, node, last, HD_EDGE_QUEUE)].ns;
+    *behind = last;
+    if (*start < ready) {
+        *start = ready;
+        return true;
+    }
+    if (next == HD_NONE || states[next] != NODE_OPEN || !is_copy(r, next) ||
+        r->shares[next - r->first_work].sort != r->shares[node - r->first_work].sort ||
+        times->starts[next] > d->engines[engine] + r->lags[replay_lag_class(r, next, last, HD_EDGE_QUEUE)].ns)
+        return false;
+    *start = times->starts[next] + 1;
+    return true;
+}
+
+int64_t replay_share_end(replay_sharer *s, uint32_t node, int64_t start)
+{
+    const replay *r = s->r;
+    int64_t duration = r->plan.durations[node], end = gpu_time(gpu_sum(start, duration));
+    if (!replay_is_work(r, node) || r->plan.flags[node] & PLAN_GONE) return end;
+    const replay_share *share = &r->shares[node - r->first_work];
+    int engine = share->sort == SHARE_OUT;
+    if (share->sort == SHARE_NONE || duration > LONGEST) return end;
+    device *d = &s->devices[replay_gpu_work(r, node)->device];
+    if (share->sort == SHARE_IN || share->sort == SHARE_OUT) {
+        if (end > d->engines[engine]) d->engines[engine] = end;
+        d->users[engine] = node;
+        return end;
+    }
+    int64_t whole = r->graph->ends[node] - r->graph->starts[node], demand = (int64_t)share->width * duration;
+    if (whole > 0) demand = gpu_whole((gpu_i128)share->demand * duration / whole);
+    bool is_fixed = share->sort == SHARE_HELD || r->plan.flags[node] & PLAN_PINNED;
+    if (!is_fixed) end = HD_NO_TIME;
+    pass_time(d, start);
+    hold(s, d, start, &end, share->width, demand);
+    return gpu_time(end);
+}
+
+bool replay_share_failed(const replay_sharer *s)
+{
+    return s->failed;
+}

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""What `heddle replay` foretells where the hardware limits a program, against a machine that runs the program, as it is and
+changed: queues of launches that are full.
+
+  check_limits.py --heddle HEDDLE
+"""
+import argparse
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+
+class Machine:
+    """A thread, and a GPU whose queues take `depth` operations that have not begun; then a launch waits. Times: us."""
+
+    def __init__(self, depth, seed):
+        self.rng, self.depth = random.Random(seed), depth
+        self.now, self.id, self.rows = 1000.0, 0, []
+        self.starts, self.free = {}, {}  # by stream: of operations; when it ends what it has
+
+    def about(self, value):
+        return value * self.rng.uniform(0.9, 1.1)
+
+    def row(self, name, cat, tid, start, end, **args):
+        self.rows.append({"ph": "X", "name": name, "cat": cat, "pid": 1 if tid < 5 else 0, "tid": tid, "ts": start, "dur": end - start, "args": args})
+
+    def cpu(self, name, length):
+        self.row(name, "cpu_op", 1, self.now, self.now + length)
+        self.now += length
+
+    def launch(self, name, length, stream=7, call=4.0):
+        self.id += 1
+        starts, start, end = self.starts.setdefault(stream, []), self.now, self.now + self.about(call)
+        if len(starts) >= self.depth:
+            end = max(end, starts[-self.depth] + self.about(1.5))
+        begin = max(end + self.about(2), self.free.get(stream, 0) + self.about(1.1))
+        self.free[stream] = begin + length
+        starts.append(begin)
+        self.row("cudaLaunchKernel", "cuda_runtime", 1, start, end, correlation=self.id)
+        self.row(name, "kernel", stream, begin, begin + length, device=0, stream=stream, correlation=self.id)
+        self.now = end + self.about(1)
+
+    def wait(self):
+        self.id += 1
+        end = max([self.now + 2] + [t + self.about(3) for t in self.free.values()])
+        self.row("cudaDeviceSynchronize", "cuda_runtime", 1, self.now, end, correlation=self.id)
+        self.now = end + 1
+
+    def step(self, number, program):
+        start = self.now
+        program(self)
+        self.row(f"ProfilerStep#{number}", "user_annotation", 1, start, self.now)
+        self.now += 1
+
+    def write(self, path):
+        for row in self.rows:
+            row["ts"], row["dur"] = round(row["ts"], 3), round(row["dur"], 3)
+        path.write_text(json.dumps({"traceEvents": self.rows + [{"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}]}))
+
+
+def made(path, depth, program, seed):
+    machine = Machine(depth, seed)
+    for step in range(2):
+        machine.step(step, program)
+    machine.write(path)
+    return path
+
+
+def replay(heddle, path, *options):
+    run = subprocess.run([heddle, "replay", "--json", *options, path], capture_output=True, text=True)
+    if run.returncode:
+        sys.exit(f"{options}: {run.stderr}")
+    return json.loads(run.stdout)
+
+
+def steps(report, column="recorded"):
+    return sum(r[column] for r in report["steps"])
+
+
+def launches(length, count=900):
+    """Work of the thread follows the launches, and hides behind kernels, or not, as they wait."""
+    def program(m):
+        for _ in range(count):
+            m.launch("spin", m.about(length))
+        m.cpu("load", 12000)
+        m.wait()
+    return program
+
+
+def depth_of(report):
+    return [int(r["note"].split()[4]) for r in report["notes"] if r["note"].startswith("launch calls wait while")]
+
+
+def check_depth(heddle, folder):
+    base = made(folder / "base.json", 256, launches(50), 1)
+    yield "depth", depth_of(replay(heddle, base)) != [256], depth_of(replay(heddle, base))
+    for factor in (0.1, 0.3, 2):
+        told = replay(heddle, base, "--scale", f"spin={factor}")
+        truth = steps(replay(heddle, made(folder / "changed.json", 256, launches(50 * factor), 2)))
+        off = 100 * (steps(told, "changed") / truth - 1)
+        yield f"kernels {factor} times as long", abs(off) > 1, f"{off:+.2f} %"
+    for depth in (32, 600, 0):
+        told = replay(heddle, base, "--queue-depth", str(depth))
+        truth = steps(replay(heddle, made(folder / "changed.json", depth or 1 << 30, launches(50), 3)))
+        off = 100 * (steps(told, "changed") / truth - 1)
+        yield f"a depth of {depth}", abs(off) > 1, f"{off:+.2f} %"
+    # never full: nothing is told, until a change would fill it
+    free = made(folder / "free.json", 1 << 30, launches(5, 2000), 4)
+    told, slower = replay(heddle, free), replay(heddle, free, "--scale", "spin=50")
+    hint = [r["note"] for r in slower["notes"] if "--queue-depth" in r["note"]]
+    yield "no limit", depth_of(told) or any("--queue-depth" in r["note"] for r in told["notes"]) or not hint, hint
+    # calls that are long at random tell of no limit
+    def slow_calls(m):
+        for i in range(400):
+            m.launch("spin", m.about(50), call=200 if m.rng.random() < 0.1 else 4)
+        m.wait()
+    told = replay(heddle, made(folder / "slow.json", 1 << 30, slow_calls, 5))
+    yield "slow calls", depth_of(told), depth_of(told)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heddle", required=True)
+    heddle = parser.parse_args().heddle
+    with tempfile.TemporaryDirectory() as folder:
+        results = list(check_depth(heddle, pathlib.Path(folder)))
+    for name, is_wrong, told in results:
+        print(f"{'WRONG: ' if is_wrong else ''}{name}: {told}")
+    sys.exit(any(is_wrong for _, is_wrong, _ in results))
+
+
+if __name__ == "__main__":
+    main()
