@@ -9,12 +9,14 @@
  */
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
 #include "trace/event.h"
 
 enum { NAMES = 3, WRITERS_MOST = 64 };
+#define STORAGES ((uint64_t)HD_NONE + 1) /* beyond all processes */
 
 /* clang-format off */
 static const char *const names[][NAMES] = {
@@ -25,17 +27,16 @@ static const char *const names[][NAMES] = {
 /* clang-format on */
 typedef enum part { PART_SOURCE, PART_DESTINATION, PART_BYTES, PARTS } part;
 
+/* Where a piece begins or ends. */
 typedef struct place {
-    int64_t rank;
-    uint32_t process;
-    uint64_t storage; /* of a tensor, and 1; 0: of the process' memory */
     uint64_t address;
+    uint32_t space, of; /* of: twice the access, and 1 for the end */
 } place;
 
 typedef struct access {
     int64_t time;
-    place begin, end;
-    uint32_t node, turn; /* of equal times: what has ended, what has no length, what begins */
+    uint32_t node, first, end; /* of leaves */
+    uint8_t turn;              /* of equal times: what has ended, what has no length, what begins */
     bool is_write;
 } access;
 
@@ -43,20 +44,22 @@ typedef struct accesses {
     graph_maker *m;
     uint32_t keys[PARTS][NAMES];
     access *list;
-    size_t count, capacity;
-    place *places; /* in order, each once */
-    size_t place_count;
+    size_t count, capacity, place_capacity;
+    place *places;  /* two of an access */
+    hd_map spaces;  /* by rank and process, or by that of the rank and storage */
     uint32_t *tree; /* from 1 on, the leaves behind the rest: who wrote all of it; HD_NONE: nobody */
     size_t leaves;
 } accesses;
 
 enum { MIXED = HD_NONE - 1 };
 
-static inline bool is_place_before(const place *x, const place *y)
+/* The number of what a pair names; HD_NONE: no memory. */
+static uint32_t space_of(accesses *a, uint64_t x, uint64_t y)
 {
-    if (x->rank != y->rank) return x->rank < y->rank;
-    if (x->process != y->process) return x->process < y->process;
-    return x->storage != y->storage ? x->storage < y->storage : x->address < y->address;
+    uint32_t space;
+    if (hd_map_get(&space, &a->spaces, x, y)) return space;
+    space = (uint32_t)a->spaces.count;
+    return hd_map_set(&a->spaces, x, y, space) ? space : HD_NONE;
 }
 
 /* ---- what copies tell ---- */
@@ -93,13 +96,16 @@ static uint32_t process_of(const graph_maker *m, const hd_work *work)
     return parent == HD_NONE ? graph_lane_of_track(m->trace, track) : graph_lane_of_track(m->trace, parent);
 }
 
-static bool add_access(accesses *a, const access *like, uint64_t address, uint64_t bytes)
+static bool add_access(accesses *a, access new, uint32_t space, uint64_t address, uint64_t bytes)
 {
-    if (!hd_large_grow((void **)&a->list, &a->capacity, a->count, sizeof *a->list, a->m->large)) return false;
-    access *new = &a->list[a->count++];
-    *new = *like;
-    new->begin.address = address;
-    new->end.address = address + bytes;
+    uint32_t of = 2 * (uint32_t)a->count;
+    if (space == HD_NONE || a->count > INT32_MAX ||
+        !hd_large_grow((void **)&a->list, &a->capacity, a->count, sizeof *a->list, a->m->large) ||
+        !hd_large_grow((void **)&a->places, &a->place_capacity, a->count, 2 * sizeof *a->places, a->m->large))
+        return false;
+    a->list[a->count++] = new;
+    a->places[of] = (place){address, space, of};
+    a->places[of + 1] = (place){address + bytes, space, of + 1};
     return true;
 }
 
@@ -112,15 +118,15 @@ static bool add_work(accesses *a, uint32_t index)
     if (node == HD_NONE || work->role == HD_ROLE_KERNEL) return true;
     hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, work->row);
     if (!number_of(&bytes, a, &event, PART_BYTES)) return true;
-    const place at = {.rank = m->ranks[work->track], .process = process_of(m, work)};
+    uint32_t space = space_of(a, (uint64_t)m->ranks[work->track], process_of(m, work));
     int64_t start = m->g->starts[node], end = m->g->ends[node];
-    access read = {.time = start, .begin = at, .end = at, .node = node, .turn = start == end ? 1 : 2};
-    access write = {.time = end, .begin = at, .end = at, .node = node, .turn = start == end ? 1 : 0, .is_write = true};
+    const access read = {.time = start, .node = node, .turn = start == end ? 1 : 2};
+    const access write = {.time = end, .node = node, .turn = start == end ? 1 : 0, .is_write = true};
     if (work->role == HD_ROLE_COPY && number_of(&address, a, &event, PART_SOURCE) && address <= UINT64_MAX - bytes &&
-        !add_access(a, &read, address, bytes))
+        !add_access(a, read, space, address, bytes))
         return false;
     return !number_of(&address, a, &event, PART_DESTINATION) || address > UINT64_MAX - bytes ||
-           add_access(a, &write, address, bytes);
+           add_access(a, write, space, address, bytes);
 }
 
 /* ---- what Chakra's nodes tell ---- */
@@ -172,7 +178,7 @@ static bool find_piece(uint64_t *offset, uint64_t *bytes, const tensor *t)
            !__builtin_add_overflow(*offset, *bytes, &end);
 }
 
-static bool add_tensors(accesses *a, access *like, hd_string text, bool is_work)
+static bool add_tensors(accesses *a, access like, uint32_t space, hd_string text, bool is_work)
 {
     tensor t;
     uint64_t offset, bytes;
@@ -181,8 +187,7 @@ static bool add_tensors(accesses *a, access *like, hd_string text, bool is_work)
         if (at >= text.size || text.data[at] != '[' || !parse_tensor(&t, text, at)) continue;
         bool counts = is_work || t.is_on_cpu || !a->m->launches->work_count;
         if (!counts || !find_piece(&offset, &bytes, &t)) continue;
-        like->begin.storage = like->end.storage = t.numbers[1] + 1;
-        if (!add_access(a, like, offset, bytes)) return false;
+        if (!add_access(a, like, space_of(a, t.numbers[1], STORAGES + (uint64_t)space), offset, bytes)) return false;
     }
     return true;
 }
@@ -193,16 +198,15 @@ static bool add_slice(accesses *a, uint32_t row, const uint32_t keys[2])
     hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, row);
     if (event.track >= hd_trace_track_count(m->trace) || event.start_ns == HD_NO_TIME) return true;
     int64_t start = graph_time(event.start_ns), end = graph_time(hd_end_or_last(event.start_ns, event.duration_ns));
-    const place at = {.rank = m->ranks[event.track], .process = HD_NONE};
+    uint32_t space = space_of(a, (uint64_t)m->ranks[event.track], STORAGES);
     for (int is_write = 0; is_write < 2; is_write++) {
         hd_value value;
         uint32_t node = graph_node_of(m, row, is_write);
         if (node == HD_NONE || keys[is_write] == HD_STRING_NONE ||
             !hd_event_arg(&value, m->trace, &event, keys[is_write]) || value.type != HD_ARG_JSON)
             continue;
-        access like = {.time = is_write ? end : start, .begin = at, .end = at, .node = node, .is_write = is_write};
-        like.turn = start == end ? 1 : is_write ? 0 : 2;
-        if (!add_tensors(a, &like, hd_trace_string(m->trace, (uint32_t)value.bits), node >= m->first_work))
+        const access like = {is_write ? end : start, node, 0, 0, start == end ? 1 : is_write ? 0 : 2, is_write};
+        if (!add_tensors(a, like, space, hd_trace_string(m->trace, (uint32_t)value.bits), node >= m->first_work))
             return false;
     }
     return true;
@@ -221,23 +225,24 @@ static bool add_slices(accesses *a)
 
 /* ---- in order ---- */
 
-static bool find_places(accesses *a)
+/* The pieces between all ends, in order, are leaves. */
+static bool number_leaves(accesses *a)
 {
-    size_t count = 2 * a->count;
-    place *spare = hd_large_new(count + 1, sizeof *spare, a->m->large);
-    a->places = hd_large_new(count + 1, sizeof *a->places, a->m->large);
-    bool fine = spare && a->places;
-    for (size_t i = 0; fine && i < a->count; i++) {
-        a->places[2 * i] = a->list[i].begin;
-        a->places[2 * i + 1] = a->list[i].end;
-    }
-    if (fine) HD_SORT_RUNS(a->places, spare, count, x, y, is_place_before(x, y));
-    for (size_t i = 0; fine && i < count; i++) {
-        if (!i || is_place_before(&a->places[a->place_count - 1], &a->places[i]))
-            a->places[a->place_count++] = a->places[i];
-    }
+    place *spare = hd_large_new(2 * a->count + 1, sizeof *spare, a->m->large);
+    size_t leaf = 0;
+    if (!spare) return false;
+    HD_SORT_RUNS(a->places, spare, 2 * a->count, x, y,
+                 x->space != y->space ? x->space < y->space : x->address < y->address);
     hd_large_free(spare);
-    return fine;
+    for (size_t i = 0; i < 2 * a->count; i++) {
+        const place *p = &a->places[i];
+        leaf += i && (p->space != p[-1].space || p->address != p[-1].address);
+        *(p->of % 2 ? &a->list[p->of / 2].end : &a->list[p->of / 2].first) = (uint32_t)leaf;
+    }
+    hd_large_free(a->places);
+    a->places = NULL;
+    while (a->leaves <= leaf) a->leaves *= 2;
+    return true;
 }
 
 static bool sort_accesses(accesses *a)
@@ -258,13 +263,6 @@ static bool sort_accesses(accesses *a)
 typedef struct range {
     size_t first, end; /* of leaves */
 } range;
-
-static size_t leaf_of(const accesses *a, const place *wanted)
-{
-    size_t low = 0, high = a->place_count;
-    HD_PARTITION_POINT(low, high, at, is_place_before(&a->places[at], wanted));
-    return low;
-}
 
 static void write_range(accesses *a, size_t at, range of, range wanted, uint32_t node)
 {
@@ -310,7 +308,7 @@ static void read_range(writers *out, const accesses *a, size_t at, range of, ran
 
 static bool link_access(accesses *a, const access *x)
 {
-    const range all = {0, a->leaves}, wanted = {leaf_of(a, &x->begin), leaf_of(a, &x->end)};
+    const range all = {0, a->leaves}, wanted = {x->first, x->end};
     writers found = {.count = 0};
     if (x->is_write) {
         write_range(a, 1, all, wanted, x->node);
@@ -330,15 +328,14 @@ bool graph_add_addresses(graph_maker *m)
     bool fine = true, has_copies = find_keys(&a);
     for (uint32_t i = 0; has_copies && fine && i < m->launches->work_count; i++) fine = add_work(&a, i);
     fine = fine && add_slices(&a);
-    if (!a.count) return fine;
-    fine = fine && find_places(&a) && sort_accesses(&a);
-    while (a.leaves < a.place_count) a.leaves *= 2;
+    fine = fine && number_leaves(&a) && sort_accesses(&a);
     if (fine) a.tree = hd_large_new(2 * a.leaves, sizeof *a.tree, m->large);
     fine = fine && a.tree;
     for (size_t i = 0; fine && i < 2 * a.leaves; i++) a.tree[i] = HD_NONE;
     for (size_t i = 0; fine && i < a.count; i++) fine = link_access(&a, &a.list[i]);
     hd_large_free(a.list);
     hd_large_free(a.places);
+    hd_map_deinit(&a.spaces);
     hd_large_free(a.tree);
     return fine;
 }

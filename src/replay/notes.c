@@ -27,8 +27,8 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
     char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
-        name[80], instead[80];
-    const char *more[11] = {NULL};
+        widths[200], name[80], instead[80];
+    const char *more[12] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -68,6 +68,11 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
             "launch waits, often 1024: see --queue-depth",
             r->waiting);
     if (r->depth || r->waiting > DEPTH_USUAL) more[count++] = depth;
+    snprintf(widths, sizeof widths,
+             "%llu kernels do not tell their blocks, or the trace not how many SMs the GPU has: what runs beside them "
+             "takes nothing from them",
+             (unsigned long long)r->widthless);
+    if (r->widthless && (r->options->schedule || r->options->streams || r->options->overlap)) more[count++] = widths;
     if (*r->gpu_note) more[count++] = r->gpu_note;
     snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
              (unsigned long long)r->cut_copies);

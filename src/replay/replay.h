@@ -106,6 +106,7 @@ typedef struct replay {
     uint32_t *names;         /* by node: string, HD_STRING_NONE */
     replay_lag lags[LAG_CLASSES];
     replay_share *shares; /* by node less first_work */
+    uint64_t widthless;   /* kernels of which nobody knows how many SMs they can hold */
     bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
     replay_plan plan;
     replay_times unchanged, changed;

@@ -1,6 +1,6 @@
 /* share.c - what work of several queues of a device shares: its SMs, and an engine for copies of each direction
  *
- * SMs      A kernel can hold as many as it has blocks ("blocks per SM", Kineto). Those that begin first get theirs
+ * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs
  *          first, the others what is left, at least a part of theirs. In the trace this tells how much a kernel needs;
  *          in a replay, when it has got that. Kernels of communication hold SMs, but take their time.
  * Engines  One copy to the device at a time, and one from it; of pinned memory, since the others also wait for the
@@ -14,13 +14,15 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/decimal.h"
 #include "replay/rows.h"
 #include "report/gpu/gpu.h"
+#include "report/properties.h"
 #include "trace/roles/sync_calls.h"
 
 enum {
     ALL = 1024,       /* SMs of a device */
-    LEAST_PART = 16,  /* of what it can hold a kernel gets at least that part */
+    LEAST_PART = 128, /* of what it can hold a kernel gets at least that part */
     OVERLAP_PART = 50 /* copies overlap if more than that part of their time does */
 };
 #define LONGEST (INT64_MAX / ALL / 2) /* ns; what takes longer shares nothing */
@@ -40,30 +42,74 @@ static uint8_t sort_of_copy(const replay *r, const hd_work *work)
     return contains(name, "DtoH") || contains(name, "D2H") || contains(name, "DeviceToHost") ? SHARE_OUT : SHARE_NONE;
 }
 
-static void set_width(replay_share *s, const replay *r, uint32_t node, gpu_arg *arg)
+typedef struct finder {
+    replay *r;
+    int64_t *sms; /* by device; 0: not known */
+    gpu_arg blocks, grid;
+} finder;
+
+static bool add_sms(void *user, report_properties *of)
+{
+    finder *f = user;
+    for (uint32_t i = 0; i < f->r->scope.device_count; i++) {
+        const gpu_device *d = &f->r->scope.devices[i];
+        bool is_it = d->device == of->id && (of->rank == HD_NO_NUMBER || of->rank == d->rank);
+        if (is_it && of->multiprocessors > 0) f->sms[i] = of->multiprocessors;
+    }
+    return true;
+}
+
+/* Blocks per SM, as told, or by the grid, "[512,1,1]"; 0: not known. */
+static double blocks_of(finder *f, uint32_t node)
 {
     uint32_t at;
-    const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, r->graph->slices[node]);
+    const hd_block *block = hd_trace_block_of(&at, f->r->trace, HD_KIND_SLICE, f->r->graph->slices[node]);
     hd_value value;
-    double blocks;
-    if (!gpu_arg_get(&value, arg, block, at) || !hd_value_double(&blocks, r->trace, value) || !(blocks > 0)) return;
+    double blocks = 1;
+    int64_t sms = f->sms[replay_gpu_work(f->r, node)->device];
+    if (gpu_arg_get(&value, &f->blocks, block, at) && hd_value_double(&blocks, f->r->trace, value)) return blocks;
+    hd_string grid = sms ? hd_trace_string(f->r->trace, gpu_arg_text(&f->grid, block, at)) : (hd_string){0};
+    bool any = false;
+    blocks = 1;
+    for (size_t i = 0; i < grid.size; i++) {
+        int64_t number;
+        size_t digits = i;
+        while (digits < grid.size && grid.data[digits] >= '0' && grid.data[digits] <= '9') digits++;
+        if (digits == i || !hd_fixed_parse_whole(&number, grid.data + i, digits - i)) continue;
+        blocks *= (double)number;
+        any = true;
+        i = digits;
+    }
+    return any ? blocks / (double)sms : 0;
+}
+
+static void set_width(finder *f, replay_share *s, uint32_t node)
+{
+    double blocks = blocks_of(f, node);
+    if (!(blocks > 0)) {
+        f->r->widthless++;
+        return;
+    }
     s->width = blocks >= 1 ? ALL : (uint16_t)(blocks * ALL + 1);
-    s->sort = replay_gpu_work(r, node)->class == GPU_COMMUNICATION ? SHARE_HELD : SHARE_SMS;
+    s->sort = replay_gpu_work(f->r, node)->class == GPU_COMMUNICATION ? SHARE_HELD : SHARE_SMS;
 }
 
 static bool find_shares(replay *r)
 {
-    gpu_arg arg;
-    bool fine = gpu_arg_init(&arg, r->trace, "blocks per SM");
+    finder f = {.r = r, .sms = calloc((size_t)r->scope.device_count + 1, sizeof *f.sms)};
+    bool fine = f.sms && gpu_arg_init(&f.blocks, r->trace, "blocks per SM") &&
+                gpu_arg_init(&f.grid, r->trace, "grid") && report_properties_read(r->trace, add_sms, &f);
     for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
         replay_share *s = &r->shares[n - r->first_work];
         const hd_work *work = replay_work(r, n);
         *s = (replay_share){.full_ns = INT64_MIN};
         if (replay_gpu_work(r, n)->device == HD_NONE || r->plan.durations[n] > LONGEST) continue;
         s->sort = sort_of_copy(r, work);
-        if (work->role == HD_ROLE_KERNEL && gpu_arg_is_used(&arg)) set_width(s, r, n, &arg);
+        if (work->role == HD_ROLE_KERNEL) set_width(&f, s, n);
     }
-    gpu_arg_deinit(&arg);
+    gpu_arg_deinit(&f.blocks);
+    gpu_arg_deinit(&f.grid);
+    free(f.sms);
     return fine;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What `heddle replay` foretells where the hardware limits a program, against a machine that runs the program, as it is and
-changed: queues of launches that are full.
+changed: queues of launches that are full, SMs and engines of copies that are taken.
 
   check_limits.py --heddle HEDDLE
 """
@@ -31,7 +31,7 @@ class Machine:
         self.row(name, "cpu_op", 1, self.now, self.now + length)
         self.now += length
 
-    def launch(self, name, length, stream=7, call=4.0):
+    def launch(self, name, length, stream=7, call=4.0, cat="kernel", **args):
         self.id += 1
         starts, start, end = self.starts.setdefault(stream, []), self.now, self.now + self.about(call)
         if len(starts) >= self.depth:
@@ -40,7 +40,7 @@ class Machine:
         self.free[stream] = begin + length
         starts.append(begin)
         self.row("cudaLaunchKernel", "cuda_runtime", 1, start, end, correlation=self.id)
-        self.row(name, "kernel", stream, begin, begin + length, device=0, stream=stream, correlation=self.id)
+        self.row(name, cat, stream, begin, begin + length, device=0, stream=stream, correlation=self.id, **args)
         self.now = end + self.about(1)
 
     def wait(self):
@@ -58,7 +58,7 @@ class Machine:
     def write(self, path):
         for row in self.rows:
             row["ts"], row["dur"] = round(row["ts"], 3), round(row["dur"], 3)
-        path.write_text(json.dumps({"traceEvents": self.rows + [{"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}]}))
+        path.write_text(json.dumps({"deviceProperties": [{"id": 0, "name": "GPU", "numSms": 100}], "traceEvents": self.rows + [{"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}]}))
 
 
 def made(path, depth, program, seed):
@@ -121,12 +121,42 @@ def check_depth(heddle, folder):
     yield "slow calls", depth_of(told), depth_of(told)
 
 
+def check_shares(heddle, folder):
+    """Forty kernels or copies of 100 us on one queue, that could run on two: twice as fast if they fit beside one another."""
+    def program(*kinds):
+        def run(m):
+            for i in range(40):
+                name, cat, args = kinds[i % len(kinds)]
+                m.launch(name, 100, cat=cat, **args)
+            m.wait()
+        return run
+    into, back = "Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pinned)"
+    cases = [
+        ("wide kernels", 1, [("gemm", "kernel", {"blocks per SM": 4.0})]),
+        ("kernels of half the SMs", 0.5, [("gemm", "kernel", {"blocks per SM": 0.49})]),
+        ("wide kernels by their grid", 1, [("gemm", "kernel", {"grid": [20, 20, 1]})]),
+        ("kernels of half the SMs by their grid", 0.5, [("gemm", "kernel", {"grid": [7, 7, 1]})]),
+        ("kernels of three quarters", 0.75, [("gemm", "kernel", {"blocks per SM": 0.75})]),
+        ("copies to the GPU", 1, [(into, "gpu_memcpy", {})]),
+        ("copies from it", 1, [(back, "gpu_memcpy", {})]),
+        ("copies in both directions", 0.5, [(into, "gpu_memcpy", {}), (back, "gpu_memcpy", {})]),
+        ("a wide kernel and a copy", 0.5, [("gemm", "kernel", {"blocks per SM": 4.0}), (into, "gpu_memcpy", {})]),
+        ("kernels that do not tell", 0.5, [("gemm", "kernel", {})]),
+    ]
+    for name, share, kinds in cases:
+        report = replay(heddle, made(folder / "shares.json", 1 << 30, program(*kinds), 6), "--schedule", "streams=2")
+        busy = next(r for r in report["what_if"] if r["what"] == "busy")
+        off = 100 * (busy["after"] / busy["before"] / share - 1)
+        is_told = any("do not tell their blocks" in r["note"] for r in report["notes"])
+        yield name, abs(off) > 2 or is_told != (name == "kernels that do not tell"), f"{off:+.2f} %"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
     heddle = parser.parse_args().heddle
     with tempfile.TemporaryDirectory() as folder:
-        results = list(check_depth(heddle, pathlib.Path(folder)))
+        results = list(check_depth(heddle, pathlib.Path(folder))) + list(check_shares(heddle, pathlib.Path(folder)))
     for name, is_wrong, told in results:
         print(f"{'WRONG: ' if is_wrong else ''}{name}: {told}")
     sys.exit(any(is_wrong for _, is_wrong, _ in results))

@@ -147,7 +147,7 @@ class Replay:
         while time < end if end is not None else got < demand:
             until = min([t for s, e, _ in taken for t in (s, e) if t > time], default=None)
             share = max(0, min(width, self.unused(taken, time)))
-            rate = max(share, width // 16, 1)
+            rate = max(share, width // 128, 1)
             enough = end if end is not None else time - (got - demand) // rate
             until = enough if until is None else min(until, enough)
             taken.append((time, until, share))
