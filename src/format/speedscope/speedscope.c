@@ -93,7 +93,8 @@ static hd_status count(reader *r, size_t code, uint64_t n, const char *place)
 
 static hd_status add_frame(reader *r, hd_string text)
 {
-    frame f = {.name = hd_stack_samples_frame(&r->samples, &f.kind, text.data, text.size)};
+    frame f = {0};
+    f.name = hd_stack_samples_frame(&r->samples, &f.kind, text.data, text.size);
     f.text = hd_builder_intern(r->builder, text.data, text.size);
     if (f.name == HD_NONE || f.text == HD_STRING_NONE ||
         !hd_grow((void **)&r->frames, &r->frame_capacity, r->frame_count, sizeof *r->frames))
