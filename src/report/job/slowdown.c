@@ -302,19 +302,24 @@ static void add_stages(hd_table_builder *b, slow_job *j, double ideal)
     keep(j, false);
 }
 
-static void add_operations(hd_table_builder *b, slow_job *j, double ideal)
+static hd_status add_operations(hd_table_builder *b, slow_job *j, double ideal, hd_error *err)
 {
+    uint64_t *counts = calloc((size_t)j->texts.count + 1, sizeof *counts);
+    if (!counts) return HD_NOMEM(err);
+    for (uint32_t c = 0; c < j->collective_keys.count; c++) {
+        if (j->collectives[c].operation < j->texts.count) counts[j->collectives[c].operation]++;
+    }
     for (uint32_t text = 0; text < j->texts.count; text++) {
-        uint64_t count = 0;
-        for (uint32_t c = 0; c < j->collective_keys.count; c++) count += j->collectives[c].operation == text;
-        if (!count) continue;
+        if (!counts[text]) continue;
         j->kept_operation = text;
         gpu_cell_text(b, &j->texts, text);
-        hd_table_add_count(b, count);
+        hd_table_add_count(b, counts[text]);
         gpu_cell_decimal(b, simulate(j, true) / ideal, ideal > 0);
     }
+    free(counts);
     j->kept_operation = NO_OPERATION;
     hd_table_sort(b, "", "slowdown");
+    return HD_OK;
 }
 
 /* ---- ranks as their peers ---- */
@@ -440,7 +445,7 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
     gpu_cell_decimal(what_if, transfers / ideal, ideal > 0);
     add_members(builders[RANKS], j, ideal);
     add_stages(builders[STAGES], j, ideal);
-    add_operations(builders[OPERATIONS], j, ideal);
+    HD_TRY(add_operations(builders[OPERATIONS], j, ideal, err));
     return add_fixed(builders[AS_PEERS], j, ranks, replayed, error, err);
 }
 
