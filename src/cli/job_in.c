@@ -107,6 +107,31 @@ hd_status job_files_add(job_files *files, const char *operand, hd_error *err)
     return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
 }
 
+typedef struct sized {
+    off_t size;
+    size_t index;
+} sized;
+
+static int by_size(const void *x, const void *y)
+{
+    const sized *a = x, *b = y;
+    return a->size != b->size ? (a->size < b->size ? 1 : -1) : (a->index > b->index) - (a->index < b->index);
+}
+
+size_t *job_largest_first(const char *const *paths, size_t count)
+{
+    sized *all = calloc(count + 1, sizeof *all);
+    size_t *order = all ? calloc(count + 1, sizeof *order) : NULL;
+    for (size_t i = 0; order && i < count; i++) {
+        struct stat about;
+        all[i] = (sized){stat(paths[i], &about) == 0 ? about.st_size : 0, i};
+    }
+    if (order) qsort(all, count, sizeof *all, by_size);
+    for (size_t i = 0; order && i < count; i++) order[i] = all[i].index;
+    free(all);
+    return order;
+}
+
 void job_files_deinit(job_files *files)
 {
     for (size_t i = 0; i < files->count; i++) free(files->list[i]);

@@ -22,6 +22,9 @@ typedef struct job_files {
  * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
 void job_files_deinit(job_files *files);
+/* The order in which processes take files: the largest first, of equal ones as they stand. The caller frees it with
+ * free; NULL: no memory. */
+size_t *job_largest_first(const char *const *paths, size_t count);
 
 /* Add one summary or trace. The error is left in run->err, with its path. */
 hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_options *read);

@@ -70,6 +70,14 @@ static inline uint32_t hardware_head(const hardware *h, uint32_t work)
 /* Its work and waits of the plan for work that runs, one after another from *at 0, by their heads. */
 bool hardware_next_wait(replay_wait *out, const hardware *h, uint32_t node, size_t *at);
 
+/* Work of which an event is needed: a stream waits for it, or a thread. */
+static inline bool hardware_is_event(const hardware *h, uint32_t node, replay_wait w)
+{
+    if (!replay_is_work(h->r, w.from)) return false;
+    if (!replay_is_work(h->r, node)) return w.kind == HD_EDGE_SYNC || w.kind == HD_EDGE_DATA;
+    return w.kind == HD_EDGE_EVENT || w.kind == HD_EDGE_DATA || w.kind == HD_EDGE_ADDRESS;
+}
+
 /* launches.c. Errors: NOMEM, ARGUMENT: there is no kernel; LIMIT */
 hd_status hardware_list(hardware *h, hd_error *err);
 void hardware_list_deinit(hardware *h);

@@ -5,7 +5,6 @@
  * own. What one call launched is a CUDA graph, captured before all begins; nothing outside waits for a part of it.
  */
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -52,19 +51,14 @@ bool hardware_spin(hardware *h, cuda_handle stream, uint32_t kernel, int64_t ns)
     return hardware_did(h, h->cuda.launch(h->cuda.spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
 }
 
-static bool contains(hd_string name, const char *what)
-{
-    return memmem(name.data, name.size, what, strlen(what)) != NULL;
-}
-
 static bool move_bytes(hardware *h, cuda_handle stream, uint32_t node)
 {
     const hd_work *work = replay_work(h->r, node);
-    hd_string name = hd_trace_string(h->r->trace, work->name);
+    uint32_t way = gpu_copy_of(hd_trace_string(h->r->trace, work->name));
     size_t bytes = (size_t)h->bytes[node - h->r->first_work];
     if (work->role == HD_ROLE_SET) return hardware_did(h, h->cuda.set(h->buffer, 0, bytes / 4, stream));
-    if (contains(name, "HtoD")) return hardware_did(h, h->cuda.copy_in(h->buffer, h->pinned, bytes, stream));
-    if (contains(name, "DtoH")) return hardware_did(h, h->cuda.copy_out(h->pinned, h->buffer, bytes, stream));
+    if (way == GPU_COPY('H', 'D')) return hardware_did(h, h->cuda.copy_in(h->buffer, h->pinned, bytes, stream));
+    if (way == GPU_COPY('D', 'H')) return hardware_did(h, h->cuda.copy_out(h->pinned, h->buffer, bytes, stream));
     return hardware_did(h, h->cuda.copy(h->buffer + h->buffer_bytes, h->buffer, bytes, stream));
 }
 
@@ -112,8 +106,8 @@ static bool wait_events(hardware *h, uint32_t node, cuda_handle stream, bool of_
 {
     replay_wait w;
     for (size_t at = 0; hardware_next_wait(&w, h, node, &at);) {
-        uint32_t event = replay_is_work(h->r, w.from) ? h->events[w.from - h->r->first_work] : HD_NONE;
-        if (w.kind == HD_EDGE_QUEUE || w.kind == HD_EDGE_COLLECTIVE || event == HD_NONE) continue;
+        if (!hardware_is_event(h, node, w)) continue;
+        uint32_t event = h->events[w.from - h->r->first_work];
         uint32_t call = h->calls[node - h->r->first_work];
         bool is_of_call = call != HD_NONE && call == h->calls[w.from - h->r->first_work];
         if (is_of_call != of_call || (of_call && !is_done(h, w.from))) continue;
@@ -232,8 +226,7 @@ static bool wait_for_work(hardware *h, uint32_t node)
     replay_wait w;
     bool waited = false;
     for (size_t at = 0; hardware_next_wait(&w, h, node, &at);) {
-        bool waits = w.kind == HD_EDGE_SYNC || w.kind == HD_EDGE_DATA;
-        if (!waits || !replay_is_work(h->r, w.from)) continue;
+        if (!hardware_is_event(h, node, w)) continue;
         if (!wait_launched(h, w.from)) return false;
         hardware_did(h, h->cuda.event_synchronize(h->event_list[h->events[w.from - h->r->first_work]]));
         waited = true;

@@ -6,6 +6,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "replay/hardware.h"
+#include "replay/rows.h"
 #include "trace/event.h"
 
 enum { BUFFER_BYTES_MOST = 256 << 20, LAUNCHES_MOST = 1 << 20 /* streams hold as many events and stamps */ };
@@ -46,11 +47,11 @@ static uint32_t *find_step_calls(const replay *r)
 }
 
 /* A queue from its first work on. `before`: what ran before. */
-static void list_queue(hardware *h, const uint32_t *nexts, const uint32_t *step_calls, uint32_t node)
+static void list_queue(hardware *h, const uint32_t *afters, const uint32_t *step_calls, uint32_t node)
 {
     const replay *r = h->r;
     uint32_t queue = HD_NONE, before = HD_NONE;
-    for (; node != HD_NONE; node = nexts[node - r->first_work]) {
+    for (; node != HD_NONE; node = afters[node - r->first_work]) {
         uint32_t w = node - r->first_work, step = replay_gpu_work(r, node)->step;
         if (!hardware_runs(r, node)) continue;
         if (queue == HD_NONE) queue = h->queue_count++;
@@ -76,14 +77,12 @@ static hd_status list_queues(hardware *h, hd_error *err)
 {
     const replay *r = h->r;
     uint32_t works = r->graph->node_count - r->first_work;
-    uint32_t *nexts = hd_large_new((size_t)works + 1, sizeof *nexts, r->large), *step_calls = find_step_calls(r);
-    for (uint32_t w = 0; nexts && w < works; w++) nexts[w] = h->calls[w] = h->kernels[w] = h->events[w] = HD_NONE;
-    for (uint32_t w = 0; nexts && w < works; w++)
-        if (r->plan.befores[w] != HD_NONE) nexts[r->plan.befores[w] - r->first_work] = r->first_work + w;
-    for (uint32_t w = 0; nexts && step_calls && w < works; w++)
-        if (r->plan.befores[w] == HD_NONE) list_queue(h, nexts, step_calls, r->first_work + w);
-    bool fine = nexts && step_calls;
-    hd_large_free(nexts);
+    uint32_t *afters = replay_afters(r), *step_calls = find_step_calls(r);
+    for (uint32_t w = 0; w < works; w++) h->calls[w] = h->kernels[w] = h->events[w] = HD_NONE;
+    for (uint32_t w = 0; afters && step_calls && w < works; w++)
+        if (r->plan.befores[w] == HD_NONE) list_queue(h, afters, step_calls, r->first_work + w);
+    bool fine = afters && step_calls;
+    hd_large_free(afters);
     free(step_calls);
     return fine ? HD_OK : HD_NOMEM(err);
 }
@@ -119,18 +118,13 @@ static hd_status list_launches(hardware *h, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-static bool is_event(hd_edge_kind kind)
-{
-    return kind != HD_EDGE_QUEUE && kind != HD_EDGE_LAUNCH && kind != HD_EDGE_COLLECTIVE;
-}
-
 static void number_events(hardware *h)
 {
     const replay *r = h->r;
     replay_wait w;
     for (uint32_t n = 0; n < r->graph->node_count; n++) {
         for (size_t at = 0; hardware_runs(r, n) && hardware_next_wait(&w, h, n, &at);) {
-            if (!is_event(w.kind) || !replay_is_work(r, w.from)) continue;
+            if (!hardware_is_event(h, n, w)) continue;
             uint32_t *event = &h->events[w.from - r->first_work];
             if (*event == HD_NONE) *event = h->event_count++;
         }

@@ -1,8 +1,8 @@
 /* share.c - what work of several queues of a device shares: its SMs, and an engine for copies of each direction
  *
- * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs
- *          first, the others what is left, at least a part of theirs. In the trace this tells how much a kernel needs;
- *          in a replay, when it has got that. Kernels of communication hold SMs, but take their time.
+ * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs first, the others what is
+ *          left, at least a part of theirs. In the trace this tells how much a kernel needs; in a replay, when it has
+ *          got that. Kernels of communication hold SMs, but take their time.
  * Engines  One copy to the device at a time, and one from it; of pinned memory, since the others also wait for the
  *          host. An engine stays with the queue that it serves while the next of that is there. Where copies of one
  *          direction overlap in the trace, there is no such engine.
@@ -29,17 +29,11 @@ enum {
 
 /* ---- what there is to share ---- */
 
-static bool contains(hd_string text, const char *word)
-{
-    return text.data && memmem(text.data, text.size, word, strlen(word));
-}
-
 static uint8_t sort_of_copy(const replay *r, const hd_work *work)
 {
-    hd_string name = hd_trace_string(r->trace, work->name);
     if (work->role != HD_ROLE_COPY || hd_is_pageable_copy(r->trace, work)) return SHARE_NONE;
-    if (contains(name, "HtoD") || contains(name, "H2D") || contains(name, "HostToDevice")) return SHARE_IN;
-    return contains(name, "DtoH") || contains(name, "D2H") || contains(name, "DeviceToHost") ? SHARE_OUT : SHARE_NONE;
+    uint32_t way = gpu_copy_of(hd_trace_string(r->trace, work->name));
+    return way == GPU_COPY('H', 'D') ? SHARE_IN : way == GPU_COPY('D', 'H') ? SHARE_OUT : SHARE_NONE;
 }
 
 typedef struct finder {

@@ -13,7 +13,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "replay/replay.h"
+#include "replay/rows.h"
 
 typedef struct tied {
     int64_t launched, latest; /* it takes its place then */
@@ -62,12 +62,8 @@ static uint64_t chance_of(uint64_t seed, uint64_t number)
 /* HD_NONE: not known, or another call launches it now. */
 static uint32_t launch_of(const replay *r, uint32_t node)
 {
-    const hd_graph *g = r->graph;
-    if (r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE | PLAN_NO_LAUNCH)) return HD_NONE;
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_LAUNCH) return g->froms[e];
-    }
-    return HD_NONE;
+    bool is_free = !(r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE | PLAN_NO_LAUNCH));
+    return is_free ? replay_launch_node(r, node) : HD_NONE;
 }
 
 /* One thread alone has an order. */
@@ -83,13 +79,13 @@ static void close_group(ties *t, size_t first, bool is_mixed, uint32_t behind)
 }
 
 /* One queue as the plan has it, from its first work on. */
-static void group_queue(ties *t, const uint32_t *nexts, uint32_t node, int64_t within)
+static void group_queue(ties *t, const uint32_t *afters, uint32_t node, int64_t within)
 {
     const replay *r = t->r;
     size_t first = t->count;
     int64_t launched = INT64_MIN, latest = INT64_MIN;
     bool is_mixed = false;
-    for (; node != HD_NONE; node = nexts[node - r->first_work]) {
+    for (; node != HD_NONE; node = afters[node - r->first_work]) {
         uint32_t from = launch_of(r, node);
         if (from != HD_NONE && t->base->starts[from] > launched) launched = t->base->starts[from];
         if (from == HD_NONE || launched > latest) { /* nothing before it can come behind it */
@@ -115,21 +111,14 @@ static bool find_groups(ties *t, int64_t within)
 {
     const replay *r = t->r;
     uint32_t works = r->graph->node_count - r->first_work;
-    uint32_t *nexts = hd_large_new((size_t)works + 1, sizeof *nexts, r->large);
+    uint32_t *afters = replay_afters(r);
     t->list = hd_large_new((size_t)works + 1, sizeof *t->list, r->large);
-    if (!nexts || !t->list) {
-        hd_large_free(nexts);
-        return false;
+    bool fine = afters && t->list;
+    for (uint32_t w = 0; fine && w < works; w++) {
+        if (r->plan.befores[w] == HD_NONE) group_queue(t, afters, r->first_work + w, within);
     }
-    for (uint32_t w = 0; w < works; w++) nexts[w] = HD_NONE;
-    for (uint32_t w = 0; w < works; w++) {
-        if (r->plan.befores[w] != HD_NONE) nexts[r->plan.befores[w] - r->first_work] = r->first_work + w;
-    }
-    for (uint32_t w = 0; w < works; w++) {
-        if (r->plan.befores[w] == HD_NONE) group_queue(t, nexts, r->first_work + w, within);
-    }
-    hd_large_free(nexts);
-    return !t->failed;
+    hd_large_free(afters);
+    return fine && !t->failed;
 }
 
 /* ---- the order of a run ---- */

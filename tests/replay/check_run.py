@@ -114,6 +114,17 @@ def check_changes(options, trace, folder):
         assert len(have) == 6 < len(works), (len(have), len(works))
 
 
+def check_copies(options, trace, folder):
+    """Copies go where they went, however a profiler calls that."""
+    copies = [e["name"] for e in load(trace) if e.get("cat") == "gpu_memcpy"]
+    assert copies and all("HtoD" in name for name in copies), set(copies)
+    text = gzip.open(trace, "rt", encoding="utf-8").read()
+    for name in ("MemcpyH2D", "CopyHostToDevice"):
+        (folder / "named.json").write_text(text.replace(copies[0], name))
+        _, events = run(options, folder / "named.json", folder)
+        assert sum("HtoD" in e["name"] for e in events if e.get("cat") == "gpu_memcpy") == len(copies), name
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -127,6 +138,8 @@ def main():
             print(f"{pathlib.Path(trace).name}: {works} pieces of work as they were; span {span['expected']} ns expected, {span['ran']} ran")
             if "streams-two" in trace:
                 check_waits(options, trace, pathlib.Path(name))
+            if "copies-overlap" in trace:
+                check_copies(options, trace, pathlib.Path(name))
             if "sleep-base" in trace or "streams-two" in trace:
                 check_changes(options, trace, pathlib.Path(name))
     return 0

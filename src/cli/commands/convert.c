@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/job_in.h"
 #include "cli/printer.h"
@@ -314,31 +313,6 @@ static const char *name_of(void *context, size_t item)
     return a->run->operands[a->order[item]];
 }
 
-typedef struct sized {
-    off_t size;
-    size_t index;
-} sized;
-
-static int by_size(const void *x, const void *y)
-{
-    const sized *a = x, *b = y;
-    return a->size != b->size ? (a->size < b->size ? 1 : -1) : (a->index > b->index) - (a->index < b->index);
-}
-
-static bool choose_order(apart *a, size_t count)
-{
-    sized *all = calloc(count + 1, sizeof *all);
-    a->order = calloc(count + 1, sizeof *a->order);
-    for (size_t i = 0; all && i < count; i++) {
-        struct stat about;
-        all[i] = (sized){stat(a->run->operands[i], &about) == 0 ? about.st_size : 0, i};
-    }
-    if (all) qsort(all, count, sizeof *all, by_size);
-    for (size_t i = 0; all && a->order && i < count; i++) a->order[i] = all[i].index;
-    free(all);
-    return all && a->order;
-}
-
 /* What process 0 has made is where all put their parts. */
 static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *options)
 {
@@ -347,7 +321,8 @@ static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *op
     const char *to = run->operands[count];
     void *folder = NULL;
     hd_status status = HD_OK;
-    if (!choose_order(a, count)) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    a->order = job_largest_first(run->operands, count);
+    if (!a->order) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     if (hd_mpi_rank(mpi) == 0) status = hd_convert_job_new(&a->job, run->operands, count, to, NULL, options, &run->err);
     if (status != HD_OK) return status;
     const char *made = a->job ? hd_convert_job_folder(a->job) : "";

@@ -58,29 +58,14 @@ typedef struct work {
 
 /* ---- which files ---- */
 
-typedef struct sized {
-    off_t size;
-    const char *path;
-} sized;
-
-static int by_size(const void *x, const void *y)
-{
-    const sized *a = x, *b = y;
-    return a->size != b->size ? (a->size < b->size ? 1 : -1) : strcmp(a->path, b->path);
-}
-
 /* The paths, largest first, each with its zero byte. */
 static hd_status pack_files(char **out, size_t *out_size, const job_files *files, hd_error *err)
 {
-    sized *all = calloc(files->count + 1, sizeof *all);
-    FILE *bytes = all ? open_memstream(out, out_size) : NULL;
-    for (size_t i = 0; bytes && i < files->count; i++) {
-        struct stat about;
-        all[i] = (sized){stat(files->list[i], &about) == 0 ? about.st_size : 0, files->list[i]};
-    }
-    if (bytes) qsort(all, files->count, sizeof *all, by_size);
-    for (size_t i = 0; bytes && i < files->count; i++) fwrite(all[i].path, 1, strlen(all[i].path) + 1, bytes);
-    free(all);
+    size_t *order = job_largest_first((const char *const *)files->list, files->count);
+    FILE *bytes = order ? open_memstream(out, out_size) : NULL;
+    for (size_t i = 0; bytes && i < files->count; i++)
+        fwrite(files->list[order[i]], 1, strlen(files->list[order[i]]) + 1, bytes);
+    free(order);
     if (bytes && fclose(bytes) == 0) return HD_OK;
     return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
 }

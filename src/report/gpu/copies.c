@@ -13,7 +13,6 @@ typedef struct copies_options {
 
 /* Two letters of "HDPA" ('H', 'D'), "set", or nothing. */
 enum { NO_KIND, SET };
-#define KIND(from, to) ((uint32_t)(from) << 8 | (uint32_t)(to))
 
 enum { UNKNOWN_SIZE = 6 };
 static const char *const size_names[UNKNOWN_SIZE] = {"< 4 KiB",  "< 64 KiB",  "< 1 MiB",
@@ -67,12 +66,12 @@ static uint32_t kind_of_letters(hd_string name)
 {
     if (name.size == 9 && memcmp(name.data, "Memcpy", 6) == 0 && name.data[7] == '2' && is_place(name.data[6]) &&
         is_place(name.data[8]))
-        return KIND(name.data[6], name.data[8]);
+        return GPU_COPY(name.data[6], name.data[8]);
     for (size_t i = 0; i + 4 <= name.size; i++) {
         const char *p = name.data + i;
         if (!is_place(p[0]) || p[1] != 't' || p[2] != 'o' || !is_place(p[3])) continue;
         if ((i && is_letter(p[-1])) || (i + 4 < name.size && is_letter(p[4]))) continue;
-        return KIND(p[0], p[3]);
+        return GPU_COPY(p[0], p[3]);
     }
     return NO_KIND;
 }
@@ -102,16 +101,23 @@ static uint32_t kind_at(size_t *out_end, hd_string text, size_t at, bool capital
     size_t where = place_at(text, at + size, capitals);
     if (where == PLACES) return NO_KIND;
     *out_end = at + size + strlen(places[where][capitals]);
-    return KIND(places[from][0][0], places[where][0][0]);
+    return GPU_COPY(places[from][0][0], places[where][0][0]);
+}
+
+uint32_t gpu_copy_of(hd_string name)
+{
+    size_t end;
+    uint32_t kind = kind_of_letters(name);
+    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, false);
+    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, true);
+    return kind;
 }
 
 static uint32_t kind_of(copies *c, const gpu_work *work, hd_string name, const hd_block *block, uint32_t row)
 {
     size_t end;
     if (work->role == HD_ROLE_SET) return SET;
-    uint32_t kind = kind_of_letters(name);
-    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, false);
-    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, true);
+    uint32_t kind = gpu_copy_of(name);
     if (kind != NO_KIND) return kind;
     hd_string direction = hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row));
     kind = kind_at(&end, direction, 0, true);

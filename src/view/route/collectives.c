@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/vector.h"
 #include "view/ranks/ranks.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
@@ -109,13 +110,7 @@ static bool is_asked(const question *q, const hd_collective *c, const view_meeti
 
 static bool add_part(question *q, uint32_t slot, size_t trace, size_t at)
 {
-    if (q->part_count == q->part_capacity) {
-        size_t capacity = q->part_capacity ? 2 * q->part_capacity : 256;
-        part *parts = realloc(q->parts, capacity * sizeof *parts);
-        if (!parts) return false;
-        q->parts = parts;
-        q->part_capacity = capacity;
-    }
+    if (!hd_grow((void **)&q->parts, &q->part_capacity, q->part_count, sizeof *q->parts)) return false;
     q->parts[q->part_count++] = (part){slot, (uint32_t)trace, (uint32_t)at};
     return true;
 }

@@ -8,7 +8,6 @@
 
 /* ---- numbers ---- */
 
-/* The number of what is the same in several parts if it has the same bytes. */
 hd_status oj_number_shared(uint32_t *out, bool *created, joiner *j, int kind, const void *bytes, size_t size)
 {
     char *key = malloc(size + 1);
@@ -33,7 +32,6 @@ hd_status oj_map_ref(uint64_t *ref, joiner *j, def_kind kind)
     return HD_OK;
 }
 
-/* Values as the archive has them. */
 hd_status oj_map_values(uint64_t *out, joiner *j, def_kind kind, const otf2_def *def)
 {
     const otf2_field *fields = def_infos[kind].fields;

@@ -12,7 +12,7 @@ hd_status oj_refuse(joiner *j, const char *what)
 {
     return hd_error_set(j->w.err, HD_ERR_DAMAGED, j->part->path, HD_OFFSET_NONE, "is no part of an archive: %s", what);
 }
-/* What readers add at a time of the part. */
+
 int64_t oj_offset_at(const hd_format_part *part, int64_t ns)
 {
     return part->offset_ns + (int64_t)llround(part->drift * ((double)ns - (double)part->at_ns));
