@@ -176,7 +176,7 @@ hd_status clock_job_add(clock_job *j, const hd_job *job, size_t at, int64_t plac
         if (fine) j->hosts[own].ranks += is_shared;
     }
     fine = fine && add_rows(&c);
-    hd_table_free(c.cells.table);
+    job_cells_deinit(&c.cells);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
