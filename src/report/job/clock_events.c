@@ -200,7 +200,7 @@ hd_status clock_job_add(clock_job *j, const hd_job *job, size_t at, int64_t plac
     job_cells cells;
     HD_TRY(job_cells_of(&cells, job, at, "collectives", wanted, COLUMNS, lost, err));
     bool fine = add_member(j, hd_job_at(job, at), at, place, &cells);
-    hd_table_free(cells.table);
+    job_cells_deinit(&cells);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
