@@ -120,6 +120,7 @@ enum { AHEAD = 64 };
 typedef struct ahead {
     const hd_job *const *jobs;
     size_t count; /* of summaries */
+    const uint32_t *order;
     const char *table;
     const job_wanted *wanted;
     size_t wanted_count;
@@ -147,7 +148,8 @@ static void read_next(ahead *a)
     struct ahead_slot *s = &a->slots[a->next++ % AHEAD];
     while (a->member == hd_job_count(a->jobs[a->job])) a->job++, a->member = 0;
     s->job = a->jobs[a->job];
-    s->member = a->member++;
+    s->member = a->order ? a->order[a->member] : a->member;
+    a->member++;
     s->why = (hd_error){0};
     pthread_mutex_unlock(&a->lock);
     read_cells(&s->cells, s->job, s->member, a->table, a->wanted, a->wanted_count, &s->why);
@@ -187,12 +189,14 @@ static void read_and_take(void *state)
     pthread_mutex_unlock(&a->lock);
 }
 
-hd_status job_each_table(const hd_job *const *jobs, size_t count, const char *table, const job_wanted *wanted,
-                         size_t wanted_count, hd_table_builder *lost, job_each_cells *each, void *user, hd_error *err)
+hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t *order, const char *table,
+                         const job_wanted *wanted, size_t wanted_count, hd_table_builder *lost, job_each_cells *each,
+                         void *user, hd_error *err)
 {
     ahead *a = calloc(1, sizeof *a);
     if (!a) return HD_NOMEM(err);
     *a = (ahead){.jobs = jobs,
+                 .order = order,
                  .table = table,
                  .wanted = wanted,
                  .wanted_count = wanted_count,

@@ -29,10 +29,12 @@ hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const c
                        size_t count, hd_table_builder *lost, hd_error *err);
 void job_cells_deinit(job_cells *cells);
 /* Calls each(user, …) with that table of all summaries of so many jobs, in order, each with its place over all of them;
- * from several threads, one at a time, while the others read ahead. Errors: MEMORY, and those of `each`. */
+ * from several threads, one at a time, while the others read ahead. order: of the members of one job; NULL: as they
+ * stand. Errors: MEMORY, and those of `each`. */
 typedef hd_status job_each_cells(void *user, size_t place, const job_cells *cells, hd_error *err);
-hd_status job_each_table(const hd_job *const *jobs, size_t count, const char *table, const job_wanted *wanted,
-                         size_t wanted_count, hd_table_builder *lost, job_each_cells *each, void *user, hd_error *err);
+hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t *order, const char *table,
+                         const job_wanted *wanted, size_t wanted_count, hd_table_builder *lost, job_each_cells *each,
+                         void *user, hd_error *err);
 #define JOB_COLUMNS_LOST                                                                                               \
     {"rank", HD_VALUE_INT, "null: unknown"}, {"file", HD_VALUE_STRING, "name of its trace"},                           \
         {"table", HD_VALUE_STRING, "of its summary, which is as if it were empty"},                                    \

@@ -245,19 +245,31 @@ static bool order_by_host(uint32_t *order, uint32_t *hosts, const hd_job *job)
     return fine;
 }
 
+typedef struct by_host {
+    clock_job *job;
+    const hd_job *of;
+    uint32_t *order, *hosts;
+} by_host;
+
+static hd_status take_member(void *user, size_t place, const job_cells *cells, hd_error *err)
+{
+    const by_host *b = user;
+    const uint32_t at = b->order[place];
+    bool is_last = place + 1 == hd_job_count(b->of) || b->hosts[at] != b->hosts[b->order[place + 1]];
+    bool fine = add_member(b->job, hd_job_at(b->of, at), at, at, cells) && (!is_last || pack_events(b->job));
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
 hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err)
 {
     size_t count = job ? hd_job_count(job) : 0;
-    uint32_t *order = malloc((count + 1) * sizeof *order), *hosts = malloc((count + 1) * sizeof *hosts);
+    by_host b = {out, job, malloc((count + 1) * sizeof *b.order), malloc((count + 1) * sizeof *b.hosts)};
     clock_job_begin(out);
-    hd_status status = order && hosts && (!count || order_by_host(order, hosts, job)) ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < count && status == HD_OK; i++) {
-        status = clock_job_add(out, job, order[i], order[i], lost, err);
-        bool is_last = i + 1 == count || hosts[order[i]] != hosts[order[i + 1]];
-        if (status == HD_OK && is_last && !pack_events(out)) status = HD_NOMEM(err);
-    }
-    free(order);
-    free(hosts);
+    hd_status status = b.order && b.hosts && (!count || order_by_host(b.order, b.hosts, job)) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && count)
+        status = job_each_table(&job, 1, b.order, "collectives", wanted, COLUMNS, lost, take_member, &b, err);
+    free(b.order);
+    free(b.hosts);
     return status;
 }
 

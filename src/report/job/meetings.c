@@ -462,7 +462,7 @@ hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t c
                .members.key_size = sizeof(job_party),
                .seats.key_size = 2 * sizeof(uint32_t),
                .defects.key_size = 2 * sizeof(uint32_t)};
-    hd_status status = job_each_table(jobs, count, "collectives", wanted, COLUMNS, lost, add_summary, &k, err);
+    hd_status status = job_each_table(jobs, count, NULL, "collectives", wanted, COLUMNS, lost, add_summary, &k, err);
     hd_slots_deinit(&k.found);
     if (status == HD_OK && !(order_members(&k) && order_groups(&k) && order_meetings(&k) && pass_members(&k) &&
                              judge_meetings(&k) && judge_groups(&k) && order_defects(&k)))
@@ -536,6 +536,7 @@ bool job_meetings_walk(const job_meetings *m, bool (*each)(void *user, const job
                                              .device = party->device,
                                              .step_start = packed.step_start,
                                              .step = packed.step,
+                                             .shortest = of.shortest,
                                              .late = of.longest - packed.duration,
                                              .waited = packed.duration - of.shortest});
         }

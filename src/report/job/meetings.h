@@ -103,11 +103,11 @@ void job_meetings_leave_list(job_meetings *meetings); /* frees what only job_mee
 
 typedef struct job_arrival {
     uint32_t meeting, member;
-    size_t summary;       /* over all jobs */
-    int64_t rank, device; /* as the summary tells; HD_NO_NUMBER */
-    int64_t step_start;   /* HD_NO_NUMBER */
-    uint32_t step;        /* text; HD_NONE: in none */
-    int64_t late, waited; /* longest less own duration; own less shortest */
+    size_t summary;                 /* over all jobs */
+    int64_t rank, device;           /* as the summary tells; HD_NO_NUMBER */
+    int64_t step_start;             /* HD_NO_NUMBER */
+    uint32_t step;                  /* text; HD_NONE: in none */
+    int64_t shortest, late, waited; /* duration of any; longest less own; own less shortest */
 } job_arrival;
 
 /* Calls each(user, …) for all who came to a collective that is compared, member by member, and of one member summary by

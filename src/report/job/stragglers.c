@@ -162,7 +162,7 @@ static bool add_collectives(job *j)
         add_collective(j, of);
         fine = job_bandwidth_add(&j->bandwidths, &transfer);
     }
-    return fine && job_bandwidth_rows(j->bandwidth, &j->bandwidths, &j->meetings.texts);
+    return fine;
 }
 
 /* Seats are by group. */
@@ -193,7 +193,7 @@ static bool add_arrival(void *user, const job_arrival *a)
     m->compared++;
     m->late += a->late;
     m->waited += a->waited;
-    m->transfer += j->meetings.list[a->meeting].shortest;
+    m->transfer += a->shortest;
     if (j->waits) {
         if (!hd_grow((void **)&j->waited, &j->waited_capacity, j->waited_count, sizeof *j->waited)) return false;
         j->waited[j->waited_count++] = (wait){a->meeting, a->member, a->step, a->waited};
@@ -431,8 +431,6 @@ static bool add_again(void *user, const job_arrival *a)
 
 static bool add_steps(job *j)
 {
-    job_bandwidths_deinit(&j->bandwidths);
-    job_meetings_leave_walk(&j->meetings); /* before the longest table */
     bool fine = job_lateness_again(&j->steps, add_step, j) && job_meetings_walk(&j->meetings, add_again, j) &&
                 job_lateness_end(&j->steps);
     end_run(j);
@@ -461,12 +459,15 @@ static hd_status compare_all(job *j, hd_error *err)
     hd_status status = job_meetings_init(&j->meetings, &j->of, j->of != NULL, j->lost, err);
     if (status == HD_OK && !make_members(j)) status = HD_NOMEM(err);
     if (status == HD_OK) status = find_roles(j, err);
-    if (status == HD_OK && !job_meetings_walk(&j->meetings, add_arrival, j)) status = HD_NOMEM(err);
     if (status != HD_OK) return status;
     add_defects(j);
     add_lasts(j);
-    return add_collectives(j) && add_waits(j) && add_members(j) && add_shares(j) && add_steps(j) ? HD_OK
-                                                                                                 : HD_NOMEM(err);
+    bool fine = add_collectives(j);
+    if (!j->waits) job_meetings_leave_walk(&j->meetings); /* before what needs most memory */
+    fine = fine && job_bandwidth_rows(j->bandwidth, &j->bandwidths, &j->meetings.texts);
+    job_bandwidths_deinit(&j->bandwidths);
+    fine = fine && job_meetings_walk(&j->meetings, add_arrival, j) && add_waits(j);
+    return fine && add_members(j) && add_shares(j) && add_steps(j) ? HD_OK : HD_NOMEM(err);
 }
 
 static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, hd_error *err)
