@@ -232,12 +232,17 @@ typedef struct cli_progress {
     uint64_t started_ns, shown_ns;
     bool on, shown;
     bool events; /* what is counted; else bytes */
+    bool in_lines;
+    unsigned tenths; /* of `total`, told in the last line */
 } cli_progress;
 
 void cli_progress_init(cli_progress *progress, const cli_run *run, const char *verb);
 
 /* The same for work that begins later: time counts from the first update on. */
 void cli_progress_init_later(cli_progress *progress, const cli_run *run, const char *verb);
+
+/* Where it is no terminal, a line of its own for each tenth. After cli_progress_init. */
+void cli_progress_in_lines(cli_progress *progress, const cli_run *run);
 
 /* `done` of `total` bytes; total 0 when it is not known. May be called often, from one thread at a time. */
 void cli_progress_update(void *progress, uint64_t done, uint64_t total);

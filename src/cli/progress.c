@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECOND_NS = 1000000000, REDRAW_NS = SECOND_NS / 10 };
+enum { SECOND_NS = 1000000000, REDRAW_NS = SECOND_NS / 10, TENTHS = 10 };
 
 static uint64_t now_ns(void)
 {
@@ -29,15 +29,21 @@ static void draw(const cli_progress *progress, uint64_t done, uint64_t total, ui
 {
     double seconds = (double)elapsed_ns / SECOND_NS;
     double rate = (double)done / seconds;
-    fprintf(stderr, "\r%s ", progress->verb);
+    fprintf(stderr, "%s%s ", progress->in_lines ? "heddle: " : "\r", progress->verb);
     if (total) fprintf(stderr, "%3.0f%%  ", 100.0 * (double)done / (double)total);
     if (progress->events)
         fprintf(stderr, "%.1f M events  %.1f M/s", (double)done / 1e6, rate / 1e6);
     else
         fprintf(stderr, "%.1f MB  %.0f MB/s", (double)done / 1e6, rate / 1e6);
     if (total > done && rate > 0) fprintf(stderr, "  %.0f s left", (double)(total - done) / rate);
-    fputs("\033[K", stderr);
+    fputs(progress->in_lines ? "\n" : "\033[K", stderr);
     fflush(stderr);
+}
+
+void cli_progress_in_lines(cli_progress *progress, const cli_run *run)
+{
+    progress->in_lines = !progress->on && !run->global.quiet;
+    progress->on |= progress->in_lines;
 }
 
 void cli_progress_update(void *user, uint64_t done, uint64_t total)
@@ -47,7 +53,14 @@ void cli_progress_update(void *user, uint64_t done, uint64_t total)
     uint64_t now = now_ns();
     if (progress->started_ns == 0) progress->started_ns = now;
     uint64_t elapsed = now - progress->started_ns;
-    if (elapsed < SECOND_NS || now - progress->shown_ns < REDRAW_NS) return;
+    if (elapsed < SECOND_NS) return;
+    if (progress->in_lines) {
+        if (done >= total || done * TENTHS / total <= progress->tenths) return;
+        progress->tenths = (unsigned)(done * TENTHS / total);
+        draw(progress, done, total, elapsed);
+        return;
+    }
+    if (now - progress->shown_ns < REDRAW_NS) return;
     progress->shown_ns = now;
     progress->shown = true;
     draw(progress, done, total, elapsed);

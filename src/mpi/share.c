@@ -18,6 +18,7 @@ typedef struct share {
     hd_mpi *mpi;
     const hd_mpi_work *work;
     atomic_size_t next;     /* of process 0 */
+    size_t *given;          /* by process, what it does; count: nothing */
     atomic_bool is_done;    /* its second thread */
     atomic_bool has_failed; /* a thread of it */
 } share;
@@ -28,12 +29,18 @@ typedef struct worker {
     hd_error err;
 } worker;
 
+static void end_item(share *s, size_t item)
+{
+    if (s->work->done && item < s->work->count) s->work->done(s->work->context, item);
+}
+
 static hd_status do_item(share *s, size_t item, hd_error *err)
 {
     const hd_mpi *mpi = s->mpi;
     mpi_witness_tell(&mpi->witness, mpi->rank, mpi->size, s->work->name ? s->work->name(s->work->context, item) : NULL);
     hd_status status = s->work->work(s->work->context, item, err);
     mpi_witness_tell(&mpi->witness, mpi->rank, mpi->size, NULL);
+    if (!mpi->rank && status == HD_OK) end_item(s, item);
     return status;
 }
 
@@ -69,13 +76,15 @@ static hd_status work_alone(share *s, hd_error *err)
     return HD_OK;
 }
 
-/* Answer one question by the number of an item, if there is one left. */
+/* Answer one question by the number of an item, if there is one left. Who asks has done what it had. */
 static hd_status answer(share *s, int from, int *waiting, hd_error *err)
 {
     void *nothing;
     size_t size;
     HD_TRY(hd_mpi_receive(&nothing, &size, s->mpi, from, err));
+    end_item(s, s->given[from]);
     uint64_t item = atomic_fetch_add(&s->next, 1);
+    s->given[from] = item;
     if (item < s->work->count) return hd_mpi_send(s->mpi, &item, sizeof item, from, err);
     ++*waiting;
     return HD_OK;
@@ -108,10 +117,16 @@ static hd_status give_out(share *s, hd_error *err)
     pthread_t thread;
     worker beside = {.share = s};
     hd_error serving = {0};
-    if (hd_thread_start(&thread, work_beside, &beside) != 0) return HD_NOMEM(err);
+    s->given = malloc((size_t)s->mpi->size * sizeof *s->given);
+    for (int i = 0; s->given && i < s->mpi->size; i++) s->given[i] = s->work->count;
+    if (!s->given || hd_thread_start(&thread, work_beside, &beside) != 0) {
+        free(s->given);
+        return HD_NOMEM(err);
+    }
     hd_status status = answer_all(s, &serving);
     if (status != HD_OK) atomic_store(&s->next, s->work->count);
     pthread_join(thread, NULL);
+    free(s->given);
     if (beside.status == HD_OK && status == HD_OK) return HD_OK;
     if (err) *err = beside.status != HD_OK ? beside.err : serving;
     return beside.status != HD_OK ? beside.status : status;

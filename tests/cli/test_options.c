@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -177,9 +179,43 @@ static void test_options__suggestions_know_swapped_letters(void **state)
     assert_int_equal(distance, 1);
 }
 
+/* Standard error is a file meanwhile, so no terminal. */
+static void test_options__progress_in_lines_is_told_by_tenths(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO);
+    char text[1024] = {0};
+    cli_run run = {0};
+    cli_progress progress;
+    assert_true(file && before >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    cli_progress_init(&progress, &run, "summarising");
+    cli_progress_update(&progress, 1, 2); /* no terminal */
+    cli_progress_in_lines(&progress, &run);
+    cli_progress_update(&progress, 50, 1000); /* less than a second */
+    progress.started_ns -= UINT64_C(5000000000);
+    for (uint64_t done = 1; done <= 1000; done += 37) cli_progress_update(&progress, done * 1000000, 1000000000);
+    cli_progress_deinit(&progress);
+    run.global.quiet = true;
+    cli_progress_init(&progress, &run, "summarising");
+    cli_progress_in_lines(&progress, &run);
+    progress.started_ns -= UINT64_C(5000000000);
+    cli_progress_update(&progress, 1, 2);
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    size_t size = fread(text, 1, sizeof text - 1, file), lines = 0;
+    for (size_t i = 0; i < size; i++) lines += text[i] == '\n';
+    assert_int_equal(lines, 9);
+    assert_memory_equal(text, "heddle: summarising  11%  112.0 MB  22 MB/s  40 s left\n", 48);
+    fclose(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_options__progress_in_lines_is_told_by_tenths),
         cmocka_unit_test(test_options__values_come_after_a_space_or_an_equals_sign),
         cmocka_unit_test(test_options__short_flags_cluster_and_may_end_in_a_value),
         cmocka_unit_test(test_options__a_dash_is_an_operand_and_two_end_the_options),

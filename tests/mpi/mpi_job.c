@@ -9,6 +9,8 @@
  */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,8 @@ typedef struct shared {
     hd_mpi *job;
     int dies; /* a rank; -1: none */
     text done;
+    atomic_size_t told; /* done items, and the sum of their numbers, each counted from 1 */
+    atomic_size_t sum;
 } shared;
 
 static const char *name_of(void *context, size_t item)
@@ -116,11 +120,23 @@ static hd_status do_item(void *context, size_t item, hd_error *err)
     return merge(&s->done, line, (size_t)length, err);
 }
 
+static void count_done(void *context, size_t item)
+{
+    shared *s = context;
+    s->told++;
+    s->sum += item + 1;
+}
+
 static hd_status share(hd_mpi *job, size_t count, int dies, hd_error *err)
 {
     shared s = {.job = job, .dies = dies};
-    hd_status status = hd_mpi_share(
-        job, &(hd_mpi_work){.count = count, .threads = 1, .work = do_item, .name = name_of, .context = &s}, err);
+    const hd_mpi_work work = {
+        .count = count, .threads = 1, .work = do_item, .name = name_of, .done = count_done, .context = &s};
+    hd_status status = hd_mpi_share(job, &work, err);
+    bool is_told = s.told == count && s.sum == count * (count + 1) / 2;
+    if (status == HD_OK && hd_mpi_rank(job) == 0 && !is_told)
+        status =
+            hd_error_set(err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "of %zu items %zu are told", count, (size_t)s.told);
     if (status == HD_OK)
         status = hd_mpi_reduce(job, &(hd_mpi_reduction){.take = take, .merge = merge, .context = &s.done}, err);
     if (status == HD_OK && hd_mpi_rank(job) == 0 && s.done.size) fwrite(s.done.bytes, 1, s.done.size, stdout);

@@ -135,9 +135,17 @@ static hd_status summarise(void *context, size_t item, hd_error *err)
     if (status == HD_ERR_MEMORY) *err = own.err;
     flockfile(stderr);
     if (status != HD_OK && status != HD_ERR_MEMORY) tell(w, &own);
-    if (w->progress.on) cli_progress_update(&w->progress, w->done += size_of(w->paths[item]), w->total);
     funlockfile(stderr);
     return status == HD_ERR_MEMORY ? status : HD_OK;
+}
+
+/* Of all processes. */
+static void count_done(void *context, size_t item)
+{
+    work *w = context;
+    flockfile(stderr);
+    if (w->progress.on) cli_progress_update(&w->progress, w->done += size_of(w->paths[item]), w->total);
+    funlockfile(stderr);
 }
 
 static const char *name_of(void *context, size_t item)
@@ -204,10 +212,15 @@ static hd_status share_work(work *w, hd_mpi *mpi)
     bool many = alone ? !few : !o->threads;
     w->read =
         (hd_read_options){.lazy = true, .threads = many ? 1 : (unsigned)o->threads, .memory_limit = o->memory_limit};
-    const hd_mpi_work shared = {
-        .count = w->count, .work = summarise, .name = name_of, .context = w, .threads = few ? 1 : (unsigned)o->threads};
+    const hd_mpi_work shared = {.count = w->count,
+                                .work = summarise,
+                                .name = name_of,
+                                .done = count_done,
+                                .context = w,
+                                .threads = few ? 1 : (unsigned)o->threads};
     cli_progress_init(&w->progress, w->run, "summarising");
-    w->progress.on &= alone; /* of several processes nobody knows all */
+    if (!alone) cli_progress_in_lines(&w->progress, w->run); /* launchers show them */
+    w->progress.on &= hd_mpi_rank(mpi) == 0;
     for (size_t i = 0; w->progress.on && i < w->count; i++) w->total += size_of(w->paths[i]);
     hd_status status = hd_mpi_share(mpi, &shared, err);
     cli_progress_deinit(&w->progress);
@@ -258,7 +271,9 @@ const cli_command cmd_job = {
         "exit status is 1. The rank is what a "
         "trace says; else it stands behind the word rank in its path. A process that is killed is named with the file "
         "it was at. Open MPI and MPICH are loaded at run time (heddle-mpi-openmpi.so and heddle-mpi-mpich.so in "
-        "lib/heddle); a launcher of one that is not there is an error.",
+        "lib/heddle); a launcher of one that is not there is an error. Process 0 tells a line for each tenth that all "
+        "have "
+        "done, or on a terminal how far they are.",
     .options = options,
     .options_size = sizeof(struct job_options),
     .operands_min = 0,
