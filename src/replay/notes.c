@@ -52,8 +52,11 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     replay_lag_name(instead, sizeof instead, lent < LAG_CLASSES ? lent : 0);
     snprintf(guesses, sizeof guesses,
              "%llu pieces of work wait behind something of a kind of which the trace has no sample (%s): %s%s is taken",
-             (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "no delay",
-             lent < LAG_CLASSES ? instead : "");
+             (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "",
+             lent < LAG_CLASSES  ? instead
+             : r->options->graph ? "none, as in a CUDA graph,"
+             : r->lags[lag].ns   ? "1 us"
+                                 : "none");
     if (guessed) more[count++] = guesses;
     if (r->depth)
         snprintf(

@@ -25,8 +25,11 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     case HD_EDGE_EVENT: return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
     case HD_EDGE_QUEUE:
         if (plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
-        if (from + 1 != node || g->ends[from] <= g->starts[node])
-            return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
+        if (from + 1 != node || g->ends[from] <= g->starts[node]) {
+            lag = &r->lags[replay_lag_class(r, node, from, kind)];
+            bool is_in_graph = plan && plan->flags[node] & PLAN_NO_LAUNCH;
+            return from_now.end + (is_in_graph && lag->of == LAG_CLASSES ? 0 : lag->ns);
+        }
         break;
     default:
         if (g->ends[from] <= g->starts[node]) return from_now.end;

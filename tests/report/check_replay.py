@@ -40,7 +40,7 @@ class Replay:
         self.is_work = {n: x["kind"] == "work" for n, x in self.nodes.items()}
         self.calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["name"] in ("cudaLaunchKernel", "cudaMemcpy")}
         self.call_of = {n: self.calls.get(rows[x["id"]]["args"]["correlation"]) for n, x in self.nodes.items() if self.is_work[n]}
-        self.lags, self.from_start = {}, set()
+        self.lags, self.from_start, self.usual = {}, set(), 0
         self.works = [n for n in self.nodes if self.is_work[n]]
         self.share = {n: self.share_of(rows[self.nodes[n]["id"]]) for n in self.works}
         self.look_at_shares()
@@ -71,7 +71,7 @@ class Replay:
         return key if key in self.lags else min(kind, key=lambda k: (-self.counts[k], [order.index(x) for x in k[1:]]), default=None)
 
     def lag(self, key):
-        return self.lags.get(self.lag_key(key), 0)
+        return self.lags.get(self.lag_key(key), self.usual if key[0] == "queue" else 0)
 
     def ready(self, node, source, kind, at, plain=False):
         (was_start, was_end), start = self.was[source], self.was[node][0]
@@ -120,6 +120,7 @@ class Replay:
         found = self.samples(("queue", "event"), 1)
         self.counts.update({key: len(values) for key, values in found.items()})
         self.lags.update({key: mean(values) for key, values in found.items()})
+        self.usual = 1000
 
     # ---- what is shared ----
 
