@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/vector.h"
 #include "report/job/clock_events.h"
 #include "report/job/job.h"
 #include "view/ranks/impl.h"
@@ -29,22 +30,14 @@ void ranks_open_free(view_ranks *r)
     free(r->open);
 }
 
-static bool grow(view_ranks *r, size_t count)
-{
-    if (count <= r->open_count) return true;
-    ranks_open *open = realloc(r->open, count * sizeof *open);
-    if (!open) return false;
-    memset(open + r->open_count, 0, (count - r->open_count) * sizeof *open);
-    r->open = open;
-    r->open_count = count;
-    return true;
-}
-
 /* What is kept of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
 static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, const view_scene *scene, hd_error *err)
 {
     const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
-    if (!grow(r, (size_t)trace + 1)) return HD_NOMEM(err);
+    while (r->open_count <= trace) {
+        if (!hd_grow((void **)&r->open, &r->open_capacity, r->open_count, sizeof *r->open)) return HD_NOMEM(err);
+        r->open[r->open_count++] = (ranks_open){0};
+    }
     *out = &r->open[trace];
     if ((*out)->list) return HD_OK;
     if (input.launches) return job_collectives_new(&(*out)->list, &input, err);
