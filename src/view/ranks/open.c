@@ -160,7 +160,7 @@ static void place(view_clock *c, const hd_clocks *solved, const view_scene *scen
     if (!fine && c->basis != HD_CLOCK_REFUSED) c->basis = HD_CLOCK_UNKNOWN;
 }
 
-static hd_status solve(view_clock *list, size_t count, const clock_job *j, view_session *session, hd_error *err)
+static hd_status solve(view_clock *list, size_t count, clock_job *j, view_session *session, hd_error *err)
 {
     hd_clocks *solved;
     view_scene *scene;
@@ -168,7 +168,7 @@ static hd_status solve(view_clock *list, size_t count, const clock_job *j, view_
     view_session_scene(&scene, session, list->trace);
     if (list->host == HD_NONE || !start_of(&zero, scene)) return HD_OK;
     const hd_clock_options options = {.size = sizeof options, .reference = list->host};
-    HD_TRY(hd_clocks_new(&solved, j->host_keys.count, j->events, j->count, NULL, 0, &options, err));
+    HD_TRY(clock_job_solve(&solved, j, &options, err));
     for (size_t i = 0; i < count; i++) {
         view_session_scene(&scene, session, list[i].trace);
         if (list[i].host != HD_NONE) place(&list[i], solved, scene, zero);
