@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/map.h"
+#include "base/memory/vector.h"
 #include "table/impl.h"
 
 /* ---- packing ---- */
@@ -106,135 +107,135 @@ hd_status hd_table_pack(hd_bytes *out, const hd_table *table, hd_error *err)
 
 /* ---- unpacking ---- */
 
-typedef struct unpacker {
-    hd_table *table;
-    hd_byte_reader reader;
-    size_t rows;
-    bool out_of_memory;
-} unpacker;
-
-static bool take_column_head(unpacker *u, hd_table_column *out)
-{
-    size_t size = hd_byte_reader_varint(&u->reader);
-    const uint8_t *name = hd_byte_reader_take(&u->reader, size);
-    unsigned type = hd_byte_reader_u8(&u->reader), decimals = hd_byte_reader_u8(&u->reader);
-    if (u->reader.failed || type > HD_VALUE_BOOL || decimals > 15 || !size || memchr(name, 0, size)) return false;
-    char *copy = u->table->text + u->table->text_size; /* with its NUL, it is shorter than what was read of it */
-    memcpy(copy, name, size);
-    copy[size] = 0;
-    u->table->text_size += size + 1;
-    *out = (hd_table_column){.name = copy, .type = (hd_value_type)type, .decimals = decimals};
-    return true;
-}
-
-static bool take_nulls(unpacker *u, size_t column)
-{
-    unsigned any = hd_byte_reader_u8(&u->reader);
-    const uint8_t *bits = any ? hd_byte_reader_take(&u->reader, (u->rows + 7) / 8) : NULL;
-    for (size_t row = 0; bits && row < u->rows; row++)
-        if (bits[row / 8] >> row % 8 & 1) u->table->cells[row * u->table->column_count + column].text_size = TABLE_NULL;
-    return any <= 1 && !u->reader.failed;
-}
-
-/* Equal texts are one text of the table. */
-static bool take_text(unpacker *u, table_cell *cell, const table_cell **texts, size_t *count)
-{
-    uint64_t id = hd_byte_reader_varint(&u->reader);
-    if (u->reader.failed || id > *count) return false;
-    if (id == *count) {
-        uint64_t size = hd_byte_reader_varint(&u->reader);
-        const uint8_t *text = size < TABLE_NULL ? hd_byte_reader_take(&u->reader, size) : NULL;
-        if (!text) return false;
-        memcpy(u->table->text + u->table->text_size, text, size);
-        cell->as.text_offset = u->table->text_size;
-        cell->text_size = (uint32_t)size;
-        u->table->text_size += size;
-        texts[(*count)++] = cell;
-    } else {
-        cell->as.text_offset = texts[id]->as.text_offset;
-        cell->text_size = texts[id]->text_size;
-    }
-    return true;
-}
-
-static bool take_texts(unpacker *u, size_t column)
-{
-    size_t count = 0;
-    bool fine = true;
-    const table_cell **texts = malloc((u->rows + 1) * sizeof *texts);
-    u->out_of_memory |= !texts;
-    for (size_t row = 0; texts && row < u->rows && fine; row++) {
-        table_cell *cell = &u->table->cells[row * u->table->column_count + column];
-        if (!table_is_null(cell)) fine = take_text(u, cell, texts, &count);
-    }
-    free(texts);
-    return texts && fine;
-}
-
-static bool take_values(unpacker *u, size_t column)
-{
-    hd_value_type type = u->table->columns[column].type;
-    uint64_t above = 0;
-    for (size_t row = 0; row < u->rows && !u->reader.failed; row++) {
-        table_cell *cell = &u->table->cells[row * u->table->column_count + column];
-        if (table_is_null(cell)) continue;
-        if (type == HD_VALUE_DECIMAL) {
-            uint64_t bits = hd_byte_reader_le(&u->reader, 8);
-            memcpy(cell, &bits, sizeof bits);
-        } else if (type == HD_VALUE_BOOL) {
-            cell->as.boolean = hd_byte_reader_u8(&u->reader) & 1;
-        } else {
-            cell->as.count = above += (uint64_t)hd_byte_reader_zigzag(&u->reader);
-        }
-    }
-    return !u->reader.failed;
-}
-
 /* A column of rows takes an eighth of a byte a row at least, so that counts are bounded by the bytes. */
-static bool take_size(unpacker *u)
+bool hd_packed_begin(hd_packed *p, const void *data, size_t size)
 {
-    hd_table *t = u->table;
-    uint64_t columns = hd_byte_reader_varint(&u->reader), rows = hd_byte_reader_varint(&u->reader);
-    size_t left = hd_byte_reader_left(&u->reader), cells;
-    if (u->reader.failed || columns > left / 4 || rows > left * 8 || (rows && !columns)) return false;
-    if (__builtin_mul_overflow(columns, rows, &cells) || cells > left * 8) return false;
-    t->columns = calloc(columns + 1, sizeof *t->columns);
-    t->cells = calloc(cells + 1, sizeof *t->cells);
-    t->text = malloc(left + 1);
-    u->out_of_memory = !t->columns || !t->cells || !t->text;
-    t->column_room = columns;
-    t->cell_count = t->cell_room = cells;
-    t->text_room = left;
-    t->has_names = true;
-    u->rows = rows;
-    return !u->out_of_memory;
+    p->reader = hd_byte_reader_of(data, size);
+    p->text_count = 0;
+    p->out_of_memory = false;
+    p->columns = hd_byte_reader_varint(&p->reader);
+    p->rows = hd_byte_reader_varint(&p->reader);
+    size_t left = hd_byte_reader_left(&p->reader), cells;
+    return !p->reader.failed && p->columns <= left / 4 && p->rows <= left * 8 && (!p->rows || p->columns) &&
+           !__builtin_mul_overflow(p->columns, p->rows, &cells) && cells <= left * 8;
 }
 
-static bool take_table(unpacker *u, size_t columns)
+void hd_packed_deinit(hd_packed *p)
 {
-    hd_table *t = u->table;
-    for (size_t i = 0; i < columns; i++) {
-        if (!take_column_head(u, &t->columns[i])) return false;
-        t->column_count = columns; /* of the cells */
-        if (!take_nulls(u, i)) return false;
-        if (!(t->columns[i].type == HD_VALUE_STRING ? take_texts(u, i) : take_values(u, i))) return false;
+    free(p->texts);
+}
+
+bool hd_packed_head(hd_packed_column *out, hd_packed *p)
+{
+    size_t size = hd_byte_reader_varint(&p->reader);
+    const uint8_t *name = hd_byte_reader_take(&p->reader, size);
+    unsigned type = hd_byte_reader_u8(&p->reader), decimals = hd_byte_reader_u8(&p->reader);
+    if (p->reader.failed || type > HD_VALUE_BOOL || decimals > 15 || !size || memchr(name, 0, size)) return false;
+    unsigned any = hd_byte_reader_u8(&p->reader);
+    *out = (hd_packed_column){.name = {(const char *)name, size}, .type = (hd_value_type)type, .decimals = decimals};
+    if (any) out->nulls = hd_byte_reader_take(&p->reader, (p->rows + 7) / 8);
+    return any <= 1 && !p->reader.failed;
+}
+
+static bool take_texts(int64_t *out, hd_packed *p, const hd_packed_column *column)
+{
+    size_t first = p->text_count;
+    for (size_t row = 0; row < p->rows; row++) {
+        if (hd_packed_is_null(column, row)) continue;
+        uint64_t id = hd_byte_reader_varint(&p->reader);
+        if (p->reader.failed || id > p->text_count - first) return false;
+        out[row] = (int64_t)(first + id);
+        if (first + id < p->text_count) continue;
+        uint64_t size = hd_byte_reader_varint(&p->reader);
+        const uint8_t *text = size < TABLE_NULL ? hd_byte_reader_take(&p->reader, size) : NULL;
+        p->out_of_memory = !hd_grow((void **)&p->texts, &p->text_capacity, p->text_count, sizeof *p->texts);
+        if (!text || p->out_of_memory) return false;
+        p->texts[p->text_count++] = (hd_packed_text){(const char *)text, size};
     }
-    return hd_byte_reader_left(&u->reader) == 0;
+    return true;
+}
+
+bool hd_packed_values(int64_t *out, hd_packed *p, const hd_packed_column *column)
+{
+    uint64_t above = 0;
+    if (column->type == HD_VALUE_STRING) return take_texts(out, p, column);
+    for (size_t row = 0; row < p->rows && !p->reader.failed; row++) {
+        if (hd_packed_is_null(column, row)) continue;
+        if (column->type == HD_VALUE_DECIMAL)
+            out[row] = (int64_t)hd_byte_reader_le(&p->reader, 8);
+        else if (column->type == HD_VALUE_BOOL)
+            out[row] = hd_byte_reader_u8(&p->reader) & 1;
+        else
+            out[row] = (int64_t)(above += (uint64_t)hd_byte_reader_zigzag(&p->reader));
+    }
+    return !p->reader.failed;
+}
+
+static void put_cell(table_cell *cell, hd_value_type type, int64_t value, const hd_packed *p)
+{
+    if (type == HD_VALUE_BOOL)
+        cell->as.boolean = value;
+    else if (type != HD_VALUE_STRING)
+        cell->as.integer = value; /* or the bits of a decimal */
+    else {
+        cell->as.text_offset = (uint64_t)((const uint8_t *)p->texts[value].data - p->reader.data);
+        cell->text_size = (uint32_t)p->texts[value].size;
+    }
+}
+
+/* Texts and names stand in the table as they do in the bytes, but that names end with NUL. */
+static bool take_column(hd_table *t, size_t at, hd_packed *p, int64_t *values)
+{
+    hd_packed_column column;
+    if (!hd_packed_head(&column, p) || !hd_packed_values(values, p, &column)) return false;
+    char *name = t->text + ((const uint8_t *)column.name.data - p->reader.data);
+    name[column.name.size] = '\0';
+    t->columns[at] = (hd_table_column){.name = name, .type = column.type, .decimals = column.decimals};
+    for (size_t row = 0; row < p->rows; row++) {
+        table_cell *cell = &t->cells[row * t->column_count + at];
+        if (hd_packed_is_null(&column, row))
+            cell->text_size = TABLE_NULL;
+        else
+            put_cell(cell, column.type, values[row], p);
+    }
+    return true;
+}
+
+static bool take_table(hd_table *t, hd_packed *p)
+{
+    int64_t *values = malloc((p->rows + 1) * sizeof *values);
+    t->columns = calloc(p->columns + 1, sizeof *t->columns);
+    t->cells = calloc(p->columns * p->rows + 1, sizeof *t->cells);
+    t->text = malloc(p->reader.size + 1);
+    bool fine = values && t->columns && t->cells && t->text;
+    p->out_of_memory = !fine;
+    if (fine) memcpy(t->text, p->reader.data, p->reader.size);
+    t->column_count = t->column_room = p->columns;
+    t->cell_count = t->cell_room = p->columns * p->rows;
+    t->text_size = t->text_room = p->reader.size;
+    t->has_names = true;
+    for (size_t i = 0; i < p->columns && fine; i++) fine = take_column(t, i, p, values);
+    free(values);
+    return fine && hd_byte_reader_left(&p->reader) == 0;
 }
 
 hd_status hd_table_unpack(hd_table **out, const char *name, const void *data, size_t size, hd_error *err)
 {
-    unpacker u = {.table = calloc(1, sizeof *u.table), .reader = hd_byte_reader_of(data, size)};
+    hd_table *table = calloc(1, sizeof *table);
+    hd_packed packed = {0};
     *out = NULL;
-    if (!u.table || !(u.table->name = strdup(name))) {
-        hd_table_free(u.table);
+    if (!table || !(table->name = strdup(name))) {
+        hd_table_free(table);
         return HD_NOMEM(err);
     }
-    if (take_size(&u) && take_table(&u, u.table->column_room)) {
-        *out = u.table;
-        return HD_OK;
-    }
-    hd_table_free(u.table);
-    return u.out_of_memory ? HD_NOMEM(err)
-                           : hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "table %s is damaged", name);
+    if (hd_packed_begin(&packed, data, size) && take_table(table, &packed)) *out = table;
+    hd_packed_deinit(&packed);
+    if (*out) return HD_OK;
+    hd_table_free(table);
+    return packed.out_of_memory ? HD_NOMEM(err) : hd_packed_damaged(name, err);
+}
+
+hd_status hd_packed_damaged(const char *name, hd_error *err)
+{
+    return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "table %s is damaged", name);
 }

@@ -97,6 +97,8 @@ def make_job(rng):
     kind = rng.choice(("all", "all", "all", "roots"))
     for part in parts:
         groups = [[(h, h * per_host + i) for h in part] for i in range(per_host)]
+        if rng.random() < 0.3:  # all in one
+            groups = [sum(groups, [])]
         if rng.random() < 0.5:  # a chain instead: only neighbours talk
             groups = [[(h, h * per_host) for h in pair] for pair in zip(part, part[1:])]
         for members in groups:
@@ -245,13 +247,13 @@ def check_bounds(program, cases, seed):
         clocks = [Clock(round(rng.choice((-1, 1)) * log_uniform(rng, US, S)), rng.uniform(-50e-6, 50e-6)) for _ in range(hosts)]
         events = []
         for group in range(rng.randint(1, 6)):
-            members = [(h, h) for h in sorted(rng.sample(range(hosts), rng.randint(2, hosts)))]
+            members = [(h, 4 * h + i) for h in sorted(rng.sample(range(hosts), rng.randint(2, hosts))) for i in range(rng.choice((1, 1, 2, 4)))]
             kind = rng.choice(("from root", "to root", "all"))
             events += make_collectives(rng, rng.sample(members, len(members)), clocks, S, group, rng.randint(1, 4), kind, 0)
         if rng.random() < 0.3:  # one that cannot be
-            h, m, op, role, group, sequence, start, end = events.pop(rng.randrange(len(events)))
-            away = round(rng.choice((-1, 1)) * 100 * MS)
-            events.append((h, m, op, role, group, sequence, start + away, end + away))
+            hit, away = rng.choice(events), round(rng.choice((-1, 1)) * 100 * MS)
+            moved = [e for e in events if (e[0], *e[4:6]) == (hit[0], *hit[4:6])]  # of a host all, which is at odds with others then, not with itself
+            events = [e for e in events if e not in moved] + [(*e[:6], e[6] + away, e[7] + away) for e in moved]
         questions = [(h, e[6] + rng.randrange(1000)) for h in range(hosts) for e in events if e[0] == h][:20]
         jobs.append((hosts, events, [], questions))
     refused = known = 0

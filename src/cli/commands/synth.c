@@ -6,6 +6,7 @@
 
 #include "cli/commands/synth_options.h"
 #include "cli/report_out.h"
+#include "heddle/job.h"
 #include "heddle/table.h"
 
 /* ---- names of files ---- */
@@ -179,6 +180,24 @@ static bool is_lines(const char *path)
     return false;
 }
 
+static bool is_summary(const char *path)
+{
+    return cli_ends_with(path, strlen(path), ".hds");
+}
+
+/* What heddle summarize would make of the trace, which is then in no file. */
+static hd_status write_summary(const hd_trace *trace, const char *path, hd_error *err)
+{
+    hd_job *job;
+    hd_status status = hd_job_new(&job, err);
+    if (status != HD_OK) return status;
+    status = hd_job_add_trace(job, trace, path, err);
+    if (status == HD_OK) status = hd_job_finish(job, err);
+    if (status == HD_OK) status = hd_job_write(job, path, NULL, err);
+    hd_job_free(job);
+    return status;
+}
+
 static hd_status write_trace(making *m, const hd_trace *trace, const char *path, hd_synth_damage_truth *damage)
 {
     const synth_command *command = m->command;
@@ -187,6 +206,7 @@ static hd_status write_trace(making *m, const hd_trace *trace, const char *path,
         return hd_synth_write_damaged(trace, path, &how, damage, &m->run->err);
     }
     if (command->cupti && is_lines(path)) return hd_synth_cupti_write(trace, path, &m->run->err);
+    if (is_summary(path)) return write_summary(trace, path, &m->run->err);
     hd_write_options how = {.progress = cli_progress_update, .progress_user = &m->progress};
     return hd_trace_write(trace, path, &how, &m->run->err);
 }
@@ -302,6 +322,8 @@ static int run(cli_run *run)
     if (is_lines(command->output) && (!command->cupti || command->damage))
         return cli_usage_error(run,
                                "lines of JSON are what a CUPTI library writes: --cupti is needed, --damage not known");
+    if (is_summary(command->output) && command->damage)
+        return cli_usage_error(run, "--damage breaks JSON: a summary has none");
     if (to_stdout && run->global.json) return cli_usage_error(run, "-o - and --json both need standard output");
     if (to_stdout && command->ranks > 1 && !command->merged && command->rank < 0)
         return cli_usage_error(run, "%d ranks make as many files: with -o - give --merged or --rank",
@@ -342,6 +364,7 @@ const cli_command cmd_synth = {
             {"heddle synth -o run.json --ranks 8 --steps 10", "run_rank0.json to run_rank7.json"},
             {"heddle synth -o job.json --ranks 16 --host-ranks 8 --slow-gpu 3=40 --late-loader 5=20ms",
              "two hosts, and two ranks that all others wait for"},
+            {"heddle synth -q -o parts/rank.hds --ranks 1024 --events 2M", "summaries of traces that are never stored"},
             {"heddle synth -o bad.json --crossings 40 --damage all", "something for check and fix"},
             {"heddle synth -o half.json --program --seed 7 --what-if 'scale:*gemm*=0.5'",
              "program 7, and its products twice as fast: what heddle replay should have foretold"},

@@ -40,7 +40,8 @@ const cli_option synth_options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(output),
-     .help = "where to write: .json, .json.gz or .json.zst, with --cupti also .ndjson; - is standard output"},
+     .help = "where to write: .json, .json.gz or .json.zst, with --cupti also .ndjson; .hds: the summary "
+             "of it alone; - is standard output"},
     COUNT("events", events, 4e9, "make about so many events in each file, in as many steps as that takes"),
     COUNT("steps", steps, 1e8, "make so many training steps"),
     COUNT("layers", layers, HD_SYNTH_LAYERS_MAX, "blocks of the model that is trained"),

@@ -30,7 +30,7 @@ size_t hd_clocks_cycle_size(const hd_clocks *clocks)
 
 const hd_clock_step *hd_clocks_cycle_at(const hd_clocks *clocks, size_t index)
 {
-    return &clocks->cycle[index];
+    return &clocks->places[index];
 }
 
 bool hd_clocks_at(int64_t *out_offset_ns, int64_t *out_bar_ns, const hd_clocks *clocks, size_t host, int64_t time_ns)

@@ -1,10 +1,10 @@
 /* bounds.c - what causality says for certain: difference constraints, by Bellman-Ford
  *
  * No taker of a collective ends before all givers have begun: start + clock of giver <= end + clock of taker. All such
- * pairs go by way of one number, the latest start, so that a round takes as long as there are events. Hosts that
- * are known are held against it with their bars. Those that are not get the bounds that follow from the known ones;
- * half of the distance is their bar. A chain that comes back to a clock with less than it began with is a
- * contradiction.
+ * pairs go by way of one number, the latest start, so that a round takes as long as there are hosts in collectives: of
+ * a host's members only who began last and who ended first bound another. Hosts that are known are held against it with
+ * their bars. Those that are not get the bounds that follow from the known ones; half of the distance is their bar. A
+ * chain that comes back to a clock with less than it began with is a contradiction.
  */
 #include <stdlib.h>
 
@@ -13,85 +13,100 @@
 enum { LOW, HIGH, SIDES };
 
 typedef struct bound {
-    bool is_open;              /* to be found */
-    int64_t value[SIDES];      /* INT64_MIN, INT64_MAX: none */
-    hd_clock_step from[SIDES]; /* the collective that it is from, and there the other side's host */
+    bool is_open;           /* to be found */
+    int64_t value[SIDES];   /* INT64_MIN, INT64_MAX: none */
+    clock_step from[SIDES]; /* the collective that it is from, and there the other side's host */
 } bound;
 
 typedef struct causality {
     hd_clocks *clocks;
-    const clock_events *events;
     bound *bounds;
     uint32_t *marks; /* by host, for walks */
+    bool changed;
 } causality;
 
 /* ---- one collective ---- */
 
 /* What may be added at most (or at least) to a time of a host; false: no limit is known. */
-static bool limit_at(int64_t *out, const causality *c, const hd_clock_event *e, int64_t time_ns, int side)
+static bool limit_at(int64_t *out, const causality *c, uint32_t host, int64_t time_ns, int side)
 {
-    const bound *b = &c->bounds[e->host];
+    const bound *b = &c->bounds[host];
     int64_t offset, bar;
     if (b->is_open) {
         if (b->value[side] == (side == LOW ? INT64_MIN : INT64_MAX)) return false;
-        double away = fabs((double)((clock_i128)time_ns - clock_middle(&c->clocks->hosts[e->host])));
+        double away = fabs((double)((clock_i128)time_ns - clock_middle(&c->clocks->hosts[host])));
         offset = b->value[side];
         bar = clock_round(ceil(c->clocks->drift * away));
-    } else if (!hd_clocks_at(&offset, &bar, c->clocks, e->host, time_ns)) {
+    } else if (!hd_clocks_at(&offset, &bar, c->clocks, host, time_ns)) {
         return false;
     }
     *out = clock_clip((clock_i128)offset + (side == LOW ? -(clock_i128)bar : bar));
     return true;
 }
 
-/* The last start of a giver at least, or the first end of a taker at most; SIZE_MAX: nobody's is known. */
-static size_t find_extreme(clock_i128 *out, const causality *c, size_t first, size_t end, int side)
+/* The last start of a giver at least, or the first end of a taker at most; NULL: nobody's is known. */
+static const clock_part *find_extreme(clock_i128 *out, const causality *c, const clock_part *parts, size_t count,
+                                      int side)
 {
-    size_t found = SIZE_MAX;
+    const clock_part *found = NULL;
     *out = 0;
-    for (size_t i = first; i < end; i++) {
-        const hd_clock_event *e = &c->events->all[c->events->order[i]];
-        int64_t limit, time_ns = side == LOW ? e->start_ns : e->end_ns;
-        if (e->role == (side == LOW ? HD_CLOCK_TAKES : HD_CLOCK_GIVES)) continue;
-        if (!limit_at(&limit, c, e, time_ns, side)) continue;
+    for (size_t i = 0; i < count; i++) {
+        const clock_part *p = &parts[i];
+        int64_t limit, time_ns = side == LOW ? p->given_ns : p->taken_ns;
+        if (!(side == LOW ? p->gives : p->takes) || !limit_at(&limit, c, p->host, time_ns, side)) continue;
         clock_i128 time = (clock_i128)time_ns + limit;
-        if (found != SIZE_MAX && (side == LOW ? time <= *out : time >= *out)) continue;
+        if (found && (side == LOW ? time <= *out : time >= *out)) continue;
         *out = time;
-        found = c->events->order[i];
+        found = p;
     }
     return found;
 }
 
+static clock_step step_of(const clock_part *giver, const clock_part *taker)
+{
+    hd_clock_event both = {.operation = giver->operation, .group = giver->group, .sequence = giver->sequence};
+    clock_step step = {both, both};
+    step.giver.host = giver->host;
+    step.giver.member = giver->giver;
+    step.giver.start_ns = giver->given_ns;
+    step.taker.host = taker->host;
+    step.taker.member = taker->taker;
+    step.taker.end_ns = taker->taken_ns;
+    return step;
+}
+
 /* From what takers may be at most follows what givers may be at most; and likewise for the least of givers, takers. */
-static bool narrow(causality *c, size_t first, size_t end, int side)
+static void narrow(causality *c, const clock_part *parts, size_t count, int side)
 {
     clock_i128 time;
-    bool changed = false;
-    size_t by = find_extreme(&time, c, first, end, side);
-    for (size_t i = first; by != SIZE_MAX && i < end; i++) {
-        const size_t at = c->events->order[i];
-        const hd_clock_event *e = &c->events->all[at];
-        bound *b = &c->bounds[e->host];
-        if (!b->is_open || e->host == c->events->all[by].host) continue;
-        if (e->role == (side == LOW ? HD_CLOCK_GIVES : HD_CLOCK_TAKES)) continue;
-        int64_t own = side == LOW ? e->end_ns : e->start_ns;
-        double away = fabs((double)((clock_i128)own - clock_middle(&c->clocks->hosts[e->host])));
+    const clock_part *by = find_extreme(&time, c, parts, count, side);
+    for (size_t i = 0; by && i < count; i++) {
+        const clock_part *p = &parts[i];
+        bound *b = &c->bounds[p->host];
+        if (!b->is_open || p->host == by->host || !(side == LOW ? p->takes : p->gives)) continue;
+        int64_t own = side == LOW ? p->taken_ns : p->given_ns;
+        double away = fabs((double)((clock_i128)own - clock_middle(&c->clocks->hosts[p->host])));
         int64_t slack = clock_round(ceil(c->clocks->drift * away));
         int64_t value = clock_clip(time - own + (side == LOW ? -(clock_i128)slack : slack));
         if (side == LOW ? value <= b->value[LOW] : value >= b->value[HIGH]) continue;
         b->value[side] = value;
-        b->from[side] = side == LOW ? (hd_clock_step){by, at} : (hd_clock_step){at, by};
-        changed = true;
+        b->from[side] = side == LOW ? step_of(by, p) : step_of(p, by);
+        c->changed = true;
     }
-    return changed;
+}
+
+static bool narrow_both(void *user, const clock_part *parts, size_t count)
+{
+    for (int side = LOW; side < SIDES; side++) narrow(user, parts, count, side);
+    return true;
 }
 
 /* ---- contradictions ---- */
 
-static bool add_step(causality *c, hd_clock_step step)
+static bool add_step(causality *c, clock_step step)
 {
     hd_clocks *clocks = c->clocks;
-    hd_clock_step *list = realloc(clocks->cycle, (clocks->cycle_count + 1) * sizeof *list);
+    clock_step *list = realloc(clocks->cycle, (clocks->cycle_count + 1) * sizeof *list);
     if (!list) return false;
     clocks->cycle = list;
     list[clocks->cycle_count++] = step;
@@ -100,8 +115,8 @@ static bool add_step(causality *c, hd_clock_step step)
 
 static uint32_t parent_of(const causality *c, uint32_t host, int side)
 {
-    const hd_clock_step *from = &c->bounds[host].from[side];
-    return c->events->all[side == LOW ? from->giver : from->taker].host;
+    const clock_step *from = &c->bounds[host].from[side];
+    return side == LOW ? from->giver.host : from->taker.host;
 }
 
 static bool has_parent(const causality *c, uint32_t host, int side)
@@ -139,30 +154,27 @@ static bool find_contradiction(causality *c)
     return true;
 }
 
-static bool narrow_all(causality *c)
+static bool narrow_all(causality *c, const clock_parts *parts)
 {
-    bool changed = true, fine = true;
-    while (changed && fine && !c->clocks->cycle_count) {
-        changed = false;
-        for (size_t i = 0; i < c->events->collectives; i++) {
-            for (int side = LOW; side < SIDES; side++)
-                changed |= narrow(c, c->events->firsts[i], c->events->firsts[i + 1], side);
-        }
-        if (changed) fine = find_contradiction(c);
+    bool fine = true;
+    c->changed = true;
+    while (c->changed && fine && !c->clocks->cycle_count) {
+        c->changed = false;
+        fine = clock_parts_each(parts, narrow_both, c);
+        if (fine && c->changed) fine = find_contradiction(c);
     }
     return fine;
 }
 
 /* Whether all collectives are possible by what is known. */
-static bool certify(causality *c)
+static bool certify(void *user, const clock_part *parts, size_t count)
 {
-    for (size_t i = 0; i < c->events->collectives && !c->clocks->cycle_count; i++) {
-        clock_i128 begun, ended;
-        size_t giver = find_extreme(&begun, c, c->events->firsts[i], c->events->firsts[i + 1], LOW);
-        size_t taker = find_extreme(&ended, c, c->events->firsts[i], c->events->firsts[i + 1], HIGH);
-        if (giver != SIZE_MAX && taker != SIZE_MAX && begun > ended) return add_step(c, (hd_clock_step){giver, taker});
-    }
-    return true;
+    causality *c = user;
+    clock_i128 begun, ended;
+    if (c->clocks->cycle_count) return true;
+    const clock_part *giver = find_extreme(&begun, c, parts, count, LOW);
+    const clock_part *taker = find_extreme(&ended, c, parts, count, HIGH);
+    return !giver || !taker || begun <= ended || add_step(c, step_of(giver, taker));
 }
 
 /* ---- all of it ---- */
@@ -189,27 +201,30 @@ static bool settle(causality *c)
     return true;
 }
 
-static void count_own(causality *c)
+static bool count_own(void *user, const clock_part *parts, size_t count)
 {
-    for (size_t i = 0; i < c->events->count; i++) {
-        const uint32_t h = c->events->all[c->events->order[i]].host;
-        if (c->clocks->hosts[h].public.basis == HD_CLOCK_BOUNDS) c->clocks->hosts[h].public.collectives++;
+    causality *c = user;
+    for (size_t i = 0; i < count; i++) {
+        hd_host_clock *clock = &c->clocks->hosts[parts[i].host].public;
+        if (clock->basis == HD_CLOCK_BOUNDS) clock->collectives += parts[i].members;
     }
+    return true;
 }
 
-bool clock_bounds(hd_clocks *clocks, const clock_events *events)
+bool clock_bounds(hd_clocks *clocks, const clock_parts *parts)
 {
-    causality c = {.clocks = clocks, .events = events};
+    causality c = {.clocks = clocks};
     c.bounds = calloc(clocks->host_count, sizeof *c.bounds);
     c.marks = malloc(clocks->host_count * sizeof *c.marks);
-    bool fine = c.bounds && c.marks;
+    bool fine = c.bounds && c.marks, any = false;
     for (size_t h = 0; fine && h < clocks->host_count; h++) {
         bool is_open = clocks->hosts[h].public.basis == HD_CLOCK_UNKNOWN && !clocks->hosts[h].is_unsettled;
         c.bounds[h] = (bound){.is_open = is_open, .value = {INT64_MIN, INT64_MAX}};
+        any |= is_open;
     }
-    fine = fine && certify(&c) && narrow_all(&c);
-    if (fine && !clocks->cycle_count) fine = settle(&c);
-    if (fine) count_own(&c);
+    fine = fine && clock_parts_each(parts, certify, &c);
+    if (fine && any) fine = narrow_all(&c, parts) && (clocks->cycle_count || settle(&c));
+    if (fine && any) fine = clock_parts_each(parts, count_own, &c);
     free(c.bounds);
     free(c.marks);
     return fine;

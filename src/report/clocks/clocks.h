@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/bytes.h"
 #include "heddle/clocks.h"
 
 __extension__ typedef __int128 clock_i128;
@@ -54,30 +55,47 @@ typedef struct clock_sample {
 /* Samples, in order, as lines without steps. None: too few, or too many steps. false: no memory. */
 bool clock_fit(clock_pieces *out, const clock_sample *samples, size_t count, double skew_ns, double drift);
 
-/* ---- events.c ---- */
+/* ---- parts.c ---- */
 
-/* Events in order of collectives, those that are used. */
-typedef struct clock_events {
-    const hd_clock_event *all;
-    size_t *order; /* places in `all` */
-    size_t count;
-    size_t *firsts; /* of each collective in `order`, and `count` behind the last */
-    size_t collectives;
-} clock_events;
-
-/* false: no memory; deinit all the same. */
-bool clock_events_init(clock_events *e, uint64_t *out_left_out, const hd_clock_event *all, size_t count);
-void clock_events_deinit(clock_events *e);
-
-/* The ends of one collective on two hosts; hub is the lower of them. */
-typedef struct clock_shared {
-    uint32_t hub, host, operation;
+/* What the members of one host tell of one collective. */
+typedef struct clock_part {
     uint64_t group;
-    clock_sample sample; /* on the clock of host */
-} clock_shared;
+    int64_t sequence;
+    uint32_t host, operation, members;
+    uint32_t size;                /* the least that one tells; 0: none does */
+    bool is_sound;                /* they tell alike, and none of them twice */
+    bool is_of_all;               /* all give and take */
+    bool gives, takes;            /* one of them does */
+    bool is_alone;                /* no other that gives began as late as the giver */
+    uint32_t first, giver, taker; /* member that began first, that gives and began last, that takes and ended first */
+    int64_t low_ns, given_ns, taken_ns; /* when they did */
+    int64_t end_ns, high_ns;            /* the middle of the ends, and the last */
+} clock_part;
 
-/* By hub, host, operation, group and sequence. The caller frees *out, also if it is false: no memory. */
-bool clock_shared_new(clock_shared **out, size_t *out_count, const clock_events *e);
+/* Lines of a host and group, by sequence, in the bytes. */
+typedef struct clock_list {
+    uint64_t group;
+    uint32_t host;
+    size_t offset, count;
+} clock_list;
+
+/* Zero-initialised is empty. */
+typedef struct clock_parts {
+    hd_bytes bytes;
+    clock_list *lists;
+    size_t list_count, capacity;
+    uint64_t events; /* that were added */
+} clock_parts;
+
+/* All events of some hosts, which must be in no other call. false: no memory. */
+bool clock_parts_add(clock_parts *parts, const hd_clock_event *events, size_t count);
+/* Behind the last of them. false: no memory. */
+bool clock_parts_order(clock_parts *parts);
+/* Calls each(user, …) for each collective that all tell alike, by group and sequence, with its parts by host. false:
+ * one said so, or no memory. */
+typedef bool clock_each(void *user, const clock_part *parts, size_t count);
+bool clock_parts_each(const clock_parts *parts, clock_each *each, void *user);
+void clock_parts_deinit(clock_parts *parts);
 
 /* ---- solve.c ---- */
 
@@ -94,19 +112,29 @@ static inline int64_t clock_middle(const clock_host *host)
     return host->low_ns > host->high_ns ? 0 : (int64_t)(((clock_i128)host->low_ns + host->high_ns) / 2);
 }
 
+/* Who gives and who takes: of an event what is known of its member. */
+typedef struct clock_step {
+    hd_clock_event giver, taker;
+} clock_step;
+
 struct hd_clocks {
     clock_host *hosts;
     size_t host_count;
     uint32_t reference;
     double skew_ns, drift;
     uint64_t left_out;
-    hd_clock_step *cycle;
+    clock_step *cycle;
+    hd_clock_step *places; /* of the same, in the caller's events; NULL: they are parts */
     size_t cycle_count;
 };
+
+/* hd_clocks_new of parts in order; options: not NULL. */
+hd_status clock_solve(hd_clocks **out, size_t host_count, const clock_parts *parts, const hd_clock_hint *hints,
+                      size_t hint_count, const hd_clock_options *options, hd_error *err);
 
 /* ---- bounds.c ---- */
 
 /* Certifies the hosts that are known by causality, and bounds the others. false: no memory. */
-bool clock_bounds(hd_clocks *clocks, const clock_events *events);
+bool clock_bounds(hd_clocks *clocks, const clock_parts *parts);
 
 #endif

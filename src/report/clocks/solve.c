@@ -1,15 +1,18 @@
 /* solve.c - collectives of hosts -> a clock for each host
  *
- * Events become collectives, and those the ends that two hosts share (events.c). Each pair of hosts, by group
- * and kind of collective, is fitted with lines (fit.c), and hints are lines to a host of their own. The shortest paths
- * by their bars (Dijkstra) lead to the reference, and lines along a path are put one after the other (piece.c).
- * Causality has the last word, and the first where there is nothing else (bounds.c).
+ * Events become what each host tells of each collective, and those the ends that two hosts share (parts.c). Each pair
+ * of hosts, by group and kind of collective, is fitted with lines (fit.c), and hints are lines to a host of their own.
+ * The shortest paths by their bars (Dijkstra) lead to the reference, and lines along a path are put one after the other
+ * (piece.c). Causality has the last word, and the first where there is nothing else (bounds.c).
  */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/heap.h"
+#include "base/map.h"
+#include "base/memory/vector.h"
 #include "base/options.h"
+#include "base/sorted.h"
 #include "report/clocks/clocks.h"
 
 static const clock_pieces always = {
@@ -17,8 +20,8 @@ static const clock_pieces always = {
 
 /* What takes times of `host` to those of `hub`. */
 typedef struct edge {
-    uint32_t hub, host;
-    uint64_t collectives; /* 0: a hint */
+    uint32_t hub, host, operation;
+    uint64_t group, collectives; /* collectives: 0: a hint */
     clock_pieces pieces;
 } edge;
 
@@ -30,7 +33,7 @@ typedef struct arrival {
 typedef struct solver {
     hd_clocks *clocks;
     edge *edges;
-    size_t edge_count;
+    size_t edge_count, edge_capacity;
     uint32_t *firsts, *ends_at; /* by node, of `ends_at`: edges there */
     arrival *heap;
     size_t heap_count;
@@ -40,39 +43,114 @@ typedef struct solver {
 
 /* ---- edges ---- */
 
-static bool add_edge(solver *s, uint32_t hub, uint32_t host, uint64_t collectives, clock_pieces pieces)
+static bool add_edge(solver *s, edge added)
 {
-    if (!(s->edge_count & (s->edge_count + 1))) { /* room for 1, 3, 7 … */
-        edge *wider = realloc(s->edges, (2 * s->edge_count + 1) * sizeof *wider);
-        if (!wider) return false;
-        s->edges = wider;
-    }
-    s->edges[s->edge_count++] = (edge){hub, host, collectives, pieces};
+    if (!hd_grow((void **)&s->edges, &s->edge_capacity, s->edge_count, sizeof *s->edges)) return false;
+    s->edges[s->edge_count++] = added;
     return true;
 }
 
-static bool is_same_pair(const clock_shared *x, const clock_shared *y)
-{
-    return x->hub == y->hub && x->host == y->host && x->operation == y->operation && x->group == y->group;
-}
+/* The ends of one collective on two hosts; those that can be one line are a pair. */
+typedef struct shared_end {
+    clock_sample sample; /* on the clock of host */
+    uint32_t pair;
+} shared_end;
 
-static bool fit_pairs(solver *s, const clock_shared *shared, size_t count)
+typedef struct learner {
+    solver *s;
+    uint64_t group; /* whose these are */
+    uint64_t used;  /* events */
+    hd_map pairs;   /* by hub and host, and operation */
+    shared_end *ends;
+    size_t count, capacity;
+} learner;
+
+static bool fit_pair(solver *s, const hd_map_entry *pair, uint64_t group, const clock_sample *samples, size_t count)
 {
     hd_clocks *c = s->clocks;
-    clock_sample *samples = malloc((count + 1) * sizeof *samples);
-    bool fine = samples != NULL;
-    for (size_t i = 0, end; fine && i < count; i = end) {
-        clock_pieces pieces;
-        for (end = i; end < count && is_same_pair(&shared[i], &shared[end]); end++)
-            samples[end - i] = shared[end].sample;
-        fine = clock_fit(&pieces, samples, end - i, c->skew_ns, c->drift);
-        if (!pieces.count && end - i >= CLOCK_SAMPLES_MIN)
-            c->hosts[shared[i].hub].is_unsettled = c->hosts[shared[i].host].is_unsettled = true;
-        bool is_edge = fine && pieces.count;
-        if (is_edge) fine = add_edge(s, shared[i].hub, shared[i].host, end - i, pieces);
-        if (!is_edge || !fine) free(pieces.list);
-    }
+    edge e = {(uint32_t)(pair->a >> 32), (uint32_t)pair->a, (uint32_t)pair->b, group, count, {0}};
+    bool fine = clock_fit(&e.pieces, samples, count, c->skew_ns, c->drift);
+    if (!e.pieces.count && count >= CLOCK_SAMPLES_MIN)
+        c->hosts[e.hub].is_unsettled = c->hosts[e.host].is_unsettled = true;
+    if (fine && e.pieces.count && add_edge(s, e)) return true;
+    free(e.pieces.list);
+    return fine && !e.pieces.count;
+}
+
+/* By counting sort. */
+static bool fit_group(learner *l)
+{
+    size_t pairs = l->pairs.count;
+    size_t *ends = calloc(pairs + 2, sizeof *ends);
+    clock_sample *samples = malloc((l->count + 1) * sizeof *samples);
+    bool fine = ends && samples;
+    for (size_t i = 0; i < l->count && fine; i++) ends[l->ends[i].pair + 2]++;
+    for (size_t p = 0; p < pairs && fine; p++) ends[p + 2] += ends[p + 1];
+    for (size_t i = 0; i < l->count && fine; i++) samples[ends[l->ends[i].pair + 1]++] = l->ends[i].sample;
+    for (size_t p = 0; p < pairs && fine; p++)
+        fine = fit_pair(l->s, &l->pairs.entries[p], l->group, samples + ends[p], ends[p + 1] - ends[p]);
+    free(ends);
     free(samples);
+    hd_map_clear(&l->pairs);
+    l->count = 0;
+    return fine;
+}
+
+/* Each host with the first of the collective: a star, so that there are no more than events. */
+static bool add_shared(learner *l, const clock_part *hub, const clock_part *host)
+{
+    clock_sample sample = {.at_ns = host->end_ns};
+    if (__builtin_sub_overflow(hub->end_ns, host->end_ns, &sample.offset_ns)) return true;
+    size_t known = l->pairs.count;
+    hd_map_entry *pair = hd_map_at(&l->pairs, (uint64_t)hub->host << 32 | host->host, host->operation);
+    if (!pair || !hd_grow((void **)&l->ends, &l->capacity, l->count, sizeof *l->ends)) return false;
+    if (l->pairs.count > known) pair->value = (uint32_t)known;
+    l->ends[l->count++] = (shared_end){sample, pair->value};
+    return true;
+}
+
+static bool learn(void *user, const clock_part *parts, size_t count)
+{
+    learner *l = user;
+    bool is_of_all = count > 1, fine = true;
+    if (l->group != parts->group && l->count) fine = fit_group(l);
+    l->group = parts->group;
+    for (size_t i = 0; i < count; i++) {
+        clock_host *host = &l->s->clocks->hosts[parts[i].host];
+        if (parts[i].low_ns < host->low_ns) host->low_ns = parts[i].low_ns;
+        if (parts[i].high_ns > host->high_ns) host->high_ns = parts[i].high_ns;
+        l->used += parts[i].members;
+        is_of_all &= parts[i].is_of_all;
+    }
+    for (size_t i = 1; i < count && fine && is_of_all; i++) fine = add_shared(l, parts, &parts[i]);
+    return fine;
+}
+
+/* By hub, host, operation and group. */
+static bool is_edge_before(const edge *x, const edge *y)
+{
+    if (x->hub != y->hub) return x->hub < y->hub;
+    if (x->host != y->host) return x->host < y->host;
+    return x->operation != y->operation ? x->operation < y->operation : x->group < y->group;
+}
+
+/* The edges of all pairs of hosts; and when their collectives were. */
+static bool learn_all(solver *s, const clock_parts *parts)
+{
+    hd_clocks *c = s->clocks;
+    learner l = {.s = s};
+    for (size_t h = 0; h < c->host_count; h++) {
+        c->hosts[h].low_ns = INT64_MAX;
+        c->hosts[h].high_ns = INT64_MIN;
+    }
+    bool fine = clock_parts_each(parts, learn, &l) && fit_group(&l);
+    edge *spare = malloc((s->edge_count + 1) * sizeof *spare);
+    fine = fine && spare;
+    if (fine && s->edge_count) HD_SORT_RUNS(s->edges, spare, s->edge_count, x, y, is_edge_before(x, y));
+    c->left_out = parts->events - l.used;
+    hd_map_deinit(&l.pairs);
+    free(l.ends);
+    free(spare);
     return fine;
 }
 
@@ -90,7 +168,7 @@ static bool add_hints(solver *s, const hd_clock_hint *hints, size_t count)
         hd_clock_piece *piece = malloc(sizeof *piece);
         if (!piece) return false;
         *piece = hint_piece(&hints[i]);
-        if (!add_edge(s, (uint32_t)s->clocks->host_count, hints[i].host, 0, (clock_pieces){piece, 1})) {
+        if (!add_edge(s, (edge){.hub = (uint32_t)s->clocks->host_count, .host = hints[i].host, .pieces = {piece, 1}})) {
             free(piece);
             return false;
         }
@@ -214,20 +292,6 @@ static bool check_hints(solver *s, const hd_clock_hint *hints, size_t count)
 
 /* ---- all of it ---- */
 
-static void find_spans(hd_clocks *c, const clock_events *e)
-{
-    for (size_t h = 0; h < c->host_count; h++) {
-        c->hosts[h].low_ns = INT64_MAX;
-        c->hosts[h].high_ns = INT64_MIN;
-    }
-    for (size_t i = 0; i < e->count; i++) {
-        const hd_clock_event *event = &e->all[e->order[i]];
-        clock_host *host = &c->hosts[event->host];
-        if (event->start_ns < host->low_ns) host->low_ns = event->start_ns;
-        if (event->end_ns > host->high_ns) host->high_ns = event->end_ns;
-    }
-}
-
 static void finish(hd_clocks *c)
 {
     for (size_t h = 0; h < c->host_count; h++) {
@@ -241,15 +305,10 @@ static void finish(hd_clocks *c)
     }
 }
 
-static bool solve(solver *s, const clock_events *events, const hd_clock_hint *hints, size_t hint_count)
+static bool solve(solver *s, const clock_parts *parts, const hd_clock_hint *hints, size_t hint_count)
 {
-    clock_shared *shared = NULL;
-    size_t count = 0;
-    find_spans(s->clocks, events);
-    bool fine = clock_shared_new(&shared, &count, events) && fit_pairs(s, shared, count);
-    free(shared);
-    fine = fine && add_hints(s, hints, hint_count) && list_edges(s) && find_paths(s) &&
-           check_hints(s, hints, hint_count) && clock_bounds(s->clocks, events);
+    bool fine = learn_all(s, parts) && add_hints(s, hints, hint_count) && list_edges(s) && find_paths(s) &&
+                check_hints(s, hints, hint_count) && clock_bounds(s->clocks, parts);
     for (size_t i = 0; i < s->edge_count; i++) free(s->edges[i].pieces.list);
     free(s->edges);
     free(s->firsts);
@@ -261,30 +320,23 @@ static bool solve(solver *s, const clock_events *events, const hd_clock_hint *hi
     return fine;
 }
 
-static hd_status check_arguments(size_t host_count, const hd_clock_event *events, size_t count,
-                                 const hd_clock_hint *hints, size_t hint_count, const hd_clock_options *o,
-                                 hd_error *err)
+static hd_status check_arguments(size_t host_count, const hd_clock_hint *hints, size_t hint_count,
+                                 const hd_clock_options *o, hd_error *err)
 {
     const char *wrong = NULL;
     if (host_count == 0 || host_count >= UINT32_MAX || o->reference >= host_count) wrong = "the reference is no host";
     if (o->skew_ns < 0 || !(o->drift_ppm >= 0) || o->drift_ppm > 1e5) wrong = "a limit of clocks makes no sense";
-    for (size_t i = 0; i < count && !wrong; i++) {
-        if (events[i].host >= host_count || (unsigned)events[i].role >= HD_CLOCK_ROLES)
-            wrong = "an event of a host or role that is none";
-    }
     for (size_t i = 0; i < hint_count && !wrong; i++) {
         if (hints[i].host >= host_count) wrong = "a hint of a host that is none";
     }
     return wrong ? hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s", wrong) : HD_OK;
 }
 
-hd_status hd_clocks_new(hd_clocks **out, size_t host_count, const hd_clock_event *events, size_t count,
-                        const hd_clock_hint *hints, size_t hint_count, const hd_clock_options *options, hd_error *err)
+hd_status clock_solve(hd_clocks **out, size_t host_count, const clock_parts *parts, const hd_clock_hint *hints,
+                      size_t hint_count, const hd_clock_options *options, hd_error *err)
 {
-    clock_events used = {0};
     *out = NULL;
-    HD_OWN_OPTIONS(hd_clock_options, options, err);
-    HD_TRY(check_arguments(host_count, events, count, hints, hint_count, options, err));
+    HD_TRY(check_arguments(host_count, hints, hint_count, options, err));
     hd_clocks *c = calloc(1, sizeof *c);
     if (!c) return HD_NOMEM(err);
     *c = (hd_clocks){.host_count = host_count,
@@ -293,14 +345,52 @@ hd_status hd_clocks_new(hd_clocks **out, size_t host_count, const hd_clock_event
                      .drift = (options->drift_ppm > 0 ? options->drift_ppm : 200) / 1e6,
                      .hosts = calloc(host_count, sizeof *c->hosts)};
     solver s = {.clocks = c};
-    bool fine =
-        c->hosts && clock_events_init(&used, &c->left_out, events, count) && solve(&s, &used, hints, hint_count);
-    clock_events_deinit(&used);
+    bool fine = c->hosts && solve(&s, parts, hints, hint_count);
     *out = c;
     if (fine) return HD_OK;
     hd_clocks_free(c);
     *out = NULL;
     return HD_NOMEM(err);
+}
+
+/* Which of the events it is: nobody is in a collective twice, but for those that end before they begin. */
+static size_t place_of(const hd_clock_event *events, size_t count, const hd_clock_event *wanted)
+{
+    size_t at = 0;
+    while (at < count && (events[at].host != wanted->host || events[at].member != wanted->member ||
+                          events[at].group != wanted->group || events[at].sequence != wanted->sequence ||
+                          events[at].start_ns > events[at].end_ns))
+        at++;
+    return at;
+}
+
+static bool find_places(hd_clocks *c, const hd_clock_event *events, size_t count)
+{
+    c->places = malloc((c->cycle_count + 1) * sizeof *c->places);
+    for (size_t i = 0; c->places && i < c->cycle_count; i++)
+        c->places[i] =
+            (hd_clock_step){place_of(events, count, &c->cycle[i].giver), place_of(events, count, &c->cycle[i].taker)};
+    return c->places != NULL;
+}
+
+hd_status hd_clocks_new(hd_clocks **out, size_t host_count, const hd_clock_event *events, size_t count,
+                        const hd_clock_hint *hints, size_t hint_count, const hd_clock_options *options, hd_error *err)
+{
+    clock_parts parts = {0};
+    *out = NULL;
+    HD_OWN_OPTIONS(hd_clock_options, options, err);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].host >= host_count || (unsigned)events[i].role >= HD_CLOCK_ROLES)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "an event of a host or role that is none");
+    }
+    hd_status status = clock_parts_add(&parts, events, count) && clock_parts_order(&parts) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = clock_solve(out, host_count, &parts, hints, hint_count, options, err);
+    clock_parts_deinit(&parts);
+    if (status == HD_OK && !find_places(*out, events, count)) status = HD_NOMEM(err);
+    if (status == HD_OK) return HD_OK;
+    hd_clocks_free(*out);
+    *out = NULL;
+    return status;
 }
 
 void hd_clocks_free(hd_clocks *clocks)
@@ -309,5 +399,6 @@ void hd_clocks_free(hd_clocks *clocks)
     for (size_t h = 0; clocks->hosts && h < clocks->host_count; h++) free(clocks->hosts[h].pieces.list);
     free(clocks->hosts);
     free(clocks->cycle);
+    free(clocks->places);
     free(clocks);
 }

@@ -348,6 +348,13 @@ static inline const void *gpu_group_key(const gpu_groups *groups, uint32_t group
 {
     return groups->keys + group * groups->key_size;
 }
+/* The number of a key that mostly is the one of `last`, which becomes it. */
+static inline uint32_t gpu_group_near(gpu_groups *groups, uint32_t *last, const void *key)
+{
+    if (*last >= groups->count || memcmp(gpu_group_key(groups, *last), key, groups->key_size) != 0)
+        *last = gpu_group(groups, key);
+    return *last;
+}
 void gpu_groups_deinit(gpu_groups *groups);
 
 /* Statistics of the values of each group. */

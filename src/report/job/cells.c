@@ -1,23 +1,98 @@
-/* cells.c - columns of a member's table by their names; medians */
+/* cells.c - columns of the tables of members by their names; medians */
 #include "report/job/cells.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/vector.h"
 #include "base/thread.h"
 
-/* Takes the table; NULL: none. */
-static void find_cells(job_cells *out, hd_table *table, const job_wanted *wanted, size_t count)
+/* ---- one table ---- */
+
+void job_cells_deinit(job_cells *cells)
 {
-    *out = (job_cells){.table = table, .rows = table ? hd_table_row_count(table) : 0};
-    for (size_t i = 0; table && i < count; i++) {
-        size_t at = hd_table_find_column(table, wanted[i].name);
-        if (at != SIZE_MAX && hd_table_get_column(table, at)->type != wanted[i].type) at = SIZE_MAX;
-        out->columns[i] = at;
+    hd_packed_deinit(&cells->packed);
+    free(cells->bytes);
+    free(cells->values);
+    free(cells->numbers);
+}
+
+/* Of columns with one name the first counts, whatever its type; `is_met`: by `wanted`. */
+static bool is_wanted(const hd_packed_column *column, const job_wanted *wanted, bool *is_met)
+{
+    if (*is_met || strlen(wanted->name) != column->name.size ||
+        memcmp(wanted->name, column->name.data, column->name.size) != 0)
+        return false;
+    *is_met = true;
+    return column->type == wanted->type;
+}
+
+static bool unpack_column(job_cells *c, int64_t *values, const hd_packed_column *column)
+{
+    bool is_count = column->type == HD_VALUE_COUNT || column->type == HD_VALUE_BYTES;
+    for (size_t row = 0; column->nulls && row < c->rows; row++) values[row] = HD_NO_NUMBER;
+    if (!hd_packed_values(values, &c->packed, column)) return false;
+    for (size_t row = 0; is_count && row < c->rows; row++)
+        if (values[row] < 0 && !hd_packed_is_null(column, row)) values[row] = INT64_MAX;
+    return true;
+}
+
+static bool unpack_columns(job_cells *c, const job_wanted *wanted, size_t count)
+{
+    bool is_met[JOB_CELLS] = {0};
+    size_t kept = 0, columns = c->packed.columns;
+    for (size_t at = 0; at < columns; at++) {
+        hd_packed_column column;
+        int64_t *values = c->values + kept * c->rows; /* of columns that nobody wants those of the next */
+        bool is_kept = false;
+        if (!hd_packed_head(&column, &c->packed) || !unpack_column(c, values, &column)) return false;
+        for (size_t i = 0; i < count; i++) {
+            if (!is_wanted(&column, &wanted[i], &is_met[i])) continue;
+            c->columns[i] = values;
+            is_kept = true;
+        }
+        kept += is_kept;
     }
+    return hd_byte_reader_left(&c->packed.reader) == 0;
+}
+
+/* Memory for the columns that are there, and one more. */
+static bool make_room(job_cells *c, size_t count)
+{
+    size_t columns = count < c->packed.columns ? count : c->packed.columns;
+    return hd_renew((void **)&c->values, &c->value_capacity, (columns + 1) * c->rows + 1, sizeof *c->values);
+}
+
+static hd_status unpack(job_cells *c, const char *table, size_t size, const job_wanted *wanted, size_t count,
+                        hd_error *err)
+{
+    hd_packed *p = &c->packed;
+    bool fine = hd_packed_begin(p, c->bytes, size);
+    c->rows = p->rows;
+    if (fine && !make_room(c, count)) return HD_NOMEM(err);
+    fine = fine && unpack_columns(c, wanted, count);
+    if (!fine) return p->out_of_memory ? HD_NOMEM(err) : hd_packed_damaged(table, err);
+    fine = hd_renew((void **)&c->numbers, &c->number_capacity, p->text_count + 1, sizeof *c->numbers);
+    if (fine) memset(c->numbers, 0xff, (p->text_count + 1) * sizeof *c->numbers);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status job_cells_read(job_cells *c, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
+                         size_t count, hd_error *err)
+{
+    size_t size;
+    c->rows = 0;
+    memset(c->columns, 0, sizeof c->columns);
+    hd_status status = job_packed_table(&c->bytes, &c->byte_capacity, &size, job, member, table, err);
+    if (status != HD_OK || !size) return status;
+    status = unpack(c, table, size, wanted, count, err);
+    if (status == HD_OK) return HD_OK;
+    job_error_of(err, job, member);
+    c->rows = 0;
+    memset(c->columns, 0, sizeof c->columns);
+    return status;
 }
 
 static void add_lost(hd_table_builder *lost, const hd_job_member *about, const char *table, const hd_error *why)
@@ -33,81 +108,113 @@ hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const c
                        size_t count, hd_table_builder *lost, hd_error *err)
 {
     hd_error why = {0};
-    hd_table *found;
-    hd_status status = hd_job_table(&found, job, member, table, &why);
-    find_cells(out, found, wanted, count);
+    *out = (job_cells){0};
+    job_cells_read(out, job, member, table, wanted, count, &why);
     add_lost(lost, hd_job_at(job, member), table, &why);
-    return status == HD_ERR_MEMORY ? HD_NOMEM(err) : HD_OK;
+    return why.status == HD_ERR_MEMORY ? HD_NOMEM(err) : HD_OK;
 }
+
+/* ---- all of them ---- */
 
 enum { AHEAD = 64 };
 
+/* Summaries are read in any order, and taken in theirs. */
 typedef struct ahead {
-    const hd_job *job;
-    const char *name;
-    size_t first, count;
-    atomic_size_t next;
-    hd_table *tables[AHEAD];
-    hd_error why[AHEAD];
+    const hd_job *const *jobs;
+    size_t count; /* of summaries */
+    const char *table;
+    const job_wanted *wanted;
+    size_t wanted_count;
+    hd_table_builder *lost;
+    job_each_cells *each;
+    void *user;
+    hd_error *err;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    size_t job, member; /* of the next to be read */
+    size_t next, taken; /* places */
+    bool is_taking;
+    hd_status status;
+    struct ahead_slot {
+        bool is_read;
+        const hd_job *job;
+        size_t member;
+        hd_error why;
+        job_cells cells;
+    } slots[AHEAD]; /* by place */
 } ahead;
 
-static void read_ahead(void *state)
+static void read_next(ahead *a)
+{
+    struct ahead_slot *s = &a->slots[a->next++ % AHEAD];
+    while (a->member == hd_job_count(a->jobs[a->job])) a->job++, a->member = 0;
+    s->job = a->jobs[a->job];
+    s->member = a->member++;
+    s->why = (hd_error){0};
+    pthread_mutex_unlock(&a->lock);
+    job_cells_read(&s->cells, s->job, s->member, a->table, a->wanted, a->wanted_count, &s->why);
+    pthread_mutex_lock(&a->lock);
+    s->is_read = true;
+}
+
+static void take_next(ahead *a)
+{
+    struct ahead_slot *s = &a->slots[a->taken % AHEAD];
+    a->is_taking = true;
+    pthread_mutex_unlock(&a->lock);
+    add_lost(a->lost, hd_job_at(s->job, s->member), a->table, &s->why);
+    hd_status status = s->why.status == HD_ERR_MEMORY ? HD_NOMEM(a->err) : HD_OK;
+    if (status == HD_OK) status = a->each(a->user, a->taken, &s->cells, a->err);
+    pthread_mutex_lock(&a->lock);
+    a->is_taking = s->is_read = false;
+    a->taken++;
+    a->status = status;
+}
+
+static void read_and_take(void *state)
 {
     ahead *a = state;
-    for (size_t i; (i = atomic_fetch_add(&a->next, 1)) < a->count;)
-        hd_job_table(&a->tables[i], a->job, a->first + i, a->name, &a->why[i]);
+    pthread_mutex_lock(&a->lock);
+    while (a->status == HD_OK && a->taken < a->count) {
+        if (!a->is_taking && a->slots[a->taken % AHEAD].is_read)
+            take_next(a);
+        else if (a->next < a->count && a->next < a->taken + AHEAD)
+            read_next(a);
+        else {
+            pthread_cond_wait(&a->changed, &a->lock);
+            continue;
+        }
+        pthread_cond_broadcast(&a->changed);
+    }
+    pthread_mutex_unlock(&a->lock);
 }
 
 hd_status job_each_table(const hd_job *const *jobs, size_t count, const char *table, const job_wanted *wanted,
                          size_t wanted_count, hd_table_builder *lost, job_each_cells *each, void *user, hd_error *err)
 {
     ahead *a = calloc(1, sizeof *a);
-    hd_status status = a ? HD_OK : HD_NOMEM(err);
-    size_t place = 0;
-    for (size_t k = 0; k < count && status == HD_OK; k++) {
-        size_t members = hd_job_count(jobs[k]);
-        for (size_t first = 0; first < members && status == HD_OK; first += AHEAD) {
-            *a = (ahead){.job = jobs[k], .name = table, .first = first};
-            a->count = members - first < AHEAD ? members - first : AHEAD;
-            hd_threads_run(read_ahead, a, 0, hd_thread_count(0, a->count));
-            for (size_t i = 0; i < a->count; i++) {
-                job_cells cells;
-                find_cells(&cells, a->tables[i], wanted, wanted_count);
-                add_lost(lost, hd_job_at(jobs[k], first + i), table, &a->why[i]);
-                if (status == HD_OK && a->why[i].status == HD_ERR_MEMORY) status = HD_NOMEM(err);
-                if (status == HD_OK) status = each(user, place++, &cells, err);
-                hd_table_free(cells.table);
-            }
-        }
-    }
+    if (!a) return HD_NOMEM(err);
+    *a = (ahead){.jobs = jobs,
+                 .table = table,
+                 .wanted = wanted,
+                 .wanted_count = wanted_count,
+                 .lost = lost,
+                 .each = each,
+                 .user = user,
+                 .err = err};
+    for (size_t i = 0; i < count; i++) a->count += hd_job_count(jobs[i]);
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    hd_threads_run(read_and_take, a, 0, hd_thread_count(0, a->count));
+    hd_status status = a->status;
+    for (size_t i = 0; i < AHEAD; i++) job_cells_deinit(&a->slots[i].cells);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
     free(a);
     return status;
 }
 
-int64_t job_int(const job_cells *cells, size_t row, int column)
-{
-    size_t at = cells->columns[column];
-    if (at == SIZE_MAX || hd_table_is_null(cells->table, row, at)) return HD_NO_NUMBER;
-    switch (hd_table_get_column(cells->table, at)->type) {
-    case HD_VALUE_COUNT:
-    case HD_VALUE_BYTES: {
-        uint64_t count = hd_table_get_count(cells->table, row, at);
-        return count > INT64_MAX ? INT64_MAX : (int64_t)count;
-    }
-    case HD_VALUE_BOOL: return hd_table_get_bool(cells->table, row, at);
-    default: return hd_table_get_int(cells->table, row, at);
-    }
-}
-
-bool job_text(uint32_t *out, gpu_texts *texts, const job_cells *cells, size_t row, int column)
-{
-    size_t at = cells->columns[column], size;
-    *out = HD_NONE;
-    if (at == SIZE_MAX || hd_table_is_null(cells->table, row, at)) return true;
-    const char *text = hd_table_get_string(&size, cells->table, row, at);
-    *out = gpu_text(texts, text, size);
-    return *out != HD_NONE;
-}
+/* ---- medians ---- */
 
 static int by_value(const void *x, const void *y)
 {

@@ -4,6 +4,7 @@
 
 #include "report/gpu/gpu.h"
 #include "report/job/job.h"
+#include "table/pack.h"
 
 typedef struct job_wanted {
     const char *name;
@@ -11,18 +12,28 @@ typedef struct job_wanted {
 } job_wanted;
 
 enum { JOB_CELLS = 24 };
+/* Columns are numbers by row: of texts places in packed.texts, of what is null HD_NO_NUMBER. Zero-initialised. */
 typedef struct job_cells {
-    hd_table *table; /* NULL: none */
-    size_t rows, columns[JOB_CELLS];
+    size_t rows;
+    const int64_t *columns[JOB_CELLS]; /* by `wanted`; NULL: there is none */
+    hd_packed packed;
+    char *bytes;       /* that are unpacked */
+    int64_t *values;   /* of all columns */
+    uint32_t *numbers; /* of texts, in the gpu_texts that all of one table are asked for; HD_NONE: not yet known */
+    size_t byte_capacity, value_capacity, number_capacity;
 } job_cells;
 
-/* The caller frees out->table. A table that cannot be read is none, and a row of `lost`, which has the columns below
- * (NULL: not told).
- * Errors: MEMORY. */
+/* The caller calls job_cells_deinit. A table that cannot be read is none, and a row of `lost`, which has the columns
+ * below (NULL: not told). Errors: MEMORY. */
 hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
                        size_t count, hd_table_builder *lost, hd_error *err);
+/* The same without `lost`: a table that cannot be read has no rows. What was in *out is used again. Errors: those of
+ * hd_job_table. */
+hd_status job_cells_read(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
+                         size_t count, hd_error *err);
+void job_cells_deinit(job_cells *cells);
 /* Calls each(user, …) with that table of all summaries of so many jobs, in order, each with its place over all of them;
- * threads read ahead. The cells are freed then. Errors: MEMORY, and those of `each`. */
+ * from several threads, one at a time, while the others read ahead. Errors: MEMORY, and those of `each`. */
 typedef hd_status job_each_cells(void *user, size_t place, const job_cells *cells, hd_error *err);
 hd_status job_each_table(const hd_job *const *jobs, size_t count, const char *table, const job_wanted *wanted,
                          size_t wanted_count, hd_table_builder *lost, job_each_cells *each, void *user, hd_error *err);
@@ -35,9 +46,20 @@ hd_status job_each_table(const hd_job *const *jobs, size_t count, const char *ta
     }
 
 /* Numbers, times, counts (beyond int64: the highest) and bools; HD_NO_NUMBER: null, or there is no such column. */
-int64_t job_int(const job_cells *cells, size_t row, int column);
+static inline int64_t job_int(const job_cells *cells, size_t row, int column)
+{
+    return cells->columns[column] ? cells->columns[column][row] : HD_NO_NUMBER;
+}
 /* A text as one of `texts`; HD_NONE: null. false: no memory. */
-bool job_text(uint32_t *out, gpu_texts *texts, const job_cells *cells, size_t row, int column);
+static inline bool job_text(uint32_t *out, gpu_texts *texts, const job_cells *cells, size_t row, int column)
+{
+    int64_t at = job_int(cells, row, column);
+    *out = HD_NONE;
+    if (at == HD_NO_NUMBER) return true;
+    if (cells->numbers[at] == HD_NONE)
+        cells->numbers[at] = gpu_text(texts, cells->packed.texts[at].data, cells->packed.texts[at].size);
+    return (*out = cells->numbers[at]) != HD_NONE;
+}
 
 /* Median and 1.4826 MAD. false: no memory. */
 bool job_spread(double *out_middle, double *out_spread, const double *values, size_t count);

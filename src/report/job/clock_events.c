@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 
 enum { RANK, DEVICE, STEP, STEP_START, GROUP, STREAM, SEQUENCE, COUNTED, OPERATION, SIZE, START, END, COLUMNS };
 static const job_wanted wanted[COLUMNS] = {
@@ -22,6 +23,7 @@ typedef struct collector {
     const hd_job_member *about;
     int64_t place; /* of the member */
     uint32_t host; /* text, which all with that name share; HD_NONE: a clock of its own */
+    uint32_t near_host, near_group, near_member;
     job_cells cells;
 } collector;
 
@@ -34,12 +36,19 @@ typedef struct row {
 
 /* ---- hosts ---- */
 
+/* With all members of its host. */
+static bool shares_clock(const hd_job_member *m)
+{
+    return m->host.data && m->base_ns != HD_NO_TIME && m->rank != HD_NO_NUMBER;
+}
+
 /* HD_NONE: no memory. */
-static uint32_t find_host(const collector *c, int64_t rank)
+static uint32_t find_host(collector *c, int64_t rank)
 {
     clock_job *j = c->job;
     const int64_t shared[3] = {-1, -1, c->host}, own[3] = {c->place, rank, c->host};
-    uint32_t known = j->host_keys.count, at = gpu_group(&j->host_keys, c->host != HD_NONE ? shared : own);
+    uint32_t known = j->host_keys.count;
+    uint32_t at = gpu_group_near(&j->host_keys, &c->near_host, c->host != HD_NONE ? shared : own);
     if (at == HD_NONE || !hd_grow((void **)&j->hosts, &j->host_capacity, at, sizeof *j->hosts)) return HD_NONE;
     if (at == known) j->hosts[at] = (clock_job_host){.name = c->host, .rank = rank, .ranks = c->host == HD_NONE};
     return at;
@@ -122,17 +131,17 @@ static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t
     return is_timed ? CLOCK_USED : CLOCK_UNTIMED;
 }
 
-static bool add_event(const collector *c, row *r, int64_t index, int64_t in_step)
+static bool add_event(collector *c, row *r, int64_t index, int64_t in_step)
 {
     clock_job *j = c->job;
     hd_clock_event event;
     clock_use use = use_of(&event, c, r, index, in_step);
     j->uses[use]++;
     if (use != CLOCK_USED) return true;
-    uint32_t group = gpu_group(&j->groups, &r->group);
+    uint32_t group = gpu_group_near(&j->groups, &c->near_group, &r->group);
     event.host = find_host(c, r->rank);
     event.group = group;
-    event.member = gpu_group(&j->members, &(clock_job_member){r->rank, r->device});
+    event.member = gpu_group_near(&j->members, &c->near_member, &(clock_job_member){r->rank, r->device});
     if (group == HD_NONE || event.host == HD_NONE || event.member == HD_NONE ||
         !hd_grow((void **)&j->events, &j->capacity, j->count, sizeof *j->events))
         return false;
@@ -143,18 +152,44 @@ static bool add_event(const collector *c, row *r, int64_t index, int64_t in_step
 /* ---- all of them ---- */
 
 /* Rows are by rank, device and group, then start: those of a step are a run. */
-static bool add_rows(const collector *c)
+static bool add_rows(collector *c)
 {
+    row *run = NULL, next;
+    size_t count = 0, capacity = 0;
     bool fine = true;
-    for (size_t first = 0, end; first < c->cells.rows && fine; first = end) {
-        row run, next;
-        fine = read_row(&run, c, first);
-        for (end = first + 1; fine && end < c->cells.rows; end++) {
-            fine = read_row(&next, c, end);
-            if (!is_same_run(&run, &next)) break;
+    for (size_t at = 0; at <= c->cells.rows && fine; at++) {
+        bool is_row = at < c->cells.rows;
+        fine = !is_row || read_row(&next, c, at);
+        if (fine && count && (!is_row || !is_same_run(run, &next))) {
+            for (size_t i = 0; i < count && fine; i++) fine = add_event(c, &run[i], (int64_t)i, (int64_t)count);
+            count = 0;
         }
-        for (size_t i = first; i < end && fine; i++)
-            fine = read_row(&next, c, i) && add_event(c, &next, (int64_t)(i - first), (int64_t)(end - first));
+        if (!is_row || !fine) break;
+        fine = hd_grow((void **)&run, &capacity, count, sizeof *run);
+        if (fine) run[count++] = next;
+    }
+    free(run);
+    return fine;
+}
+
+static bool add_member(clock_job *j, const hd_job_member *about, size_t at, int64_t place, const job_cells *cells)
+{
+    collector c = {.job = j, .about = about, .place = place, .host = HD_NONE, .cells = *cells};
+    size_t before = j->count;
+    bool fine = true, is_shared = shares_clock(about);
+    if (is_shared) {
+        c.host = gpu_text(&j->texts, about->host.data, about->host.size);
+        fine = c.host != HD_NONE;
+    }
+    if (fine && (is_shared || !c.cells.rows)) {
+        uint32_t own = find_host(&c, about->rank == HD_NO_NUMBER ? place : about->rank);
+        fine = own != HD_NONE;
+        if (fine) j->hosts[own].ranks += is_shared;
+    }
+    fine = fine && add_rows(&c);
+    if (fine && j->count > before && at < j->first) {
+        j->first = at;
+        j->first_host = j->events[before].host;
     }
     return fine;
 }
@@ -162,21 +197,10 @@ static bool add_rows(const collector *c)
 hd_status clock_job_add(clock_job *j, const hd_job *job, size_t at, int64_t place, hd_table_builder *lost,
                         hd_error *err)
 {
-    collector c = {.job = j, .about = hd_job_at(job, at), .place = place, .host = HD_NONE};
-    const hd_string host = c.about->host;
-    HD_TRY(job_cells_of(&c.cells, job, at, "collectives", wanted, COLUMNS, lost, err));
-    bool fine = true, is_shared = host.data && c.about->base_ns != HD_NO_TIME && c.about->rank != HD_NO_NUMBER;
-    if (is_shared) {
-        c.host = gpu_text(&j->texts, host.data, host.size);
-        fine = c.host != HD_NONE;
-    }
-    if (fine && (is_shared || !c.cells.rows)) {
-        uint32_t own = find_host(&c, c.about->rank == HD_NO_NUMBER ? c.place : c.about->rank);
-        fine = own != HD_NONE;
-        if (fine) j->hosts[own].ranks += is_shared;
-    }
-    fine = fine && add_rows(&c);
-    hd_table_free(c.cells.table);
+    job_cells cells;
+    HD_TRY(job_cells_of(&cells, job, at, "collectives", wanted, COLUMNS, lost, err));
+    bool fine = add_member(j, hd_job_at(job, at), at, place, &cells);
+    job_cells_deinit(&cells);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -184,14 +208,64 @@ void clock_job_begin(clock_job *out)
 {
     *out = (clock_job){.host_keys.key_size = 3 * sizeof(int64_t),
                        .groups.key_size = sizeof(clock_job_group),
-                       .members.key_size = sizeof(clock_job_member)};
+                       .members.key_size = sizeof(clock_job_member),
+                       .first = SIZE_MAX};
+}
+
+/* What is at hand becomes parts: all of its hosts. */
+static bool pack_events(clock_job *j)
+{
+    bool fine = clock_parts_add(&j->parts, j->events, j->count);
+    j->count = 0;
+    return fine;
+}
+
+/* Members by the first of those that share their clock. false: no memory. */
+static bool order_by_host(uint32_t *order, uint32_t *hosts, const hd_job *job)
+{
+    size_t count = hd_job_count(job);
+    gpu_texts names = {0};
+    uint32_t *firsts = malloc((count + 1) * sizeof *firsts), *spare = malloc((count + 1) * sizeof *spare);
+    bool fine = firsts && spare;
+    for (size_t m = 0; m < count && fine; m++) {
+        const hd_job_member *about = hd_job_at(job, m);
+        uint32_t known = names.count, name = HD_NONE;
+        order[m] = hosts[m] = (uint32_t)m;
+        if (!shares_clock(about)) continue;
+        name = gpu_text(&names, about->host.data, about->host.size);
+        fine = name != HD_NONE;
+        if (!fine) break;
+        if (name == known) firsts[name] = (uint32_t)m;
+        hosts[m] = firsts[name];
+    }
+    if (fine) HD_SORT_RUNS(order, spare, count, x, y, hosts[*x] < hosts[*y]);
+    gpu_texts_deinit(&names);
+    free(firsts);
+    free(spare);
+    return fine;
 }
 
 hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err)
 {
+    size_t count = job ? hd_job_count(job) : 0;
+    uint32_t *order = malloc((count + 1) * sizeof *order), *hosts = malloc((count + 1) * sizeof *hosts);
     clock_job_begin(out);
-    for (size_t m = 0; job && m < hd_job_count(job); m++) HD_TRY(clock_job_add(out, job, m, (int64_t)m, lost, err));
-    return HD_OK;
+    hd_status status = order && hosts && (!count || order_by_host(order, hosts, job)) ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        status = clock_job_add(out, job, order[i], order[i], lost, err);
+        bool is_last = i + 1 == count || hosts[order[i]] != hosts[order[i + 1]];
+        if (status == HD_OK && is_last && !pack_events(out)) status = HD_NOMEM(err);
+    }
+    free(order);
+    free(hosts);
+    return status;
+}
+
+hd_status clock_job_solve(hd_clocks **out, clock_job *j, const hd_clock_options *options, hd_error *err)
+{
+    *out = NULL;
+    if (!pack_events(j) || !clock_parts_order(&j->parts)) return HD_NOMEM(err);
+    return clock_solve(out, j->host_keys.count, &j->parts, j->hints, j->hint_count, options, err);
 }
 
 void clock_job_deinit(clock_job *job)
@@ -200,6 +274,7 @@ void clock_job_deinit(clock_job *job)
     gpu_groups_deinit(&job->host_keys);
     gpu_groups_deinit(&job->groups);
     gpu_groups_deinit(&job->members);
+    clock_parts_deinit(&job->parts);
     free(job->hosts);
     free(job->events);
     free(job->hints);

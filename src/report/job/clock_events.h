@@ -2,7 +2,7 @@
 #ifndef HD_REPORT_JOB_CLOCK_EVENTS_H
 #define HD_REPORT_JOB_CLOCK_EVENTS_H
 
-#include "heddle/clocks.h"
+#include "report/clocks/clocks.h"
 #include "report/job/cells.h"
 
 typedef struct clock_job_host {
@@ -47,9 +47,12 @@ typedef struct clock_job {
     gpu_texts texts;
     gpu_groups host_keys, groups, members; /* keys of groups: clock_job_group, of members: clock_job_member */
     clock_job_host *hosts;                 /* by the number of host_keys */
-    hd_clock_event *events;                /* operation: text; group, member: numbers */
+    hd_clock_event *events;                /* of hosts at hand. operation: text; group, member: numbers */
+    clock_parts parts;                     /* of all others */
     hd_clock_hint *hints;
     size_t host_capacity, count, capacity, hint_count, hint_capacity;
+    size_t first;        /* place of the first member that tells anything; SIZE_MAX: none does */
+    uint32_t first_host; /* that it ran on */
     uint64_t uses[CLOCK_USES];
 } clock_job;
 
@@ -61,22 +64,25 @@ static inline bool clock_job_is_host(const clock_job *job, uint32_t host, hd_str
     return own.size == name.size && memcmp(own.data, name.data, name.size) == 0;
 }
 
-/* All collectives of all members. Deinit it all the same on errors. */
+/* All collectives of all members, host by host. Deinit it all the same on errors. */
 hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lost, hd_error *err);
-/* The same by one member after the other; place: a number of its own. */
+/* The same by one member after the other, which all stay in `events`; place: a number of its own. */
 void clock_job_begin(clock_job *out);
 hd_status clock_job_add(clock_job *out, const hd_job *job, size_t member, int64_t place, hd_table_builder *lost,
                         hd_error *err);
+/* hd_clocks_new of all, which become parts. */
+hd_status clock_job_solve(hd_clocks **out, clock_job *job, const hd_clock_options *options, hd_error *err);
 void clock_job_deinit(clock_job *job);
 /* Add the hints of a file: of lines "HOST OFFSET BAR", or, as mpisync writes them, "HOST RTT OFFSET", in seconds.
  * Errors: those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */
 hd_status clock_hints_read(clock_job *job, const char *path, bool is_mpisync, hd_error *err);
 
-/* group, stream, operation, step and sequence of a collective; and the rank of its member. */
-void clock_cells_of(hd_table_builder *builder, const clock_job *job, const hd_clock_event *event);
-static inline int64_t clock_job_rank(const clock_job *job, const hd_clock_event *event)
+/* group, stream, operation, step and sequence of a collective; and the rank of a member. */
+void clock_cells_of(hd_table_builder *builder, const clock_job *job, uint64_t group, uint32_t operation,
+                    int64_t sequence);
+static inline int64_t clock_job_rank(const clock_job *job, uint32_t member)
 {
-    return ((const clock_job_member *)gpu_group_key(&job->members, event->member))->rank;
+    return ((const clock_job_member *)gpu_group_key(&job->members, member))->rank;
 }
 /* Rows of the table `arrivals`. Errors: MEMORY. */
 hd_status clock_arrivals(hd_table_builder *builder, const clock_job *job, const hd_clocks *clocks, hd_error *err);

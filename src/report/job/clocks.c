@@ -125,25 +125,25 @@ static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *
     hd_table_add_count(b, clock->collectives);
 }
 
-void clock_cells_of(hd_table_builder *b, const clock_job *j, const hd_clock_event *event)
+void clock_cells_of(hd_table_builder *b, const clock_job *j, uint64_t number, uint32_t operation, int64_t sequence)
 {
-    const clock_job_group *group = gpu_group_key(&j->groups, (uint32_t)event->group);
+    const clock_job_group *group = gpu_group_key(&j->groups, (uint32_t)number);
     const int64_t whole = INT64_C(1) << CLOCK_STEP_BITS;
     gpu_cell_text(b, &j->texts, group->name);
     report_cell_int(b, group->name == HD_NONE ? group->stream : HD_NO_NUMBER);
-    gpu_cell_text(b, &j->texts, event->operation);
-    report_cell_int(b, group->is_counted ? event->sequence / whole : HD_NO_NUMBER);
-    hd_table_add_int(b, group->is_counted ? event->sequence % whole : event->sequence);
+    gpu_cell_text(b, &j->texts, operation);
+    report_cell_int(b, group->is_counted ? sequence / whole : HD_NO_NUMBER);
+    hd_table_add_int(b, group->is_counted ? sequence % whole : sequence);
 }
 
-static void add_step(hd_table_builder *b, const clock_job *j, const hd_clock_step *step)
+static void add_step(hd_table_builder *b, const clock_job *j, const clock_step *step)
 {
-    const hd_clock_event *giver = &j->events[step->giver], *taker = &j->events[step->taker];
-    clock_cells_of(b, j, giver);
-    hd_table_add_int(b, clock_job_rank(j, giver));
+    const hd_clock_event *giver = &step->giver, *taker = &step->taker;
+    clock_cells_of(b, j, giver->group, giver->operation, giver->sequence);
+    hd_table_add_int(b, clock_job_rank(j, giver->member));
     add_host(b, j, giver->host);
     hd_table_add_int(b, giver->start_ns);
-    hd_table_add_int(b, clock_job_rank(j, taker));
+    hd_table_add_int(b, clock_job_rank(j, taker->member));
     add_host(b, j, taker->host);
     hd_table_add_int(b, taker->end_ns);
 }
@@ -160,7 +160,7 @@ enum { CLOCKS, CONTRADICTION, ARRIVALS, EVIDENCE, LOST, TABLES };
 /* The host of that name; else the first that tells anything, by rank. HD_NONE: none of that name. */
 static uint32_t reference_of(const clock_job *j, const char *name)
 {
-    if (!name) return j->count ? j->events[0].host : 0;
+    if (!name) return j->first_host;
     for (uint32_t h = 0; h < j->host_keys.count; h++) {
         if (clock_job_is_host(j, h, (hd_string){name, strlen(name)})) return h;
     }
@@ -175,7 +175,7 @@ static hd_status add_clocks(hd_table_builder *const *builders, clock_job *j, con
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "no rank of the job ran on a host '%.60s'",
                             values->reference);
     if (!j->host_keys.count) return HD_OK;
-    HD_TRY(hd_clocks_new(&solved, j->host_keys.count, j->events, j->count, j->hints, j->hint_count, &options, err));
+    HD_TRY(clock_job_solve(&solved, j, &options, err));
     j->uses[CLOCK_SPOILED] = hd_clocks_left_out(solved);
     j->uses[CLOCK_USED] -= j->uses[CLOCK_SPOILED];
     for (uint32_t h = 0; h < hd_clocks_count(solved); h++) {
@@ -183,8 +183,7 @@ static hd_status add_clocks(hd_table_builder *const *builders, clock_job *j, con
         for (size_t i = 0; i < clock->piece_count; i++) add_clock(builders[CLOCKS], j, solved, h, &clock->pieces[i]);
         if (!clock->piece_count) add_clock(builders[CLOCKS], j, solved, h, NULL);
     }
-    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++)
-        add_step(builders[CONTRADICTION], j, hd_clocks_cycle_at(solved, i));
+    for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++) add_step(builders[CONTRADICTION], j, &solved->cycle[i]);
     hd_status status = values->arrivals ? clock_arrivals(builders[ARRIVALS], j, solved, err) : HD_OK;
     hd_clocks_free(solved);
     return status;

@@ -83,7 +83,7 @@ static hd_status add_columns(samples *s, job *j, const char *table, const char *
             for (int c = 1; c < count && fine; c++)
                 fine = add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, texts[c], job_int(&cells, row, c));
         }
-        hd_table_free(cells.table);
+        job_cells_deinit(&cells);
         own = s->count - before;
         fine = fine && (!own || merge_samples(s->list + before, &own, sums));
         s->count = before + own;
@@ -107,7 +107,7 @@ static hd_status add_names(samples *s, job *j, const char *table, hd_error *err)
             fine = job_text(&name, &j->texts, &cells, row, NAME) &&
                    add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, job_int(&cells, row, TOTAL));
         }
-        hd_table_free(cells.table);
+        job_cells_deinit(&cells);
     }
     return fine ? HD_OK : HD_NOMEM(err);
 }

@@ -229,36 +229,71 @@ static void put_spare(const hd_job *job, hd_decompressor *spare)
     hd_decompressor_free(spare);
 }
 
-static hd_status unpack(hd_table **out, const char *name, const hd_job *job, const uint8_t *data,
-                        const job_chunk *chunk, hd_error *err)
+/* At least table_count: there is none of that name. */
+static uint32_t find_table(const hd_job *job, const char *name)
+{
+    uint32_t number = 0;
+    while (number < job->table_count && strcmp(job->tables[number], name) != 0) number++;
+    return number;
+}
+
+uint64_t job_table_bytes(const hd_job *job, const char *name)
+{
+    uint32_t number = find_table(job, name);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (number < job->members[i].chunk_count) bytes += job->members[i].chunks[number].plain_size;
+    return bytes;
+}
+
+static hd_status decompress(char *out, const hd_job *job, const uint8_t *data, const job_chunk *chunk, hd_error *err)
 {
     hd_decompressor *decompressor = take_spare(job);
-    uint8_t *plain = malloc(chunk->plain_size + 1);
-    hd_status status =
-        plain ? hd_decompress(plain, chunk->plain_size, &decompressor, data, chunk->size, err) : HD_NOMEM(err);
-    if (status == HD_OK) status = hd_table_unpack(out, name, plain, chunk->plain_size, err);
+    hd_status status = hd_decompress(out, chunk->plain_size, &decompressor, data, chunk->size, err);
     put_spare(job, decompressor);
-    free(plain);
     return status;
 }
 
-hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const char *name, hd_error *err)
+void job_error_of(hd_error *err, const hd_job *job, size_t member)
+{
+    uint32_t file = job->members[member].file;
+    if (file != HD_NONE) hd_error_set_path(err, job->files[file].path);
+}
+
+hd_status job_packed_table(char **buffer, size_t *capacity, size_t *out_size, const hd_job *job, size_t member,
+                           const char *name, hd_error *err)
 {
     const job_member *m = &job->members[member];
-    uint32_t number = 0;
+    uint32_t number = find_table(job, name);
     uint8_t *data;
-    *out = NULL;
-    while (number < job->table_count && strcmp(job->tables[number], name) != 0) number++;
+    *out_size = 0;
     if (number >= m->chunk_count) return HD_OK;
     const job_chunk *chunk = &m->chunks[number];
     if (chunk->is_lost)
         return hd_error_set(err, HD_ERR_DAMAGED, m->file != HD_NONE ? job->files[m->file].path : NULL, HD_OFFSET_NONE,
                             "table %s of rank %lld was damaged when it was combined", name, (long long)m->about.rank);
     if (!chunk->size) return HD_OK;
+    if (!hd_reserve(buffer, capacity, chunk->plain_size + 1)) return HD_NOMEM(err);
     HD_TRY(job_chunk_read(&data, job, m, chunk, err));
-    hd_status status = unpack(out, name, job, data, chunk, err);
+    hd_status status = decompress(*buffer, job, data, chunk, err);
     if (data != chunk->data) free(data);
-    if (status != HD_OK && m->file != HD_NONE) hd_error_set_path(err, job->files[m->file].path);
+    if (status == HD_OK) *out_size = chunk->plain_size;
+    if (status == HD_OK && !chunk->plain_size) status = hd_packed_damaged(name, err);
+    if (status != HD_OK) job_error_of(err, job, member);
+    return status;
+}
+
+hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const char *name, hd_error *err)
+{
+    char *packed = NULL;
+    size_t capacity = 0, size;
+    *out = NULL;
+    hd_status status = job_packed_table(&packed, &capacity, &size, job, member, name, err);
+    if (status == HD_OK && size) {
+        status = hd_table_unpack(out, name, packed, size, err);
+        if (status != HD_OK) job_error_of(err, job, member);
+    }
+    free(packed);
     return status;
 }
 

@@ -60,6 +60,14 @@ uint32_t job_table_number(hd_job *job, const char *name, size_t size);
 hd_status job_chunk_read(uint8_t **out, const hd_job *job, const job_member *member, const job_chunk *chunk,
                          hd_error *err);
 
+/* The bytes of a table as hd_table_pack made them, in a buffer that grows; *out_size 0: there is none. Errors: as of
+ * hd_job_table. */
+hd_status job_packed_table(char **buffer, size_t *capacity, size_t *out_size, const hd_job *job, size_t member,
+                           const char *name, hd_error *err);
+uint64_t job_table_bytes(const hd_job *job, const char *name); /* unpacked, of all members */
+/* `err` with the path of its file. */
+void job_error_of(hd_error *err, const hd_job *job, size_t member);
+
 /* What `add` gets is one table of the summary, which is freed afterwards. */
 typedef hd_status job_add_table(void *user, const hd_table *table, hd_error *err);
 /* Fills `out` and calls `add` for each table that is not empty; texts of `out` are malloc'ed. */

@@ -1,7 +1,15 @@
 /* meetings.c - collectives of all members matched by group and number
  *
- * Two passes over the summaries, so that no collective of a rank has to be held: the first makes meetings of the rows,
- * the second tells how late each row was. Of a row stays which meeting it is of, 4 bytes.
+ * Summaries are read once. Of a row stays what is needed when all are known: which meeting it is of, its duration and
+ * its step, as varints. Members of a group mostly have the same collectives in one order, so that the meeting of a row
+ * is the one behind that of the row before: this is tried first, and a hash table then. A packed row is
+ *
+ *   meeting - (that of the row before + 1), zigzag, shifted by 2; bit 0: another step than the row before, bit 1: has
+ *   no duration
+ *   the duration
+ *   with bit 0: the differences of the step's text and of its start, zigzag
+ *
+ * where the row before the first of a part is of meeting -1 and in no step.
  */
 #include "report/job/meetings.h"
 
@@ -23,31 +31,60 @@ typedef struct group_facts {
     uint32_t met, last; /* while members are gone through: how many were in it, and the last of these + 1 */
 } group_facts;
 
+/* A packed row. */
+typedef struct packed_row {
+    uint32_t meeting, step;       /* step: text; HD_NONE: in none */
+    int64_t step_start, duration; /* HD_NO_NUMBER: not known */
+} packed_row;
+static const packed_row before_first = {.meeting = UINT32_MAX, .step = HD_NONE, .step_start = HD_NO_NUMBER};
+
 typedef struct maker {
     job_meetings *m;
     gpu_groups members, seats, defects; /* keys: job_party; group and member; meeting and defect */
-    hd_map found;                       /* meetings, by group and number */
+    hd_slots found;                     /* meetings, by group and number */
     group_facts *facts;                 /* by group */
-    size_t fact_capacity, capacity, seat_capacity, defect_capacity, row_capacity, part_capacity;
-    uint32_t member, group, seat; /* of the row before */
-    bool is_first;                /* of a summary */
+    size_t fact_capacity, capacity, seat_capacity, defect_capacity, part_capacity;
+    /* Of the row before; is_first: there is none in this summary. */
+    bool is_first;
+    job_party party;
+    job_meeting_group key;
+    uint32_t member, group, seat;
+    packed_row packed;
 } maker;
 
 /* ---- rows ---- */
 
-enum { RANK, DEVICE, GROUP, STREAM, POINT, SEQUENCE, COUNTED, OPERATION, SIZE, BYTES, START, END, COLUMNS };
+enum {
+    RANK,
+    DEVICE,
+    GROUP,
+    STREAM,
+    POINT,
+    SEQUENCE,
+    COUNTED,
+    OPERATION,
+    SIZE,
+    BYTES,
+    START,
+    END,
+    STEP,
+    STEP_START,
+    COLUMNS
+};
 static const job_wanted wanted[COLUMNS] = {
     {"rank", HD_VALUE_INT},     {"device", HD_VALUE_INT},          {"group", HD_VALUE_STRING},
     {"stream", HD_VALUE_INT},   {"point_to_point", HD_VALUE_BOOL}, {"sequence", HD_VALUE_INT},
     {"counted", HD_VALUE_BOOL}, {"operation", HD_VALUE_STRING},    {"size", HD_VALUE_INT},
-    {"bytes", HD_VALUE_COUNT},  {"start", HD_VALUE_TIME},          {"end", HD_VALUE_TIME}};
+    {"bytes", HD_VALUE_COUNT},  {"start", HD_VALUE_TIME},          {"end", HD_VALUE_TIME},
+    {"step", HD_VALUE_STRING},  {"step_start", HD_VALUE_TIME}};
 
 typedef struct row {
     job_party party;
     job_meeting_group group;
-    int64_t sequence, bytes, size, duration; /* duration: HD_NO_NUMBER: it has no times */
+    int64_t sequence, bytes, size;
     uint32_t operation;
-    bool is_counted;
+    bool is_counted, has_rank;
+    packed_row packed; /* but for the meeting */
 } row;
 
 static int64_t duration_of(int64_t start, int64_t end)
@@ -59,25 +96,43 @@ static int64_t duration_of(int64_t start, int64_t end)
 static bool read_row(row *out, gpu_texts *texts, const job_cells *c, size_t at, size_t place)
 {
     int64_t rank = job_int(c, at, RANK);
-    *out = (row){.party = {rank == HD_NO_NUMBER ? (int64_t)place : rank, job_int(c, at, DEVICE)},
+    bool has_rank = rank != HD_NO_NUMBER;
+    *out = (row){.party = {has_rank ? rank : (int64_t)place, job_int(c, at, DEVICE)},
                  .group = {.is_point_to_point = job_int(c, at, POINT) == 1},
                  .sequence = job_int(c, at, SEQUENCE),
                  .bytes = job_int(c, at, BYTES),
                  .size = job_int(c, at, SIZE),
-                 .duration = duration_of(job_int(c, at, START), job_int(c, at, END)),
-                 .is_counted = job_int(c, at, COUNTED) == 1};
-    if (!job_text(&out->group.name, texts, c, at, GROUP) || !job_text(&out->operation, texts, c, at, OPERATION))
+                 .is_counted = job_int(c, at, COUNTED) == 1,
+                 .has_rank = has_rank,
+                 .packed = {.step_start = job_int(c, at, STEP_START),
+                            .duration = duration_of(job_int(c, at, START), job_int(c, at, END))}};
+    if (!job_text(&out->group.name, texts, c, at, GROUP) || !job_text(&out->operation, texts, c, at, OPERATION) ||
+        !job_text(&out->packed.step, texts, c, at, STEP))
         return false;
     out->group.stream = out->group.name == HD_NONE ? job_int(c, at, STREAM) : HD_NO_NUMBER;
     return true;
 }
 
-/* gpu_group, where the key mostly is that of `last`. */
-static uint32_t find_key(gpu_groups *keys, uint32_t *last, const void *key)
+static void pack_row(hd_bytes *out, const packed_row *r, const packed_row *before)
 {
-    if (*last >= keys->count || memcmp(gpu_group_key(keys, *last), key, keys->key_size) != 0)
-        *last = gpu_group(keys, key);
-    return *last;
+    bool moves = r->step != before->step || r->step_start != before->step_start, is_timed = r->duration != HD_NO_NUMBER;
+    int64_t meeting = (int64_t)r->meeting - (uint32_t)(before->meeting + 1);
+    hd_bytes_put_varint(out, hd_zigzag(meeting) << 2 | (uint64_t)!is_timed << 1 | moves);
+    if (is_timed) hd_bytes_put_varint(out, (uint64_t)r->duration);
+    if (!moves) return;
+    hd_bytes_put_zigzag(out, (int64_t)r->step - before->step);
+    hd_bytes_put_zigzag(out, (int64_t)((uint64_t)r->step_start - (uint64_t)before->step_start));
+}
+
+/* r: that before, which becomes the next. */
+static void unpack_row(packed_row *r, hd_byte_reader *in)
+{
+    uint64_t head = hd_byte_reader_varint(in);
+    r->meeting += 1 + (uint32_t)hd_unzigzag(head >> 2);
+    r->duration = head & 2 ? HD_NO_NUMBER : (int64_t)hd_byte_reader_varint(in);
+    if (!(head & 1)) return;
+    r->step += (uint32_t)hd_byte_reader_zigzag(in);
+    r->step_start = (int64_t)((uint64_t)r->step_start + (uint64_t)hd_byte_reader_zigzag(in));
 }
 
 static int compare_parties(const job_party *x, const job_party *y)
@@ -105,69 +160,106 @@ static bool add_defect(maker *k, uint32_t of, job_defect defect, uint32_t member
     return true;
 }
 
-/* Whose row it is, and the last that this one has of the group. */
-static bool seat_member(maker *k, const row *r)
+/* A member, and its seat in a group. */
+static bool find_seat(maker *k, const row *r)
 {
     job_meetings *m = k->m;
-    uint32_t groups = m->groups.count, seats = k->seats.count, before = k->member;
-    uint32_t member = find_key(&k->members, &k->member, &r->party);
-    uint32_t group = find_key(&m->groups, &k->group, &r->group);
-    uint32_t seat = find_key(&k->seats, &k->seat, (const uint32_t[]){group, member});
-    if (member == HD_NONE || group == HD_NONE || seat == HD_NONE ||
-        !hd_grow((void **)&m->parts, &k->part_capacity, m->part_count, sizeof *m->parts) ||
-        !hd_grow((void **)&k->facts, &k->fact_capacity, group, sizeof *k->facts) ||
-        !hd_grow((void **)&m->seats, &k->seat_capacity, seat, sizeof *m->seats))
+    uint32_t groups = m->groups.count, seats = k->seats.count;
+    k->member = gpu_group(&k->members, &r->party);
+    k->group = gpu_group(&m->groups, &r->group);
+    k->seat = gpu_group(&k->seats, (const uint32_t[]){k->group, k->member});
+    if (k->member == HD_NONE || k->group == HD_NONE || k->seat == HD_NONE ||
+        !hd_grow((void **)&k->facts, &k->fact_capacity, k->group, sizeof *k->facts) ||
+        !hd_grow((void **)&m->seats, &k->seat_capacity, k->seat, sizeof *m->seats))
         return false;
-    if (k->is_first || before != member) m->parts[m->part_count++].member = member;
-    m->parts[m->part_count - 1].end = m->row_count + 1;
+    if (k->group == groups) k->facts[k->group] = (group_facts){.size = HD_NO_NUMBER};
+    if (k->seat < seats) return true;
+    k->facts[k->group].members++;
+    m->seats[m->seat_count++] = (job_seat){k->group, k->member, r->operation, r->sequence};
+    return true;
+}
+
+/* Whose row it is, and the last that this one has of the group. */
+static bool seat_member(maker *k, const row *r, size_t place)
+{
+    job_meetings *m = k->m;
+    bool is_same = !k->is_first && k->party.rank == r->party.rank && k->party.device == r->party.device;
+    bool is_part = is_same && m->parts[m->part_count - 1].has_rank == r->has_rank;
+    bool is_seat = is_same && k->key.name == r->group.name && k->key.stream == r->group.stream &&
+                   k->key.is_point_to_point == r->group.is_point_to_point;
+    if (!is_seat && !find_seat(k, r)) return false;
+    if (!is_part) {
+        if (!hd_grow((void **)&m->parts, &k->part_capacity, m->part_count, sizeof *m->parts)) return false;
+        m->parts[m->part_count++] = (job_rows){k->member, r->has_rank, place, 0, m->rows.size};
+        k->packed = before_first;
+    }
     k->is_first = false;
-    group_facts *f = &k->facts[group];
-    if (group == groups) *f = (group_facts){.size = HD_NO_NUMBER};
+    k->party = r->party;
+    k->key = r->group;
+    group_facts *f = &k->facts[k->group];
     if (f->size == HD_NO_NUMBER) f->size = r->size;
     f->is_counted |= r->is_counted;
-    if (seat == seats) {
-        f->members++;
-        m->seats[m->seat_count++] = (job_seat){group, member, r->operation, r->sequence};
-    } else if (r->sequence >= m->seats[seat].sequence) {
-        m->seats[seat].operation = r->operation;
-        m->seats[seat].sequence = r->sequence;
+    job_seat *seat = &m->seats[k->seat];
+    if (r->sequence >= seat->sequence) {
+        seat->operation = r->operation;
+        seat->sequence = r->sequence;
     }
     return true;
 }
 
-static bool add_row(maker *k, const row *r)
+static bool is_meeting(const maker *k, uint32_t at, const row *r)
+{
+    return k->m->list[at].group == k->group && k->m->list[at].sequence == r->sequence;
+}
+
+/* HD_NONE: no memory. */
+static uint32_t find_meeting(maker *k, const row *r)
 {
     job_meetings *m = k->m;
-    if (!seat_member(k, r) || !hd_grow((void **)&m->meeting_of, &k->row_capacity, m->row_count, sizeof *m->meeting_of))
-        return false;
-    hd_map_entry *entry = hd_map_at(&k->found, k->group, (uint64_t)r->sequence);
-    if (!entry || !hd_grow((void **)&m->list, &k->capacity, m->count, sizeof *m->list)) return false;
-    if (k->found.count > m->count) {
-        entry->value = (uint32_t)m->count++;
-        m->list[entry->value] = (job_meeting){.sequence = r->sequence,
-                                              .shortest = INT64_MAX,
-                                              .longest = INT64_MIN,
-                                              .bytes = r->bytes,
-                                              .size = r->size,
-                                              .group = k->group,
-                                              .operation = r->operation,
-                                              .last = k->member};
-    }
-    job_meeting *of = &m->list[m->meeting_of[m->row_count++] = entry->value];
+    uint32_t at = k->packed.meeting + 1;
+    if (at < m->count && is_meeting(k, at, r)) return at;
+    uint64_t hash = hd_hash_pair(k->group, (uint64_t)r->sequence);
+    HD_SLOTS_FIND(at, &k->found, hash, is_meeting(k, at, r));
+    if (at != HD_SLOTS_NONE) return at;
+    if (m->count >= HD_NONE || !hd_grow((void **)&m->list, &k->capacity, m->count, sizeof *m->list) ||
+        !hd_slots_add(&k->found, hash, (uint32_t)m->count))
+        return HD_NONE;
+    m->list[m->count] = (job_meeting){.sequence = r->sequence,
+                                      .shortest = INT64_MAX,
+                                      .longest = INT64_MIN,
+                                      .bytes = r->bytes,
+                                      .size = r->size,
+                                      .group = k->group,
+                                      .operation = r->operation,
+                                      .last = k->member};
+    return (uint32_t)m->count++;
+}
+
+static bool add_row(maker *k, row *r, size_t place)
+{
+    job_meetings *m = k->m;
+    if (!seat_member(k, r, place)) return false;
+    uint32_t at = r->packed.meeting = find_meeting(k, r);
+    if (at == HD_NONE) return false;
+    const int64_t duration = r->packed.duration;
+    job_meeting *of = &m->list[at];
+    pack_row(&m->rows, &r->packed, &k->packed);
+    k->packed = r->packed;
+    m->parts[m->part_count - 1].count++;
     const bool has[JOB_MISSING] = {[JOB_OPERATION] = r->operation != of->operation,
-                                   [JOB_UNTIMED] = r->duration == HD_NO_NUMBER,
+                                   [JOB_UNTIMED] = duration == HD_NO_NUMBER,
                                    [JOB_BYTES] = r->bytes != of->bytes,
                                    [JOB_SIZE] = r->size != of->size};
     for (int d = 0; d < JOB_MISSING; d++)
-        if (has[d] && !add_defect(k, entry->value, (job_defect)d, k->member, 1)) return false;
+        if (has[d] && !add_defect(k, at, (job_defect)d, k->member, 1)) return false;
     of->count++;
     of->is_counted |= r->is_counted;
     if (has[JOB_UNTIMED]) return true;
-    of->time = gpu_sum(of->time, r->duration);
-    if (r->duration > of->longest) of->longest = r->duration;
-    if (r->duration < of->shortest || (r->duration == of->shortest && is_before(k, k->member, of->last)))
+    of->time = gpu_sum(of->time, duration);
+    if (duration > of->longest) of->longest = duration;
+    if (duration < of->shortest || (duration == of->shortest && is_before(k, k->member, of->last)))
         of->last = k->member;
-    if (r->duration < of->shortest) of->shortest = r->duration;
+    if (duration < of->shortest) of->shortest = duration;
     return true;
 }
 
@@ -176,12 +268,10 @@ static hd_status add_summary(void *user, size_t place, const job_cells *cells, h
     maker *k = user;
     row r;
     bool fine = true;
-    k->m->first_row[place] = k->m->row_count;
     k->is_first = true;
     for (size_t i = 0; i < cells->rows && fine; i++)
-        fine = read_row(&r, &k->m->texts, cells, i, place) && add_row(k, &r);
-    k->m->first_row[place + 1] = k->m->row_count;
-    return fine ? HD_OK : HD_NOMEM(err);
+        fine = read_row(&r, &k->m->texts, cells, i, place) && add_row(k, &r, place);
+    return fine && !k->m->rows.failed ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- the order of members, groups and meetings ---- */
@@ -265,12 +355,20 @@ static bool order_meetings(maker *k)
 
 /* ---- what does not match ---- */
 
+static hd_byte_reader rows_of(const job_meetings *m, const job_rows *part)
+{
+    return hd_byte_reader_of(m->rows.data + part->first, m->rows.size - part->first);
+}
+
 /* Members of a group come in the order of its seats: a meeting that was there at all seats so far lacks nobody yet. */
-static bool pass_member(maker *k, uint32_t *seen, const struct job_rows *part, size_t first)
+static bool pass_member(maker *k, uint32_t *seen, const job_rows *part)
 {
     job_meetings *m = k->m;
-    for (size_t i = first; i < part->end; i++) {
-        uint32_t at = m->meeting_of[i];
+    hd_byte_reader in = rows_of(m, part);
+    packed_row packed = before_first;
+    for (size_t i = 0; i < part->count; i++) {
+        unpack_row(&packed, &in);
+        uint32_t at = packed.meeting;
         job_meeting *of = &m->list[at];
         group_facts *f = &k->facts[of->group];
         if (f->last != part->member + 1) f->met++;
@@ -295,8 +393,7 @@ static bool pass_members(maker *k)
     for (size_t i = 0; i < m->part_count && fine; i++) parts[i] = i;
     if (fine && m->part_count)
         HD_SORT_RUNS(parts, spare, m->part_count, x, y, m->parts[*x].member < m->parts[*y].member);
-    for (size_t i = 0; i < m->part_count && fine; i++)
-        fine = pass_member(k, seen, &m->parts[parts[i]], parts[i] ? m->parts[parts[i] - 1].end : 0);
+    for (size_t i = 0; i < m->part_count && fine; i++) fine = pass_member(k, seen, &m->parts[parts[i]]);
     free(seen);
     free(parts);
     free(spare);
@@ -363,17 +460,13 @@ static bool order_defects(maker *k)
 hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
                             hd_error *err)
 {
-    *m = (job_meetings){.jobs = jobs, .job_count = count, .groups.key_size = sizeof(job_meeting_group)};
+    *m = (job_meetings){.groups.key_size = sizeof(job_meeting_group)};
     maker k = {.m = m,
                .members.key_size = sizeof(job_party),
                .seats.key_size = 2 * sizeof(uint32_t),
                .defects.key_size = 2 * sizeof(uint32_t)};
-    for (size_t i = 0; i < count; i++) m->summary_count += hd_job_count(jobs[i]);
-    m->first_row = calloc(m->summary_count + 1, sizeof *m->first_row);
-    hd_status status = m->first_row
-                           ? job_each_table(jobs, count, "collectives", wanted, COLUMNS, lost, add_summary, &k, err)
-                           : HD_NOMEM(err);
-    hd_map_deinit(&k.found);
+    hd_status status = job_each_table(jobs, count, "collectives", wanted, COLUMNS, lost, add_summary, &k, err);
+    hd_slots_deinit(&k.found);
     if (status == HD_OK && !(order_members(&k) && order_groups(&k) && order_meetings(&k) && pass_members(&k) &&
                              judge_meetings(&k) && judge_groups(&k) && order_defects(&k)))
         status = HD_NOMEM(err);
@@ -386,12 +479,11 @@ hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t c
 
 void job_meetings_leave_list(job_meetings *m)
 {
-    void *lists[] = {m->seats, m->defects, m->meeting_of, m->first_row, m->parts};
+    void *lists[] = {m->seats, m->defects, m->parts};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    hd_bytes_deinit(&m->rows);
     m->seats = NULL;
     m->defects = NULL;
-    m->meeting_of = NULL;
-    m->first_row = NULL;
     m->parts = NULL;
 }
 
@@ -412,49 +504,28 @@ void job_meetings_deinit(job_meetings *m)
 
 /* ---- how late each was ---- */
 
-enum { OWN_RANK, STEP, STEP_START, OWN_START, OWN_END, OWN_COLUMNS };
-static const job_wanted own_wanted[OWN_COLUMNS] = {{"rank", HD_VALUE_INT},
-                                                   {"step", HD_VALUE_STRING},
-                                                   {"step_start", HD_VALUE_TIME},
-                                                   {"start", HD_VALUE_TIME},
-                                                   {"end", HD_VALUE_TIME}};
-
-typedef struct walker {
-    job_meetings *m;
-    bool (*each)(void *user, const job_arrival *arrival);
-    void *user;
-    size_t part;
-} walker;
-
-static hd_status walk_summary(void *user, size_t place, const job_cells *cells, hd_error *err)
+bool job_meetings_walk(const job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user)
 {
-    walker *w = user;
-    job_meetings *m = w->m;
-    size_t first = m->first_row[place];
     bool fine = true;
-    if (cells->rows != m->first_row[place + 1] - first)
-        return hd_error_set(err, HD_ERR_IO, NULL, HD_OFFSET_NONE, "a summary changed while it was read");
-    for (size_t i = 0; i < cells->rows && fine; i++) {
-        const job_meeting *of = &m->list[m->meeting_of[first + i]];
-        while (first + i >= m->parts[w->part].end) w->part++;
-        if (!of->is_compared) continue;
-        int64_t duration = duration_of(job_int(cells, i, OWN_START), job_int(cells, i, OWN_END));
-        job_arrival arrival = {.meeting = m->meeting_of[first + i],
-                               .member = m->parts[w->part].member,
-                               .summary = place,
-                               .rank = job_int(cells, i, OWN_RANK),
-                               .device = m->members[m->parts[w->part].member].device,
-                               .step_start = job_int(cells, i, STEP_START),
-                               .late = of->longest - duration,
-                               .waited = duration - of->shortest};
-        fine = job_text(&arrival.step, &m->texts, cells, i, STEP) && w->each(w->user, &arrival);
+    for (size_t p = 0; p < m->part_count && fine; p++) {
+        const job_rows *part = &m->parts[p];
+        const job_party *party = &m->members[part->member];
+        hd_byte_reader in = rows_of(m, part);
+        packed_row packed = before_first;
+        for (size_t i = 0; i < part->count && fine; i++) {
+            unpack_row(&packed, &in);
+            const job_meeting *of = &m->list[packed.meeting];
+            if (!of->is_compared) continue;
+            fine = each(user, &(job_arrival){.meeting = packed.meeting,
+                                             .member = part->member,
+                                             .summary = part->summary,
+                                             .rank = part->has_rank ? party->rank : HD_NO_NUMBER,
+                                             .device = party->device,
+                                             .step_start = packed.step_start,
+                                             .step = packed.step,
+                                             .late = of->longest - packed.duration,
+                                             .waited = packed.duration - of->shortest});
+        }
     }
-    return fine ? HD_OK : HD_NOMEM(err);
-}
-
-hd_status job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user,
-                            hd_error *err)
-{
-    walker w = {m, each, user, 0};
-    return job_each_table(m->jobs, m->job_count, "collectives", own_wanted, OWN_COLUMNS, NULL, walk_summary, &w, err);
+    return fine;
 }

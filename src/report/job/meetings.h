@@ -1,7 +1,7 @@
 /* meetings.h - the collectives of a job over all of its members: who came last to each, and by how much
  *
  * In: the table `collectives` of all summaries. Out: each collective with its longest and shortest duration, what of it
- * does not match, and then, summary by summary, how late each member was. Reports and the page tell lateness by this
+ * does not match, and, summary by summary, how late each member was. Reports and the page tell lateness by this
  * alone.
  *
  * No clock is compared: who comes last spends the least time in a collective, so that a member came later than the
@@ -62,9 +62,14 @@ typedef struct job_meeting_defect {
     uint64_t members;
 } job_meeting_defect;
 
+/* Rows of a summary that are of one member, packed: see meetings.c. */
+typedef struct job_rows {
+    uint32_t member;
+    bool has_rank;                /* else the rank of the member is the place of its summary */
+    size_t summary, count, first; /* first: byte */
+} job_rows;
+
 typedef struct job_meetings {
-    const hd_job *const *jobs;
-    size_t job_count, summary_count;
     gpu_texts texts;
     job_party *members; /* by rank, then device */
     gpu_groups groups;  /* keys: job_meeting_group */
@@ -77,22 +82,17 @@ typedef struct job_meetings {
         *defects; /* as `order`; those of a group before those of its meetings, by the order of job_defect */
     size_t defect_count;
     uint32_t member_count;
-    /* What pass 2 needs: which meeting a row is of, and whose it is. */
-    uint32_t *meeting_of;
-    size_t row_count, *first_row; /* by summary, and one more */
-    struct job_rows {
-        uint32_t member;
-        size_t end; /* of its rows, over all summaries */
-    } * parts;
+    job_rows *parts; /* summary by summary */
     size_t part_count;
+    hd_bytes rows;
 } job_meetings;
 
-/* Of all members of so many jobs, which must stay. lost: as of job_cells_of. The caller calls job_meetings_deinit, also
- * after a failure. Errors: MEMORY. */
+/* Of all members of so many jobs. lost: as of job_cells_of. The caller calls job_meetings_deinit, also after a failure.
+ * Errors: MEMORY. */
 hd_status job_meetings_init(job_meetings *out, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
                             hd_error *err);
 void job_meetings_deinit(job_meetings *meetings);
-void job_meetings_leave_list(job_meetings *meetings);  /* frees what only passes over summaries need */
+void job_meetings_leave_list(job_meetings *meetings);  /* frees what only job_meetings_walk needs, and defects */
 void job_meetings_leave_texts(job_meetings *meetings); /* frees all but these */
 
 typedef struct job_arrival {
@@ -104,10 +104,9 @@ typedef struct job_arrival {
     int64_t late, waited; /* longest less own duration; own less shortest */
 } job_arrival;
 
-/* Calls each(user, …) for all who came to a collective that is compared, summary by summary; false: no memory. Errors:
- * MEMORY, IO (a summary is not what it was). */
-hd_status job_meetings_walk(job_meetings *meetings, bool (*each)(void *user, const job_arrival *arrival), void *user,
-                            hd_error *err);
+/* Calls each(user, …) for all who came to a collective that is compared, summary by summary. false: one of these calls
+ * gave that, and was the last. */
+bool job_meetings_walk(const job_meetings *meetings, bool (*each)(void *user, const job_arrival *arrival), void *user);
 
 static inline const job_meeting_group *job_meeting_group_of(const job_meetings *meetings, uint32_t group)
 {

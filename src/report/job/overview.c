@@ -192,7 +192,7 @@ static hd_status see_member(overview *o, uint32_t member, hd_error *err)
         while (count < 10 && seen[i].wanted[count].name) count++;
         HD_TRY(job_cells_of(&cells, o->of, member, seen[i].table, seen[i].wanted, count, o->lost, err));
         for (size_t row = 0; row < cells.rows && fine; row++) fine = seen[i].see(o, &cells, row, member);
-        hd_table_free(cells.table);
+        job_cells_deinit(&cells);
     }
     if (fine && o->part_count == parts) fine = find_part(o, member, hd_job_at(o->of, member)->rank) != NULL;
     return fine ? HD_OK : HD_NOMEM(err);

@@ -135,7 +135,7 @@ static hd_status add_told(maker *m, const hd_job *job, size_t member, hd_table_b
             g->is_told = m->count > before;
         }
     }
-    hd_table_free(cells.table);
+    job_cells_deinit(&cells);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -159,7 +159,7 @@ static hd_status add_seen(maker *m, const hd_job *job, size_t member, hd_table_b
         fine = find_group(&group, m, name) && add_seat(m, group, rank, false);
         if (fine && m->r->groups[group].size == HD_NO_NUMBER) m->r->groups[group].size = job_int(&cells, row, SIZE);
     }
-    hd_table_free(cells.table);
+    job_cells_deinit(&cells);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

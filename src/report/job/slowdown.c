@@ -108,7 +108,7 @@ static hd_status read_ops(slow_job *j, hd_table_builder *lost, hd_error *err)
         bool fine = true;
         HD_TRY(job_cells_of(&cells, j->of, m, "collectives", wanted, COLUMNS, lost, err));
         for (size_t row = 0; row < cells.rows && fine; row++) fine = add_op(j, &cells, row, (int64_t)m);
-        hd_table_free(cells.table);
+        job_cells_deinit(&cells);
         if (!fine) return HD_NOMEM(err);
     }
     if (j->count > UINT32_MAX)

@@ -451,7 +451,7 @@ static hd_status compare_all(job *j, hd_error *err)
     hd_status status = job_meetings_init(&j->meetings, &j->of, j->of != NULL, j->lost, err);
     if (status == HD_OK && !make_members(j)) status = HD_NOMEM(err);
     if (status == HD_OK) status = find_roles(j, err);
-    if (status == HD_OK) status = job_meetings_walk(&j->meetings, add_arrival, j, err);
+    if (status == HD_OK && !job_meetings_walk(&j->meetings, add_arrival, j)) status = HD_NOMEM(err);
     if (status != HD_OK) return status;
     add_defects(j);
     add_lasts(j);

@@ -57,7 +57,7 @@ static hd_status add_places(topology *t, size_t member, hd_error *err)
         fine = fine && hd_grow((void **)&t->places, &t->capacity, t->count, sizeof *t->places);
         if (fine) t->places[t->count++] = p;
     }
-    hd_table_free(cells.table);
+    job_cells_deinit(&cells);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

@@ -76,7 +76,7 @@ static hd_status compare_all(view_picture *p, const hd_job *const *jobs, size_t 
     }
     for (size_t i = 0; i < cells; i++) p->late[i] = HD_NO_NUMBER;
     hd_status status = job_meetings_init(meetings, jobs, count, lost, err);
-    if (status == HD_OK) status = job_meetings_walk(meetings, add_arrival, &l, err);
+    if (status == HD_OK && !job_meetings_walk(meetings, add_arrival, &l)) status = HD_NOMEM(err);
     p->differs = status == HD_OK && differs(meetings);
     if (status == HD_OK) {
         job_meetings_leave_list(meetings);
