@@ -257,7 +257,7 @@ static hd_status write_all_events(ow_writer *w, const char *folder)
             w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
     }
     OW_TRY(w, OTF2_Archive_CloseEvtFiles(w->archive));
-    return write_local_definitions(w, folder);
+    return w->options->part ? HD_OK : write_local_definitions(w, folder); /* a part gets them where it is joined */
 }
 
 static hd_status write_archive(ow_writer *w, const char *folder)
