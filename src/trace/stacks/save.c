@@ -118,9 +118,7 @@ hd_status hd_stacks_save_by(const hd_stacks *stacks, const uint64_t *keys, hd_bu
 
 hd_status hd_stacks_common_keys(uint64_t **out, const hd_stacks *stacks, hd_error *err)
 {
-    enum {
-        SURPLUS = 12
-    }; /* bits beyond 52: JSON readers with doubles round from 2^53 on, and others number behind us */
+    enum { SURPLUS = 12 }; /* 52 bits stay: JSON readers with doubles round from 2^53 on, others number behind us */
     uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks);
     uint64_t *keys = calloc(count, sizeof *keys), *name_keys = malloc(names * sizeof *name_keys);
     hd_map known = {0};
