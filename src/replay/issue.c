@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "replay/hardware.h"
+#include "trace/roles/copy_ways.h"
 
 enum {
     SPIN_NS = 200000,  /* before a moment it is waited for without sleep */
@@ -55,11 +56,11 @@ bool hardware_spin(hardware *h, cuda_handle stream, uint32_t kernel, int64_t ns)
 static bool move_bytes(hardware *h, cuda_handle stream, uint32_t node)
 {
     const hd_work *work = replay_work(h->r, node);
-    uint32_t way = gpu_copy_of(hd_trace_string(h->r->trace, work->name));
+    uint32_t way = hd_copy_way_of(hd_trace_string(h->r->trace, work->name));
     size_t bytes = (size_t)h->bytes[node - h->r->first_work];
     if (work->role == HD_ROLE_SET) return hardware_did(h, h->cuda.set(h->buffer, 0, bytes / 4, stream));
-    if (way == GPU_COPY('H', 'D')) return hardware_did(h, h->cuda.copy_in(h->buffer, h->pinned, bytes, stream));
-    if (way == GPU_COPY('D', 'H')) return hardware_did(h, h->cuda.copy_out(h->pinned, h->buffer, bytes, stream));
+    if (way == HD_COPY_WAY('H', 'D')) return hardware_did(h, h->cuda.copy_in(h->buffer, h->pinned, bytes, stream));
+    if (way == HD_COPY_WAY('D', 'H')) return hardware_did(h, h->cuda.copy_out(h->pinned, h->buffer, bytes, stream));
     return hardware_did(h, h->cuda.copy(h->buffer + h->buffer_bytes, h->buffer, bytes, stream));
 }
 

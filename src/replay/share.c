@@ -18,6 +18,7 @@
 #include "replay/rows.h"
 #include "report/gpu/gpu.h"
 #include "report/properties.h"
+#include "trace/roles/copy_ways.h"
 #include "trace/roles/sync_calls.h"
 
 enum {
@@ -32,8 +33,8 @@ enum {
 static uint8_t sort_of_copy(const replay *r, const hd_work *work)
 {
     if (work->role != HD_ROLE_COPY || hd_is_pageable_copy(r->trace, work)) return SHARE_NONE;
-    uint32_t way = gpu_copy_of(hd_trace_string(r->trace, work->name));
-    return way == GPU_COPY('H', 'D') ? SHARE_IN : way == GPU_COPY('D', 'H') ? SHARE_OUT : SHARE_NONE;
+    uint32_t way = hd_copy_way_of(hd_trace_string(r->trace, work->name));
+    return way == HD_COPY_WAY('H', 'D') ? SHARE_IN : way == HD_COPY_WAY('D', 'H') ? SHARE_OUT : SHARE_NONE;
 }
 
 typedef struct finder {
