@@ -22,30 +22,47 @@ static inline bool table_is_null(const table_cell *cell)
     return cell->text_size == TABLE_NULL;
 }
 
+/* Rows in a block. */
+enum { TABLE_BLOCK = 1024 };
+
+/* Numbers of a block, that are least + what stands in the bytes. */
+typedef struct table_packed {
+    uint64_t least;
+    uint32_t offset; /* from the end of the list of these */
+    uint8_t width;   /* bytes of one */
+} table_packed;
+
 struct hd_table {
     char *name;
     hd_table_column *columns;
     size_t column_count, column_room;
-    table_cell *cells; /* row by row */
+    table_packed **blocks; /* of each column two lists of numbers, and then their bytes */
+    size_t block_count, block_room;
+    table_cell *cells; /* of the rows behind the blocks, row by row */
     size_t cell_count, cell_room;
     char *text; /* all strings; of equal ones often one */
     size_t text_size, text_room;
     bool has_names; /* the text: names of columns stand in it as well */
 };
 
-enum { TABLE_RECENT = 256 };
+enum { TABLE_RECENT = 256, TABLE_WAYS = 4 };
 
 struct hd_table_builder {
     hd_table *table;
     hd_error err; /* the first failure; what all later calls return */
     struct table_recent {
-        size_t offset, size; /* of a string in the text */
-    } recent[TABLE_RECENT];  /* by hash */
+        size_t offset, size;            /* of a string in the text */
+    } recent[TABLE_RECENT][TABLE_WAYS]; /* by hash; the last that was met first */
 };
 
 hd_status table_fail(hd_table_builder *builder, hd_status status, const char *message);
 
-const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column);
+/* ---- blocks.c ---- */
+
+table_cell table_cell_at(const hd_table *table, size_t row, size_t column);
+bool table_seal(hd_table *table);   /* rows become blocks, as many as fill them; false: no memory, as below */
+bool table_unseal(hd_table *table); /* all rows are cells again */
+void table_cells_free(hd_table *table);
 
 /* Bytes on their way to a sink; the first failure stays. */
 typedef struct table_out {

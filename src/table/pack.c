@@ -55,16 +55,16 @@ static void put_values(hd_bytes *out, const hd_table *table, size_t column)
     uint64_t above = 0, bits;
     hd_value_type type = hd_table_get_column(table, column)->type;
     for (size_t row = 0; row < hd_table_row_count(table); row++) {
-        const table_cell *cell = table_cell_at(table, row, column);
-        if (table_is_null(cell)) continue;
+        const table_cell cell = table_cell_at(table, row, column);
+        if (table_is_null(&cell)) continue;
         if (type == HD_VALUE_DECIMAL) {
-            memcpy(&bits, cell, sizeof bits);
+            memcpy(&bits, &cell, sizeof bits);
             hd_bytes_put_le(out, bits, 8);
         } else if (type == HD_VALUE_BOOL) {
-            hd_bytes_put_u8(out, cell->as.boolean);
+            hd_bytes_put_u8(out, cell.as.boolean);
         } else {
-            hd_bytes_put_zigzag(out, (int64_t)(cell->as.count - above)); /* integers and counts wrap alike */
-            above = cell->as.count;
+            hd_bytes_put_zigzag(out, (int64_t)(cell.as.count - above)); /* integers and counts wrap alike */
+            above = cell.as.count;
         }
     }
 }

@@ -87,6 +87,7 @@ static size_t *find_columns(size_t *out_count, const hd_table *table, const char
 /* The rows as cells that lie one behind the other in that order. false: no memory. */
 static bool sort_rows(hd_table *table, const sorter *s)
 {
+    if (!table_unseal(table)) return false;
     size_t count = table->cell_count / table->column_count, width = table->column_count * sizeof *table->cells;
     const table_cell **rows = malloc((count + 1) * sizeof *rows), **spare = malloc((count + 1) * sizeof *spare);
     table_cell *cells = malloc(count * width + 1);
@@ -103,7 +104,7 @@ static bool sort_rows(hd_table *table, const sorter *s)
     free(rows);
     free(spare);
     free(cells);
-    return fine;
+    return fine && table_seal(table);
 }
 
 hd_status hd_table_sort(hd_table_builder *builder, const char *first, const char *largest)
@@ -115,7 +116,7 @@ hd_status hd_table_sort(hd_table_builder *builder, const char *first, const char
     sorter s = {.table = table, .by_all = largest != NULL};
     s.first = find_columns(&s.first_count, table, first);
     s.largest = find_columns(&s.largest_count, table, largest);
-    bool fine = s.first && s.largest && (table->cell_count == 0 || sort_rows(table, &s));
+    bool fine = s.first && s.largest && (hd_table_row_count(table) == 0 || sort_rows(table, &s));
     free(s.first);
     free(s.largest);
     return fine ? HD_OK : table_fail(builder, HD_ERR_MEMORY, "out of memory");

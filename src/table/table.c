@@ -53,7 +53,8 @@ hd_status hd_table_add_column(hd_table_builder *builder, const char *name, hd_va
 {
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
-    if (table->cell_count) return table_fail(builder, HD_ERR_ARGUMENT, "a column after the first cell");
+    if (table->cell_count || table->block_count)
+        return table_fail(builder, HD_ERR_ARGUMENT, "a column after the first cell");
     for (size_t i = 0; i < table->column_count; i++) {
         if (strcmp(table->columns[i].name, name) == 0)
             return table_fail(builder, HD_ERR_ARGUMENT, "two columns of one name");
@@ -91,8 +92,9 @@ static table_cell *next_cell(hd_table_builder *builder, unsigned types)
                      table->name, column->name);
         return NULL;
     }
+    bool fits = table->cell_count < TABLE_BLOCK * table->column_count || table_seal(table);
     void *cells = table->cells;
-    bool fits = reserve(&cells, &table->cell_room, table->cell_count, 1, sizeof *table->cells);
+    fits = fits && reserve(&cells, &table->cell_room, table->cell_count, 1, sizeof *table->cells);
     table->cells = cells;
     if (!fits) {
         table_fail(builder, HD_ERR_MEMORY, "out of memory");
@@ -108,20 +110,26 @@ hd_status hd_table_add_string(hd_table_builder *builder, const char *text, size_
     hd_table *table = builder->table;
     if (builder->err.status != HD_OK) return builder->err.status;
     if (size >= TABLE_NULL) return table_fail(builder, HD_ERR_LIMIT, "a string of more than 4 GiB");
-    struct table_recent *recent = &builder->recent[hd_hash(text, size) % TABLE_RECENT];
-    bool known = recent->size == size && (!size || memcmp(table->text + recent->offset, text, size) == 0);
+    struct table_recent *recent = builder->recent[hd_hash(text, size) % TABLE_RECENT];
+    size_t way = 0;
+    while (size && way < TABLE_WAYS &&
+           (recent[way].size != size || memcmp(table->text + recent[way].offset, text, size) != 0))
+        way++;
+    bool known = way < TABLE_WAYS;
     void *room = table->text;
     bool fits = known || reserve(&room, &table->text_room, table->text_size, size, 1);
     table->text = room;
     if (!fits) return table_fail(builder, HD_ERR_MEMORY, "out of memory");
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_STRING);
     if (!cell) return builder->err.status;
+    struct table_recent found = known ? recent[way] : (struct table_recent){table->text_size, size};
     if (!known) {
         memcpy(table->text + table->text_size, text, size);
-        *recent = (struct table_recent){table->text_size, size};
         table->text_size += size;
     }
-    cell->as.text_offset = recent->offset;
+    memmove(recent + 1, recent, (way < TABLE_WAYS ? way : TABLE_WAYS - 1) * sizeof *recent);
+    recent[0] = found;
+    cell->as.text_offset = found.offset;
     cell->text_size = (uint32_t)size;
     return HD_OK;
 }
@@ -189,7 +197,7 @@ void hd_table_free(hd_table *table)
     if (!table) return;
     for (size_t i = 0; i < table->column_count && !table->has_names; i++) free((char *)table->columns[i].name);
     free(table->columns);
-    free(table->cells);
+    table_cells_free(table);
     free(table->text);
     free(table->name);
     free(table);
@@ -202,7 +210,7 @@ const char *hd_table_name(const hd_table *table)
 
 size_t hd_table_row_count(const hd_table *table)
 {
-    return table->column_count ? table->cell_count / table->column_count : 0;
+    return table->column_count ? table->block_count * TABLE_BLOCK + table->cell_count / table->column_count : 0;
 }
 
 size_t hd_table_column_count(const hd_table *table)
@@ -224,41 +232,36 @@ size_t hd_table_find_column(const hd_table *table, const char *name)
     return SIZE_MAX;
 }
 
-const table_cell *table_cell_at(const hd_table *table, size_t row, size_t column)
-{
-    assert(column < table->column_count && row < hd_table_row_count(table));
-    return &table->cells[row * table->column_count + column];
-}
-
 bool hd_table_is_null(const hd_table *table, size_t row, size_t column)
 {
-    return table_is_null(table_cell_at(table, row, column));
+    const table_cell cell = table_cell_at(table, row, column);
+    return table_is_null(&cell);
 }
 
 const char *hd_table_get_string(size_t *out_size, const hd_table *table, size_t row, size_t column)
 {
-    const table_cell *cell = table_cell_at(table, row, column);
+    const table_cell cell = table_cell_at(table, row, column);
     assert(table->columns[column].type == HD_VALUE_STRING);
-    *out_size = cell->text_size;
-    return cell->text_size ? table->text + cell->as.text_offset : "";
+    *out_size = cell.text_size;
+    return cell.text_size ? table->text + cell.as.text_offset : "";
 }
 
 int64_t hd_table_get_int(const hd_table *table, size_t row, size_t column)
 {
-    return table_cell_at(table, row, column)->as.integer;
+    return table_cell_at(table, row, column).as.integer;
 }
 
 uint64_t hd_table_get_count(const hd_table *table, size_t row, size_t column)
 {
-    return table_cell_at(table, row, column)->as.count;
+    return table_cell_at(table, row, column).as.count;
 }
 
 double hd_table_get_decimal(const hd_table *table, size_t row, size_t column)
 {
-    return table_cell_at(table, row, column)->as.decimal;
+    return table_cell_at(table, row, column).as.decimal;
 }
 
 bool hd_table_get_bool(const hd_table *table, size_t row, size_t column)
 {
-    return table_cell_at(table, row, column)->as.boolean;
+    return table_cell_at(table, row, column).as.boolean;
 }

@@ -27,13 +27,13 @@ static size_t text_width(const char *text, size_t size)
 /* What stands in a cell: borrowed text, or `value` filled in. */
 static const char *cell_text(size_t *out_size, char *value, const hd_table *table, size_t row, size_t column, bool raw)
 {
-    const table_cell *cell = table_cell_at(table, row, column);
+    const table_cell cell = table_cell_at(table, row, column);
     const hd_table_column *about = &table->columns[column];
-    if (!table_is_null(cell) && about->type == HD_VALUE_STRING)
+    if (!table_is_null(&cell) && about->type == HD_VALUE_STRING)
         return hd_table_get_string(out_size, table, row, column);
-    const char *text = table_is_null(cell) ? null_text
-                       : raw               ? table_value_raw(value, about, cell)
-                                           : table_value_text(value, about, cell);
+    const char *text = table_is_null(&cell) ? null_text
+                       : raw                ? table_value_raw(value, about, &cell)
+                                            : table_value_text(value, about, &cell);
     *out_size = strlen(text);
     return text;
 }

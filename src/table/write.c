@@ -40,11 +40,22 @@ void table_put_spaces(table_out *out, size_t count)
 
 /* ---- JSON ---- */
 
+/* Stands in JSON as it is. */
+static bool is_plain(char c)
+{
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
 static void put_json_string(table_out *out, const char *text, size_t size)
 {
     table_put(out, "\"", 1);
     for (size_t at = 0; at < size && out->status == HD_OK;) {
         uint32_t point = 0;
+        size_t plain = at;
+        while (plain < size && is_plain(text[plain])) plain++;
+        table_put(out, text + at, plain - at);
+        at = plain;
+        if (at == size) break;
         size_t used = table_utf8_length(&point, text + at, size - at);
         if (used == 0) {
             table_puts(out, "\xEF\xBF\xBD");
@@ -71,8 +82,8 @@ static void put_json_string(table_out *out, const char *text, size_t size)
 static void put_json_cell(table_out *out, const hd_table *table, size_t row, size_t column)
 {
     const hd_table_column *about = &table->columns[column];
-    const table_cell *cell = table_cell_at(table, row, column);
-    if (table_is_null(cell) || (about->type == HD_VALUE_DECIMAL && !isfinite(cell->as.decimal))) {
+    const table_cell cell = table_cell_at(table, row, column);
+    if (table_is_null(&cell) || (about->type == HD_VALUE_DECIMAL && !isfinite(cell.as.decimal))) {
         table_puts(out, "null");
     } else if (about->type == HD_VALUE_STRING) {
         size_t size;
@@ -80,7 +91,7 @@ static void put_json_cell(table_out *out, const hd_table *table, size_t row, siz
         put_json_string(out, text, size);
     } else {
         char text[HD_VALUE_TEXT_BYTES];
-        table_puts(out, table_value_raw(text, about, cell));
+        table_puts(out, table_value_raw(text, about, &cell));
     }
 }
 
@@ -146,16 +157,16 @@ static void write_csv(table_out *out, const hd_table *table, const hd_table_styl
     if (!style->no_head) write_csv_head(out, table);
     for (size_t row = 0; row < hd_table_row_count(table) && out->status == HD_OK; row++) {
         for (size_t column = 0; column < table->column_count; column++) {
-            const table_cell *cell = table_cell_at(table, row, column);
+            const table_cell cell = table_cell_at(table, row, column);
             if (column) table_puts(out, ",");
-            if (table_is_null(cell)) continue;
+            if (table_is_null(&cell)) continue;
             char text[HD_VALUE_TEXT_BYTES];
             size_t size;
             if (table->columns[column].type == HD_VALUE_STRING) {
                 const char *string = hd_table_get_string(&size, table, row, column);
                 put_csv_string(out, string, size);
             } else {
-                table_puts(out, table_value_raw(text, &table->columns[column], cell));
+                table_puts(out, table_value_raw(text, &table->columns[column], &cell));
             }
         }
         table_puts(out, "\r\n");
@@ -186,10 +197,10 @@ static void put_markdown_row(table_out *out, const hd_table *table, size_t row, 
 {
     table_puts(out, "|");
     for (size_t column = 0; column < table->column_count; column++) {
-        const table_cell *cell = table_cell_at(table, row, column);
+        const table_cell cell = table_cell_at(table, row, column);
         char text[HD_VALUE_TEXT_BYTES];
         table_puts(out, " ");
-        if (table_is_null(cell)) {
+        if (table_is_null(&cell)) {
             table_puts(out, "|");
             continue;
         }
@@ -198,7 +209,7 @@ static void put_markdown_row(table_out *out, const hd_table *table, size_t row, 
             const char *string = hd_table_get_string(&size, table, row, column);
             put_markdown_string(out, string, size);
         } else {
-            table_puts(out, (raw ? table_value_raw : table_value_text)(text, &table->columns[column], cell));
+            table_puts(out, (raw ? table_value_raw : table_value_text)(text, &table->columns[column], &cell));
         }
         table_puts(out, " |");
     }

@@ -458,6 +458,93 @@ static void test_table__texts_that_repeat_are_read_back(void **state)
     hd_table_free(table);
 }
 
+/* What a cell is: as many random bits as the column has them, of both signs, or null. */
+static uint64_t bits_of(size_t row, size_t column, bool *is_null)
+{
+    uint64_t x = (row * 131 + column + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 32;
+    *is_null = column % 7 == 6 || (column % 3 == 1 && x % (column + 2) == 0);
+    if (column % 11 == 10 && x % 3 == 0) return x & 64 ? (uint64_t)INT64_MIN : INT64_MAX;
+    return (column ? x >> (64 - column) : 0) - (UINT64_C(1) << column) / 2;
+}
+
+static const hd_value_type block_types[] = {HD_VALUE_INT, HD_VALUE_COUNT, HD_VALUE_DECIMAL, HD_VALUE_BOOL,
+                                            HD_VALUE_STRING};
+enum { BLOCK_COLUMNS = 64, BLOCK_TYPES = sizeof block_types / sizeof *block_types };
+
+static void add_bits(hd_table_builder *builder, uint64_t bits, hd_value_type type)
+{
+    char text[24];
+    double decimal;
+    memcpy(&decimal, &bits, sizeof decimal);
+    switch (type) {
+    case HD_VALUE_INT: hd_table_add_int(builder, (int64_t)bits); break;
+    case HD_VALUE_COUNT: hd_table_add_count(builder, bits); break;
+    case HD_VALUE_DECIMAL: hd_table_add_decimal(builder, decimal); break;
+    case HD_VALUE_BOOL: hd_table_add_bool(builder, bits % 2); break;
+    default: hd_table_add_string(builder, text, (size_t)snprintf(text, sizeof text, "%llx", (unsigned long long)bits));
+    }
+}
+
+static uint64_t read_bits(const hd_table *table, size_t row, size_t column, hd_value_type type)
+{
+    char text[24] = {0};
+    size_t size;
+    double decimal = hd_table_get_decimal(table, row, column);
+    uint64_t bits;
+    memcpy(&bits, &decimal, sizeof bits);
+    if (type == HD_VALUE_INT) bits = (uint64_t)hd_table_get_int(table, row, column);
+    if (type == HD_VALUE_COUNT) bits = hd_table_get_count(table, row, column);
+    if (type == HD_VALUE_BOOL) bits = hd_table_get_bool(table, row, column);
+    if (type == HD_VALUE_STRING) {
+        const char *own = hd_table_get_string(&size, table, row, column);
+        assert_true(size < sizeof text);
+        memcpy(text, own, size);
+        bits = strtoull(text, NULL, 16);
+    }
+    return bits;
+}
+
+static hd_table *many_rows(size_t count)
+{
+    hd_table_builder *builder = new_builder();
+    char name[24];
+    bool is_null;
+    for (size_t c = 0; c < BLOCK_COLUMNS; c++) {
+        snprintf(name, sizeof name, "%zu", c);
+        hd_table_add_column(builder, name, block_types[c % BLOCK_TYPES]);
+    }
+    for (size_t i = 0; i < count * BLOCK_COLUMNS; i++) {
+        uint64_t bits = bits_of(i / BLOCK_COLUMNS, i % BLOCK_COLUMNS, &is_null);
+        if (is_null)
+            hd_table_add_null(builder);
+        else
+            add_bits(builder, bits, block_types[i % BLOCK_COLUMNS % BLOCK_TYPES]);
+    }
+    return finish(builder);
+}
+
+/* Rows in blocks, and those behind the last block: numbers of every width and sign, decimals, bools, texts, nulls. */
+static void test_table__many_rows_are_read_back(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {1023, 1024, 1025, 2048, 3333};
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++) {
+        hd_table *table = many_rows(counts[n]);
+        assert_int_equal(hd_table_row_count(table), counts[n]);
+        for (size_t i = 0; i < counts[n] * BLOCK_COLUMNS; i++) {
+            size_t row = i / BLOCK_COLUMNS, column = i % BLOCK_COLUMNS;
+            hd_value_type type = block_types[column % BLOCK_TYPES];
+            bool is_null;
+            uint64_t bits = bits_of(row, column, &is_null);
+            assert_int_equal(hd_table_is_null(table, row, column), is_null);
+            if (!is_null) assert_true(read_bits(table, row, column, type) == (type == HD_VALUE_BOOL ? bits % 2 : bits));
+        }
+        hd_table_free(table);
+    }
+}
+
 static void test_table__numbers_at_their_limits_are_raw(void **state)
 {
     (void)state;
@@ -495,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_table__a_row_that_lacks_cells_is_not_sorted),
         cmocka_unit_test(test_table__cells_are_copied),
         cmocka_unit_test(test_table__texts_that_repeat_are_read_back),
+        cmocka_unit_test(test_table__many_rows_are_read_back),
         cmocka_unit_test(test_table__numbers_at_their_limits_are_raw),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,4 +66,5 @@ void job_bandwidths_deinit(job_bandwidths *all)
     gpu_groups_deinit(&all->keys);
     free(all->sums);
     free(all->values);
+    *all = (job_bandwidths){0};
 }

@@ -1,4 +1,8 @@
-/* lateness.c - how late each member was in each step, and how that stands out among its peers */
+/* lateness.c - how late each member was in each step, and how that stands out among its peers
+ *
+ * Arrivals come member by member, and are gone through twice, so that no more than the steps of one member are whole:
+ * the first time gives a number for each step, the second the steps with their scores.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,42 +12,49 @@
 #include "report/job/meetings.h"
 
 typedef struct late_key {
-    uint32_t member, step;
-    int64_t start;
+    int64_t step, start;
 } late_key;
 
-/* The steps of a summary are in order before the next begins, so that all are, where summaries are by rank. */
-static bool sort_steps(job_late_step *list, size_t count)
+/* Those of a step and role are peers. */
+static bool add_value(job_lateness *l, const job_late_step *of)
 {
-    job_late_step *spare = malloc((count + 1) * sizeof *spare);
-    if (spare && count)
-        HD_SORT_RUNS(list, spare, count, x, y, x->member != y->member ? x->member < y->member : x->start < y->start);
-    free(spare);
-    return spare != NULL;
+    uint32_t peers = gpu_group(&l->peers, (const uint32_t[]){of->step, l->roles[of->member]});
+    if (peers == HD_NONE || l->value_count >= HD_NONE ||
+        !hd_grow((void **)&l->peers_of, &l->peers_capacity, l->value_count, sizeof *l->peers_of) ||
+        !hd_grow((void **)&l->values, &l->value_capacity, l->value_count, sizeof *l->values))
+        return false;
+    l->peers_of[l->value_count] = peers;
+    l->values[l->value_count++] = (double)of->late / of->compared;
+    return true;
 }
 
-static bool begin_summary(job_lateness *steps, size_t summary)
+/* The steps of a member are complete. */
+static bool end_member(job_lateness *l)
 {
-    bool fine = sort_steps(steps->list + steps->first, steps->count - steps->first);
-    gpu_groups_deinit(&steps->keys);
-    steps->keys.key_size = sizeof(late_key);
-    steps->first = steps->count;
-    steps->summary = summary;
+    job_late_step *spare = malloc((l->count + 1) * sizeof *spare);
+    bool fine = spare;
+    if (fine && l->count) HD_SORT_RUNS(l->list, spare, l->count, x, y, x->start < y->start);
+    for (size_t i = 0; i < l->count && fine; i++) {
+        if (l->each) l->list[i].z = l->values[l->told++];
+        fine = l->each ? l->each(l->user, &l->list[i]) : add_value(l, &l->list[i]);
+    }
+    free(spare);
+    l->keys.key_size = sizeof(late_key);
+    l->keys.count = 0;
+    hd_slots_clear(&l->keys.slots);
+    l->count = 0;
     return fine;
 }
 
-bool job_lateness_add(job_lateness *steps, const job_arrival *a)
+bool job_lateness_add(job_lateness *l, const job_arrival *a)
 {
-    const late_key key = {a->member, a->step, a->step_start};
-    if ((!steps->keys.key_size || steps->summary != a->summary) && !begin_summary(steps, a->summary)) return false;
-    uint32_t at = gpu_group(&steps->keys, &key);
-    if (at == HD_NONE || !hd_grow((void **)&steps->list, &steps->capacity, steps->count, sizeof *steps->list))
-        return false;
-    job_late_step *of = &steps->list[steps->first + at];
-    if (steps->first + at == steps->count) {
-        steps->count++;
-        *of =
-            (job_late_step){.member = a->member, .step = a->step, .start = a->step_start, .latest = a->late, .z = NAN};
+    if ((!l->count || l->list->member != a->member) && !end_member(l)) return false;
+    uint32_t at = gpu_group_near(&l->keys, &l->near, &(late_key){a->step, a->step_start});
+    if (at == HD_NONE || !hd_grow((void **)&l->list, &l->capacity, l->count, sizeof *l->list)) return false;
+    job_late_step *of = &l->list[at];
+    if (at == l->count) {
+        l->count++;
+        *of = (job_late_step){.member = a->member, .step = a->step, .start = a->step_start, .latest = a->late};
     }
     of->compared++;
     of->late = gpu_sum(of->late, a->late);
@@ -52,80 +63,54 @@ bool job_lateness_add(job_lateness *steps, const job_arrival *a)
     return true;
 }
 
-/* A step that two summaries of a member tell is one. */
-static void join_steps(job_lateness *steps)
+/* In place of the values of some peers how they stand out; `of` says which these are. */
+static bool score(double *values, const uint32_t *of, size_t count)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < steps->count; i++) {
-        const job_late_step *x = &steps->list[i];
-        job_late_step *last = kept ? &steps->list[kept - 1] : NULL;
-        if (!last || last->member != x->member || last->step != x->step || last->start != x->start) {
-            steps->list[kept++] = *x;
-            continue;
-        }
-        last->compared += x->compared;
-        last->late = gpu_sum(last->late, x->late);
-        last->waited = gpu_sum(last->waited, x->waited);
-        if (x->latest > last->latest) last->latest = x->latest;
-    }
-    steps->count = kept;
-}
-
-/* A step of some peers: `of` says which of the list they are. */
-static bool score(job_late_step *list, const uint32_t *of, size_t count)
-{
-    double *values = malloc((count + 1) * sizeof *values), middle, spread;
-    if (!values) return false;
-    for (size_t i = 0; i < count; i++) values[i] = (double)list[of[i]].late / list[of[i]].compared;
-    bool fine = job_spread(&middle, &spread, values, count);
-    for (size_t i = 0; i < count && fine && spread > 0; i++) list[of[i]].z = (values[i] - middle) / spread;
-    free(values);
+    double *own = malloc((count + 1) * sizeof *own), middle, spread;
+    if (!own) return false;
+    for (size_t i = 0; i < count; i++) own[i] = values[of[i]];
+    bool fine = job_spread(&middle, &spread, own, count);
+    for (size_t i = 0; i < count && fine; i++) values[of[i]] = spread > 0 ? (own[i] - middle) / spread : NAN;
+    free(own);
     return fine;
 }
 
-/* A counting sort by step and role. */
-static bool score_steps(job_lateness *steps, const uint32_t *roles)
+/* A counting sort by peers. */
+static bool score_all(job_lateness *l)
 {
-    gpu_groups peers = {.key_size = 2 * sizeof(uint32_t)};
-    size_t count = steps->count, *ends = NULL;
-    uint32_t *of = malloc((count + 1) * sizeof *of), *order = malloc((count + 1) * sizeof *order);
-    bool fine = of && order && count < HD_NONE;
-    for (size_t i = 0; i < count && fine; i++) {
-        of[i] = gpu_group(&peers, (const uint32_t[]){steps->list[i].step, roles[steps->list[i].member]});
-        fine = of[i] != HD_NONE;
-    }
-    fine = fine && (ends = calloc((size_t)peers.count + 1, sizeof *ends));
-    for (size_t i = 0; i < count && fine; i++) ends[of[i] + 1]++;
-    for (size_t p = 0; p < peers.count && fine; p++) ends[p + 1] += ends[p];
-    for (size_t i = 0; i < count && fine; i++) order[ends[of[i]]++] = (uint32_t)i;
-    for (size_t p = 0, first = 0; p < peers.count && fine; first = ends[p++])
-        fine = score(steps->list, order + first, ends[p] - first);
-    gpu_groups_deinit(&peers);
-    free(of);
+    size_t count = l->value_count, *ends = calloc((size_t)l->peers.count + 1, sizeof *ends);
+    uint32_t *order = malloc((count + 1) * sizeof *order);
+    bool fine = order && ends;
+    for (size_t i = 0; i < count && fine; i++) ends[l->peers_of[i] + 1]++;
+    for (size_t p = 0; p < l->peers.count && fine; p++) ends[p + 1] += ends[p];
+    for (size_t i = 0; i < count && fine; i++) order[ends[l->peers_of[i]]++] = (uint32_t)i;
+    for (size_t p = 0, first = 0; p < l->peers.count && fine; first = ends[p++])
+        fine = score(l->values, order + first, ends[p] - first);
     free(order);
     free(ends);
+    free(l->peers_of);
+    l->peers_of = NULL;
     return fine;
 }
 
-bool job_lateness_finish(job_lateness *steps, const uint32_t *roles)
+bool job_lateness_again(job_lateness *l, job_each_step *each, void *user)
 {
-    gpu_groups_deinit(&steps->keys);
-    if (!sort_steps(steps->list + steps->first, steps->count - steps->first) || !sort_steps(steps->list, steps->count))
-        return false;
-    join_steps(steps);
-    return score_steps(steps, roles);
+    bool fine = end_member(l) && score_all(l);
+    l->each = each;
+    l->user = user;
+    return fine;
 }
 
-void job_lateness_drop(job_lateness *steps, size_t count)
+bool job_lateness_end(job_lateness *l)
 {
-    steps->count -= count;
-    memmove(steps->list, steps->list + count, steps->count * sizeof *steps->list);
-    job_late_step *shrunk = realloc(steps->list, (steps->count + 1) * sizeof *shrunk);
-    if (shrunk) steps->list = shrunk;
+    return end_member(l);
 }
 
-void job_lateness_deinit(job_lateness *steps)
+void job_lateness_deinit(job_lateness *l)
 {
-    gpu_groups_deinit(&steps->keys);
-    free(steps->list);
+    gpu_groups_deinit(&l->keys);
+    gpu_groups_deinit(&l->peers);
+    free(l->list);
+    free(l->peers_of);
+    free(l->values);
 }

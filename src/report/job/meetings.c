@@ -388,14 +388,11 @@ static bool pass_members(maker *k)
 {
     const job_meetings *m = k->m;
     uint32_t *seen = calloc(m->count + 1, sizeof *seen);
-    size_t *parts = malloc((m->part_count + 1) * sizeof *parts), *spare = malloc((m->part_count + 1) * sizeof *spare);
-    bool fine = seen && parts && spare;
-    for (size_t i = 0; i < m->part_count && fine; i++) parts[i] = i;
-    if (fine && m->part_count)
-        HD_SORT_RUNS(parts, spare, m->part_count, x, y, m->parts[*x].member < m->parts[*y].member);
-    for (size_t i = 0; i < m->part_count && fine; i++) fine = pass_member(k, seen, &m->parts[parts[i]]);
+    job_rows *spare = malloc((m->part_count + 1) * sizeof *spare);
+    bool fine = seen && spare;
+    if (fine && m->part_count) HD_SORT_RUNS(m->parts, spare, m->part_count, x, y, x->member < y->member);
+    for (size_t i = 0; i < m->part_count && fine; i++) fine = pass_member(k, seen, &m->parts[i]);
     free(seen);
-    free(parts);
     free(spare);
     return fine;
 }
@@ -487,18 +484,34 @@ void job_meetings_leave_list(job_meetings *m)
     m->parts = NULL;
 }
 
-void job_meetings_leave_texts(job_meetings *m)
+static job_span span_of(const job_meeting *of)
 {
-    job_meetings_leave_list(m);
-    void *lists[] = {m->members, m->list, m->order};
+    return of->is_compared ? (job_span){of->shortest, of->longest} : (job_span){INT64_MAX, INT64_MIN};
+}
+
+/* In their place. */
+void job_meetings_leave_walk(job_meetings *m)
+{
+    void *lists[] = {m->seats, m->defects, m->order};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
-    gpu_groups_deinit(&m->groups);
-    *m = (job_meetings){.texts = m->texts};
+    m->seats = NULL;
+    m->defects = NULL;
+    m->order = NULL;
+    for (size_t i = 0; i < m->count; i++) {
+        const job_span span = span_of(&m->list[i]);
+        memcpy((char *)m->list + i * sizeof span, &span, sizeof span);
+    }
+    m->spans = realloc(m->list, (m->count + 1) * sizeof *m->spans);
+    if (!m->spans) m->spans = (void *)m->list;
+    m->list = NULL;
 }
 
 void job_meetings_deinit(job_meetings *m)
 {
-    job_meetings_leave_texts(m);
+    job_meetings_leave_list(m);
+    void *lists[] = {m->members, m->list, m->spans, m->order};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    gpu_groups_deinit(&m->groups);
     gpu_texts_deinit(&m->texts);
 }
 
@@ -514,8 +527,8 @@ bool job_meetings_walk(const job_meetings *m, bool (*each)(void *user, const job
         packed_row packed = before_first;
         for (size_t i = 0; i < part->count && fine; i++) {
             unpack_row(&packed, &in);
-            const job_meeting *of = &m->list[packed.meeting];
-            if (!of->is_compared) continue;
+            const job_span of = m->spans ? m->spans[packed.meeting] : span_of(&m->list[packed.meeting]);
+            if (of.longest < of.shortest) continue;
             fine = each(user, &(job_arrival){.meeting = packed.meeting,
                                              .member = part->member,
                                              .summary = part->summary,
@@ -523,8 +536,8 @@ bool job_meetings_walk(const job_meetings *m, bool (*each)(void *user, const job
                                              .device = party->device,
                                              .step_start = packed.step_start,
                                              .step = packed.step,
-                                             .late = of->longest - packed.duration,
-                                             .waited = packed.duration - of->shortest});
+                                             .late = of.longest - packed.duration,
+                                             .waited = packed.duration - of.shortest});
         }
     }
     return fine;

@@ -1,7 +1,7 @@
 /* meetings.h - the collectives of a job over all of its members: who came last to each, and by how much
  *
  * In: the table `collectives` of all summaries. Out: each collective with its longest and shortest duration, what of it
- * does not match, and, summary by summary, how late each member was. Reports and the page tell lateness by this
+ * does not match, and, member by member, how late each was. Reports and the page tell lateness by this
  * alone.
  *
  * No clock is compared: who comes last spends the least time in a collective, so that a member came later than the
@@ -49,6 +49,11 @@ typedef struct job_meeting {
     bool is_counted, is_compared;
 } job_meeting;
 
+/* Durations of one that is compared; of others longest is below shortest. */
+typedef struct job_span {
+    int64_t shortest, longest;
+} job_span;
+
 /* A member of a group, with the last that it has of it. */
 typedef struct job_seat {
     uint32_t group, member, operation;
@@ -73,7 +78,8 @@ typedef struct job_meetings {
     gpu_texts texts;
     job_party *members; /* by rank, then device */
     gpu_groups groups;  /* keys: job_meeting_group */
-    job_meeting *list;
+    job_meeting *list;  /* NULL: then `spans` are what is left of them */
+    job_span *spans;
     size_t count;
     uint32_t *order; /* of the list: by group (the unnamed first, by stream), then number */
     job_seat *seats; /* by group as in `order`, then member */
@@ -82,7 +88,7 @@ typedef struct job_meetings {
         *defects; /* as `order`; those of a group before those of its meetings, by the order of job_defect */
     size_t defect_count;
     uint32_t member_count;
-    job_rows *parts; /* summary by summary */
+    job_rows *parts; /* by member, then summary */
     size_t part_count;
     hd_bytes rows;
 } job_meetings;
@@ -92,8 +98,8 @@ typedef struct job_meetings {
 hd_status job_meetings_init(job_meetings *out, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
                             hd_error *err);
 void job_meetings_deinit(job_meetings *meetings);
-void job_meetings_leave_list(job_meetings *meetings);  /* frees what only job_meetings_walk needs, and defects */
-void job_meetings_leave_texts(job_meetings *meetings); /* frees all but these */
+void job_meetings_leave_walk(job_meetings *meetings); /* frees all but texts and what job_meetings_walk needs */
+void job_meetings_leave_list(job_meetings *meetings); /* frees what only job_meetings_walk needs, and defects */
 
 typedef struct job_arrival {
     uint32_t meeting, member;
@@ -104,8 +110,8 @@ typedef struct job_arrival {
     int64_t late, waited; /* longest less own duration; own less shortest */
 } job_arrival;
 
-/* Calls each(user, …) for all who came to a collective that is compared, summary by summary. false: one of these calls
- * gave that, and was the last. */
+/* Calls each(user, …) for all who came to a collective that is compared, member by member, and of one member summary by
+ * summary. false: one of these calls gave that, and was the last. */
 bool job_meetings_walk(const job_meetings *meetings, bool (*each)(void *user, const job_arrival *arrival), void *user);
 
 static inline const job_meeting_group *job_meeting_group_of(const job_meetings *meetings, uint32_t group)
@@ -123,18 +129,29 @@ typedef struct job_late_step {
     double z; /* NaN: not known */
 } job_late_step;
 
-/* Zero-initialised is empty. */
+typedef bool job_each_step(void *user, const job_late_step *step); /* false: no memory */
+
+/* Zero-initialised but for what is said; all arrivals are added, and then all of them again. */
 typedef struct job_lateness {
-    gpu_groups keys;     /* of the steps of one summary, which are the list from `first` on */
-    job_late_step *list; /* sorted by member and start when it is finished */
-    size_t count, capacity, first, summary;
+    const uint32_t *roles; /* the caller's, by member */
+    gpu_groups peers;      /* its key_size: 2 * sizeof(uint32_t) */
+    uint32_t *peers_of;    /* by step of all members, in order */
+    double *values;        /* likewise: how late; then how that stands out */
+    size_t value_count, value_capacity, peers_capacity, told;
+    gpu_groups keys; /* steps of the member at hand */
+    job_late_step *list;
+    size_t count, capacity;
+    uint32_t near;
+    job_each_step *each; /* the second time */
+    void *user;
 } job_lateness;
 
-/* Those of a summary come together. */
-bool job_lateness_add(job_lateness *steps, const job_arrival *arrival);
-/* z of each step among the members of the same role that have it, and the order. roles: by member. false: no memory. */
-bool job_lateness_finish(job_lateness *steps, const uint32_t *roles);
-void job_lateness_drop(job_lateness *steps, size_t count); /* when it is finished: the first so many */
-void job_lateness_deinit(job_lateness *steps);
+/* As job_meetings_walk has them, those that are in a step. */
+bool job_lateness_add(job_lateness *lateness, const job_arrival *arrival);
+/* Behind the last of all: when they are added again, each(user, …) gets the steps by member, then start, with what they
+ * have by then; z is that among the members of the same role which have the step. false: no memory. */
+bool job_lateness_again(job_lateness *lateness, job_each_step *each, void *user);
+bool job_lateness_end(job_lateness *lateness); /* behind the last of the second time */
+void job_lateness_deinit(job_lateness *lateness);
 
 #endif

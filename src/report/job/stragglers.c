@@ -33,7 +33,10 @@ typedef struct job {
     job_meetings meetings;
     member *members; /* as in `meetings` */
     size_t member_count;
+    uint32_t *roles; /* by member */
     job_lateness steps;
+    job_late_step *run; /* of a member, that stand out */
+    size_t run_count, run_capacity;
     job_bandwidths bandwidths;
     wait *waited;
     size_t waited_count, waited_capacity;
@@ -67,7 +70,8 @@ static bool make_members(job *j)
     j->members = calloc(j->member_count + 1, sizeof *j->members);
     for (size_t i = 0; j->members && i < j->member_count; i++)
         j->members[i] = (member){.rank = j->meetings.members[i].rank, .device = j->meetings.members[i].device};
-    return j->members && find_hosts(j);
+    j->steps.roles = j->roles = calloc(j->member_count + 1, sizeof *j->roles);
+    return j->members && j->roles && find_hosts(j);
 }
 
 /* What traces tell of process groups. */
@@ -81,7 +85,7 @@ static hd_status find_roles(job *j, hd_error *err)
         member *m = &j->members[i];
         m->tp = role && role->at[JOB_TENSOR] >= 0 ? role->at[JOB_TENSOR] : HD_NO_NUMBER;
         m->pp = role && role->at[JOB_PIPELINE] >= 0 ? role->at[JOB_PIPELINE] : HD_NO_NUMBER;
-        m->role = gpu_group(&keys, (const int64_t[]){m->tp, m->pp});
+        m->role = j->roles[i] = gpu_group(&keys, (const int64_t[]){m->tp, m->pp});
         if (m->role == HD_NONE) status = HD_NOMEM(err);
     }
     gpu_groups_deinit(&keys);
@@ -375,11 +379,16 @@ static bool add_shares(job *j)
 
 enum { STANDS_OUT = 3, STEPS_IN_A_ROW = 3 };
 
-static void add_persistent(job *j, const job_late_step *first, size_t count)
+/* What stood out before is a run, if it is long enough. */
+static void end_run(job *j)
 {
     hd_table_builder *b = j->persistent;
+    const job_late_step *first = j->run;
+    size_t count = j->run_count;
     gpu_i128 late = 0;
     uint64_t compared = 0;
+    j->run_count = 0;
+    if (count < STEPS_IN_A_ROW) return;
     double lowest = first->z;
     for (size_t i = 0; i < count; i++) {
         late += first[i].late;
@@ -396,8 +405,10 @@ static void add_persistent(job *j, const job_late_step *first, size_t count)
     hd_table_add_decimal(b, lowest);
 }
 
-static void add_step(job *j, const job_late_step *s)
+static bool add_step(void *user, const job_late_step *s)
 {
+    job *j = user;
+    bool stands_out = s->z > STANDS_OUT;
     add_member(j->by_step, &j->members[s->member]);
     gpu_cell_text(j->by_step, &j->meetings.texts, s->step);
     report_cell_int(j->by_step, s->start);
@@ -406,26 +417,25 @@ static void add_step(job *j, const job_late_step *s)
     hd_table_add_int(j->by_step, s->latest);
     hd_table_add_int(j->by_step, s->waited);
     gpu_cell_decimal(j->by_step, s->z, !isnan(s->z));
+    if (j->run_count && (!stands_out || j->run->member != s->member)) end_run(j);
+    if (!stands_out) return true;
+    if (!hd_grow((void **)&j->run, &j->run_capacity, j->run_count, sizeof *j->run)) return false;
+    j->run[j->run_count++] = *s;
+    return true;
+}
+
+static bool add_again(void *user, const job_arrival *a)
+{
+    return a->step == HD_NONE || job_lateness_add(&((job *)user)->steps, a);
 }
 
 static bool add_steps(job *j)
 {
-    uint32_t *roles = calloc(j->member_count + 1, sizeof *roles);
-    for (size_t i = 0; roles && i < j->member_count; i++) roles[i] = j->members[i].role;
-    bool fine = roles && job_lateness_finish(&j->steps, roles);
-    size_t count = j->steps.count, end;
-    const job_late_step *list = j->steps.list;
-    free(roles);
-    for (size_t i = 0; i < count && fine; i = end) {
-        for (end = i; end < count && list[end].member == list[i].member && list[end].z > STANDS_OUT;) end++;
-        if (end - i >= STEPS_IN_A_ROW) add_persistent(j, list + i, end - i);
-        if (end == i) end++;
-    }
-    while (fine && j->steps.count) { /* half of them is freed before the other half becomes rows */
-        size_t half = (j->steps.count + 1) / 2;
-        for (size_t i = 0; i < half; i++) add_step(j, &j->steps.list[i]);
-        job_lateness_drop(&j->steps, half);
-    }
+    job_bandwidths_deinit(&j->bandwidths);
+    job_meetings_leave_walk(&j->meetings); /* before the longest table */
+    bool fine = job_lateness_again(&j->steps, add_step, j) && job_meetings_walk(&j->meetings, add_again, j) &&
+                job_lateness_end(&j->steps);
+    end_run(j);
     return fine;
 }
 
@@ -455,14 +465,13 @@ static hd_status compare_all(job *j, hd_error *err)
     if (status != HD_OK) return status;
     add_defects(j);
     add_lasts(j);
-    bool fine = add_collectives(j) && add_waits(j) && add_members(j) && add_shares(j);
-    job_meetings_leave_texts(&j->meetings); /* before the longest table */
-    return fine && add_steps(j) ? HD_OK : HD_NOMEM(err);
+    return add_collectives(j) && add_waits(j) && add_members(j) && add_shares(j) && add_steps(j) ? HD_OK
+                                                                                                 : HD_NOMEM(err);
 }
 
 static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, hd_error *err)
 {
-    job j = {.of = of, .wants_each = each};
+    job j = {.of = of, .wants_each = each, .steps.peers.key_size = 2 * sizeof(uint32_t)};
     *out = (hd_report){0};
     hd_status status = make_tables(&j, err);
     if (status == HD_OK) status = compare_all(&j, err);
@@ -479,6 +488,8 @@ static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, 
     job_bandwidths_deinit(&j.bandwidths);
     job_meetings_deinit(&j.meetings);
     free(j.members);
+    free(j.roles);
+    free(j.run);
     free(j.waited);
     return status;
 }
