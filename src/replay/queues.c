@@ -6,7 +6,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
-#include "replay/replay.h"
+#include "replay/priorities.h"
 
 enum { STREAMS_MOST = 128 }; /* hardware queues of a GPU */
 
@@ -359,18 +359,19 @@ static hd_status set_streams(replay *r, hd_error *err)
 
 /* ---- the whole ---- */
 
-/* As if work did not need what stands before it on its queue. */
-static hd_status parse_schedule(uint64_t *out, const char *text, hd_error *err)
+/* As if work did not need what stands before it on its queue; 1: it does. */
+static hd_status parse_schedule(uint64_t *out, replay *r, hd_error *err)
 {
+    const char *text = r->options->schedule;
     int64_t by = 0;
+    if (replay_is_priorities(text)) return replay_change_priorities(r, err);
     if (!strcmp(text, "earliest")) by = STREAMS_MOST;
     if (!strncmp(text, "streams=", 8) && !hd_fixed_parse_whole(&by, text + 8, strlen(text + 8))) by = 0;
     *out = (uint64_t)by;
     if (by >= 1 && by <= STREAMS_MOST) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "schedule: '%.40s' is neither earliest nor streams=N, of 1 to %d; priorities of streams are "
-                        "not simulated",
-                        text, STREAMS_MOST);
+                        "schedule: '%.40s' is neither priorities, earliest nor streams=N, of 1 to %d", text,
+                        STREAMS_MOST);
 }
 
 hd_status replay_change_queues(replay *r, hd_error *err)
@@ -378,12 +379,12 @@ hd_status replay_change_queues(replay *r, hd_error *err)
     const replay_options *o = r->options;
     bool overlaps[GPU_CLASSES] = {false};
     uint64_t by = 1;
-    if (o->schedule && o->streams)
+    if (o->schedule && o->streams && !replay_is_priorities(o->schedule))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "schedule: goes without streams, which keeps the order of launches");
-    if (o->schedule) HD_TRY(parse_schedule(&by, o->schedule, err));
+    if (o->schedule) HD_TRY(parse_schedule(&by, r, err));
     if (o->overlap) HD_TRY(parse_overlap(overlaps, o->overlap, err));
-    if (o->overlap || o->schedule) HD_TRY(part(r, overlaps, by, err));
+    if (o->overlap || (o->schedule && !replay_is_priorities(o->schedule))) HD_TRY(part(r, overlaps, by, err));
     if (o->streams) HD_TRY(set_streams(r, err));
     if (o->fuse) HD_TRY(fuse(r, err));
     return o->graph ? make_graphs(r, err) : HD_OK;

@@ -84,9 +84,11 @@ typedef struct replay_times {
 /* What a piece of work takes of its device (share.c). */
 enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
 typedef struct replay_share {
-    int64_t demand;  /* ns times width */
-    int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
-    uint16_t width;  /* of the SMs */
+    int64_t demand;   /* ns times width */
+    int64_t full_ns;  /* before it began, there was nothing left until then; INT64_MIN */
+    uint16_t width;   /* of the SMs */
+    uint16_t waves;   /* in which its blocks run, if it has them alone; 1 also where nobody asks */
+    int16_t priority; /* lower ones go first */
     uint8_t sort;
 } replay_share;
 
@@ -108,6 +110,7 @@ typedef struct replay {
     replay_share *shares; /* by node less first_work */
     uint64_t widthless;   /* kernels of which nobody knows how many SMs they can hold */
     bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
+    bool has_priorities;  /* which differ */
     replay_plan plan;
     replay_times unchanged, changed;
     char gpu_names[2][64], gpu_note[320];
@@ -215,6 +218,12 @@ bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *sh
                        const uint8_t *states, uint32_t node);
 /* When a node that begins ends. Those that begin earlier are asked first. */
 int64_t replay_share_end(replay_sharer *sharer, uint32_t node, int64_t start);
+/* What ran then, gave it SMs by its lower priority, and ends at another time than was said. */
+typedef struct replay_moved {
+    uint32_t node;
+    int64_t end;
+} replay_moved;
+size_t replay_share_moved(const replay_moved **out, const replay_sharer *sharer);
 
 /* roofline.c: sets gpu_note */
 hd_status replay_change_gpu(replay *r, hd_error *err);

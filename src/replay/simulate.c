@@ -168,8 +168,9 @@ typedef struct timeline {
     size_t *first_afters; /* by node, one more at the end: those that wait for it, in `afters` */
     uint32_t *afters;
     uint32_t *missing; /* by node: for how many it still waits */
-    begins *heap;      /* by start: nodes that are NODE_OPEN */
-    size_t count;
+    begins *heap;      /* by start: nodes that are NODE_OPEN, also at starts that they had before */
+    size_t count, capacity;
+    bool failed;
 } timeline;
 
 /* But for the wait for the stretch before it on its thread. */
@@ -190,8 +191,7 @@ static bool index_afters(timeline *l)
     replay_wait w;
     l->first_afters = hd_large_zeroed((size_t)nodes + 2, sizeof *l->first_afters, large);
     l->missing = hd_large_zeroed((size_t)nodes + 1, sizeof *l->missing, large);
-    l->heap = hd_large_new((size_t)nodes + 1, sizeof *l->heap, large);
-    if (!l->first_afters || !l->missing || !l->heap) return false;
+    if (!l->first_afters || !l->missing) return false;
     for (uint32_t n = 0; n < nodes; n++) {
         l->missing[n] = has_thread(s, n);
         for (size_t at = 0; next_wait(&w, s, n, &at); l->missing[n]++) l->first_afters[w.from + 2]++;
@@ -208,6 +208,8 @@ static void push(timeline *l, uint32_t node)
 {
     const begins added = {l->s->out->starts[node], node};
     l->s->states[node] = NODE_OPEN;
+    l->failed |= !hd_large_grow((void **)&l->heap, &l->capacity, l->count, sizeof *l->heap, l->s->r->large);
+    if (l->failed) return;
     HD_HEAP_PUSH(l->heap, l->count, added, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
 }
 
@@ -219,11 +221,35 @@ static void pass_on(timeline *l, uint32_t node)
     push(l, node);
 }
 
+/* What waits for work that ends at another time now begins at another. */
+static void move_afters(timeline *l)
+{
+    replay_times *t = l->s->out;
+    const replay_moved *moved;
+    size_t count = replay_share_moved(&moved, l->sharer);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = moved[i].node;
+        if (l->s->states[node] != NODE_DONE) continue; /* it is about to be said */
+        t->ends[node] = moved[i].end;
+        for (size_t a = l->first_afters[node]; a < l->first_afters[node + 1]; a++) {
+            uint32_t after = l->afters[a];
+            if (l->s->states[after] != NODE_OPEN) continue;
+            int64_t was = t->starts[after];
+            uint64_t cycles = t->cycles;
+            find_start(l->s, after);
+            t->cycles = cycles;
+            if (t->starts[after] != was) push(l, after);
+        }
+    }
+}
+
 static void begin_first(timeline *l)
 {
     replay_times *t = l->s->out;
     uint32_t node = l->heap[0].node, behind;
+    bool is_past = l->s->states[node] == NODE_DONE || l->heap[0].start != t->starts[node];
     HD_HEAP_POP(l->heap, l->count, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
+    if (is_past) return;
     if (replay_share_wait(&t->starts[node], &behind, l->sharer, t, l->s->states, node)) {
         t->bounds[node] = behind;
         t->bound_kinds[node] = HD_EDGE_QUEUE;
@@ -231,6 +257,7 @@ static void begin_first(timeline *l)
         return;
     }
     t->ends[node] = replay_share_end(l->sharer, node, t->starts[node]);
+    move_afters(l);
     l->s->states[node] = NODE_DONE;
     for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
     if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) pass_on(l, node + 1);
@@ -254,7 +281,7 @@ static hd_status run_in_time(simulation *s, hd_error *err)
         push(&l, n);
     }
     while (status == HD_OK && l.count) begin_first(&l);
-    if (status == HD_OK && replay_share_failed(l.sharer)) status = HD_NOMEM(err);
+    if (status == HD_OK && (l.failed || replay_share_failed(l.sharer))) status = HD_NOMEM(err);
     replay_sharer_free(l.sharer);
     hd_large_free(l.first_afters);
     hd_large_free(l.afters);

@@ -6,9 +6,11 @@ tables and, event by event to the nanosecond, the trace that -o writes.
   check_replay.py --heddle HEDDLE [--rounds N]
 """
 import argparse
+import copy
 import decimal
 import fnmatch
 import json
+import math
 import pathlib
 import random
 import subprocess
@@ -29,6 +31,98 @@ def stretch(part, whole, now):
     return now + part - whole if part >= whole else part * now // whole
 
 
+class Sms:
+    """The SMs of a device, where priorities differ: who runs stands in an order, and takes what those before leave."""
+
+    def __init__(self, priority):
+        self.priority = priority  # of a node
+        self.now = self.granted = self.full = -(1 << 62)
+        self.order, self.coming, self.count = [], [], 0
+
+    def copy(self):
+        out = copy.copy(self)
+        out.order, out.coming = [dict(e) for e in self.order], list(self.coming)
+        return out
+
+    def shares(self):
+        left, out = 1024, {}
+        for e in self.order:
+            out[e["node"]] = min(e["most"], left)
+            left -= out[e["node"]]
+        return out
+
+    def reorder(self, stays, known):
+        shares = self.shares()
+        for e in self.order:
+            if e["node"] in known:
+                e["most"] = shares[e["node"]] if e["node"] in stays else e["width"]
+        mine = [e for e in self.order if e["node"] in known]
+        mine.sort(key=lambda e: (e["node"] not in stays, self.priority(e["node"]), e["number"]))
+        self.order = mine + [e for e in self.order if e["node"] not in known]
+
+    def rate(self, e, shares):
+        return max(shares[e["node"]], e["width"] // 128, 1)
+
+    def advance(self, to, ended):
+        """`ended`: by node, (end, what it got)."""
+        while True:
+            while self.coming and self.coming[0][0] <= self.now:
+                self.reorder(*self.coming.pop(0)[1:])
+            shares = self.shares()
+            ends = {e["node"]: e["until"] if e["until"] is not None else self.now + -(-(e["demand"] - e["got"]) // self.rate(e, shares)) for e in self.order}
+            after = min([to, *ends.values()] + [c[0] for c in self.coming if self.order])
+            if self.order and after > self.now:
+                for e in self.order:
+                    e["got"] += self.rate(e, shares) * (after - self.now)
+                    if shares[e["node"]] > 2 * e["had"]:
+                        e["phase"] = self.now
+                    e["had"] = shares[e["node"]]
+                if sum(shares.values()) >= 1024:
+                    self.full = after
+            self.now = max(after, self.now)
+            for e in [e for e in self.order if ends[e["node"]] <= self.now]:
+                ended[e["node"]] = (ends[e["node"]], e["got"])
+                self.order.remove(e)
+            if self.now >= to and not (self.coming and self.coming[0][0] <= self.now):
+                return
+
+    def outcome(self):
+        ended, future = {}, self.copy()
+        future.advance(1 << 60, ended)
+        return ended
+
+    def begin(self, node, start, width, waves, end, demand):
+        """By node, (end, what it gets) of all that run then."""
+        self.advance(start, {})
+        if sum(self.shares().values()) >= 1024:
+            self.full = start
+        wave = max(1, ((end - start) if end is not None else demand // width) // waves)
+        self.order.append({"node": node, "width": width, "most": width, "wave": wave, "phase": start, "had": 0, "got": 0,
+                           "until": end, "demand": demand, "number": self.count})
+        self.count += 1
+        time, planned = max(start, self.granted), self.outcome()
+        then = self.copy()
+        then.advance(time, {})
+        shares = then.shares()
+        wanted, held = width - shares.get(node, width), 0
+        gives, stays = {}, set()
+        for e in then.order:
+            if self.priority(e["node"]) > self.priority(node):
+                after = time + -(time - e["phase"]) % e["wave"]
+                if shares[e["node"]] and planned[e["node"]][0] - after < e["wave"] // 2:
+                    stays.add(e["node"])
+                else:
+                    gives[e["node"]] = after
+        if wanted > 0 and (gives or stays):
+            for after in sorted({gives[n] for n in gives if shares[n]}):
+                if held < wanted:
+                    held += sum(shares[n] for n in gives if gives[n] == after)
+                    time = after
+            self.granted = time
+            self.coming.append((time, stays, {e["node"] for e in self.order}))
+        return self.outcome()
+
+
 class Replay:
     def __init__(self, rows, graph, changes):
         self.rows = rows
@@ -43,6 +137,8 @@ class Replay:
         self.lags, self.from_start, self.usual = {}, set(), 0
         self.works = [n for n in self.nodes if self.is_work[n]]
         self.share = {n: self.share_of(rows[self.nodes[n]["id"]]) for n in self.works}
+        self.priority = {n: rows[self.nodes[n]["id"]]["args"].get("priority", 0) for n in self.works}
+        self.priority = {n: p - (1 << 32) if p > 1 << 31 else p for n, p in self.priority.items()}
         self.look_at_shares()
         self.reckon()
         self.length = {n: e - s for n, (s, e) in self.was.items()}
@@ -133,7 +229,13 @@ class Replay:
         blocks = row["args"].get("blocks per SM")
         if row["cat"] != "kernel" or not blocks:
             return None
-        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms", min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024)
+        held, registers = 32, row["args"].get("registers per thread", 0)
+        if "block" in row["args"]:  # whole warps; registers in parts of 256
+            warps = -(-row["args"]["block"][0] // 32)
+            held = min(held, 2048 // (32 * warps), 65536 // (-(-registers * 32 // 256) * 256 or 1) // warps if registers else held)
+        waves = math.ceil(blocks / max(1, held if "block" in row["args"] else 1))
+        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms",
+                min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024, max(1, waves))
 
     def device(self, node):
         return self.rows[self.nodes[node]["id"]]["args"]["device"]
@@ -156,8 +258,15 @@ class Replay:
             time = until
         return time, got
 
+    def has_priorities(self):
+        of = {}
+        for n in self.works:
+            if self.share[n] and self.share[n][0] in ("sms", "held"):
+                of.setdefault(self.device(n), set()).add(self.priority[n])
+        return any(len(x) > 1 for x in of.values())
+
     def look_at_shares(self):
-        taken, free, overlap, copied = {}, {}, {}, {}
+        taken, free, overlap, copied, devices = {}, {}, {}, {}, {}
         self.full = {n: -(1 << 62) for n in self.nodes}
         self.demand, self.is_crowded = {}, False
         for n in sorted(self.works, key=lambda n: (self.was[n][0], self.nodes[n]["id"])):
@@ -175,7 +284,12 @@ class Replay:
                     empty = [min(b, start) for a, b in zip(times, times[1:]) if a <= start and self.unused(mine, a) <= 0]
                     self.full[n] = max(empty, default=self.full[n])
                 self.demand[n] = self.run_kernel(mine, start, self.share[n][1], end)[1]
-                self.is_crowded |= kind == "sms" and self.demand[n] < self.share[n][1] * (end - start)
+                if self.has_priorities():
+                    sms = devices.setdefault(device, Sms(self.priority.get))
+                    changed = {m: got for m, (_, got) in sms.begin(n, start, *self.share[n][1:], end, 0).items()}
+                    self.demand.update(changed)
+                    self.full[n] = sms.full if kind == "sms" else -(1 << 62)
+                self.is_crowded |= any(self.share[m][0] == "sms" and self.demand[m] < self.share[m][1] * (self.was[m][1] - self.was[m][0]) for m in self.demand)
         for n in self.works:
             kind = self.share[n] and self.share[n][0]
             if kind in ("in", "out") and overlap[self.device(n), kind] > copied[self.device(n), kind] // 50:
@@ -206,6 +320,10 @@ class Replay:
             self.length[n] = 0
 
     def change(self, changes):
+        for stream, priority in changes.get("priorities", []):
+            for n in self.works:
+                if stream in ("all", self.rows[self.nodes[n]["id"]]["args"]["stream"]) or stream == self.kind_of(n):
+                    self.priority[n] = priority
         name = {n: x["name"] if x.get("id") is not None else None for n, x in self.nodes.items()}
         for pattern, factor in changes.get("scale", []):
             for n in self.nodes:
@@ -324,7 +442,8 @@ class Replay:
         edges = {n: [(s, k) for s, k in e if n not in self.pinned and not (k == "launch" and n in self.gone)] for n, e in self.edges.items()}
         before, after, first = self.chains()
         shared, times, can = self.is_shared(first), {}, {}
-        taken, engines = {}, {}
+        taken, engines, devices = {}, {}, {}
+        by_priority = self.has_priorities()
         waiting = set(edges)
         while waiting or can:
             for n in [n for n in waiting if all(s in times for s, _ in edges[n])]:
@@ -352,6 +471,15 @@ class Replay:
                 width, whole = self.share[n][1], self.was[n][1] - self.was[n][0]
                 demand = self.demand[n] * self.length[n] // whole if whole else width * self.length[n]
                 fixed = kind == "held" or n in self.pinned
+                if by_priority:
+                    sms = devices.setdefault(device, Sms(self.priority.get))
+                    told = sms.begin(n, start, *self.share[n][1:], end if fixed else None, demand)
+                    times[n] = (start, told[n][0])
+                    for m in (m for m in told if m != n and told[m][0] != times[m][1]):
+                        times[m] = (times[m][0], told[m][0])
+                        can.update({k: self.begin(k, edges[k], times) for k in can if k != n and any(s == m for s, _ in edges[k])})
+                    del can[n]
+                    continue
                 end, _ = self.run_kernel(taken.setdefault(device, []), start, width, end if fixed else None, demand)
             times[n] = (start, end)
             del can[n]
@@ -499,6 +627,10 @@ def main():
                 for row in trace.rows:
                     if row["cat"] == "kernel" and rng.random() < 0.9:
                         row["args"]["blocks per SM"] = rng.choice([0.008, 0.1, 0.25, 0.5, 0.75, 0.97, 1, 3.5, 62])
+                        if seed % 4 == 1:
+                            row["args"]["priority"] = {7: 0, 20: -1, 21: 4294967291, 22: 0}[row["args"]["stream"] % 1000]
+                            if rng.random() < 0.5:
+                                row["args"].update(block=[rng.choice([32, 100, 256, 1024]), 1, 1], **{"registers per thread": rng.choice([16, 40, 128, 255])})
                     elif row["cat"] == "gpu_memcpy":
                         row["name"] = rng.choice(["Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pinned)", "Memcpy HtoD (Pageable -> Device)", "Memcpy DtoD (Device -> Device)"])
             path.write_text(json.dumps(trace.json()))
@@ -512,6 +644,10 @@ def main():
             for x in graph["nodes"]:
                 x["tid"] = tids[x["track_id"]]
             changes, options = random_changes(rng)
+            streams = sorted({trace.rows[x["id"]]["args"]["stream"] for x in graph["nodes"] if x["kind"] == "work"})
+            if streams and "streams" not in changes and seed % 2 and rng.random() < 0.5:
+                changes["priorities"] = [(rng.choice(streams + ["all"]), rng.randint(-3, 2)) for _ in range(rng.randint(1, 3))]
+                options += ["--schedule", "priorities=" + ",".join(f"{s}:{p}" for s, p in changes["priorities"])]
             out.unlink(missing_ok=True)
             said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if {"from", "events"} & set(changes) else (0,))
             if not said:  # the trace ends before

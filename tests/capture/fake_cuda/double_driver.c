@@ -116,7 +116,8 @@ static double_stream *new_stream(double_context *context, uint32_t id, uint32_t 
     if (gpu.all_count == STREAMS) double_misuse("too many streams");
     gpu.all[gpu.all_count++] = stream;
     pthread_mutex_unlock(&gpu.lock);
-    double_record record = {.as.stream = {CUPTI_KIND_STREAM, context->id, id, 0, flags, correlation}};
+    double_record record = {
+        .as.stream = {CUPTI_KIND_STREAM, context->id, id, flags == 2 ? (uint32_t)-5 : 0, flags, correlation}};
     double_emit(&record);
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->resource(CUPTI_RESOURCE_STREAM_CREATED, context, stream, NULL);
