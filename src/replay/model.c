@@ -1,10 +1,11 @@
 /* model.c - the delays of GPU work behind what it waits for
  *
  * A class of edges has samples where nothing else can have held the work back: behind a launch, where the queue was
- * idle before the call; behind work and events, where the launch was due before. Its delay is the mean of their middle
- * four fifths, which neither outliers move nor times that were rounded. Delays of launches count from the end of the
- * call or from its start, whichever has the smaller spread; of calls that wait from their start. A class without samples has the delay of that of its kind,
- * launch, queue or event, which has most.
+ * idle before the call; behind work and events, where the launch was due before, and of events the last. Its delay is
+ * the mean of their middle four fifths, which neither outliers move nor times that were rounded. Delays of launches
+ * count from the end of the call or from its start, whichever has the smaller spread; of a call that waits for what it
+ * launches from its start, and what that is longer than of other calls is the call's own. A class without samples has
+ * the delay of that of its kind, launch, queue or event, which has most.
  */
 #include <stdio.h>
 #include <string.h>
@@ -247,6 +248,9 @@ static void lend_lags(replay_lag *lags, unsigned first, unsigned end)
     for (unsigned i = first; i < end; i++) {
         if (lags[i].samples) continue;
         if (best < LAG_CLASSES) lags[i] = lags[best];
+        if (i % 2) lags[i].from_start = false; /* it counts from the start of the call */
+        if (i % 2 == 0) lags[i].ns -= lags[i].call_ns;
+        lags[i].call_ns = 0;
         lags[i].samples = 0;
         lags[i].of = best;
     }

@@ -109,7 +109,8 @@ static void place_works(order *o)
 static uint32_t last_before(const order *o, size_t place, int64_t time)
 {
     const placed *list = o->list;
-    while (place + 1 < o->count && is_one_queue(&list[place], &list[place + 1]) && list[place + 1].launch < time) place++;
+    while (place + 1 < o->count && is_one_queue(&list[place], &list[place + 1]) && list[place + 1].launch < time)
+        place++;
     while (list[place].launch >= time) {
         if (place == 0 || !is_one_queue(&list[place - 1], &list[place])) return HD_NONE;
         place--;
@@ -182,7 +183,8 @@ static bool add_awaited(replay *r, size_t *capacity, uint32_t node, const uint32
         size_t lane = (size_t)(hd_graph_lane_of(g, g->froms[e]) - g->lanes);
         bool is_foreign = launchers[lane] != HD_NONE && launchers[lane] != thread;
         if (r->queues[lane] < 0 || (!r->options->streams && !is_foreign)) continue;
-        if (!hd_large_grow((void **)&r->awaited, capacity, r->awaited_count, sizeof *r->awaited, r->large)) return false;
+        if (!hd_large_grow((void **)&r->awaited, capacity, r->awaited_count, sizeof *r->awaited, r->large))
+            return false;
         r->awaited[r->awaited_count++] = (replay_awaited){.edge = e, .node = node, .from = g->froms[e]};
     }
     return true;
@@ -221,7 +223,7 @@ hd_status replay_set_streams(replay *r, hd_error *err)
 static hd_status keep_streams(replay *r, hd_error *err)
 {
     r->queues = malloc(((size_t)r->graph->lane_count + 1) * sizeof *r->queues);
-    for (uint32_t l = 0; r->queues && l < r->graph->lane_count; l++) 
+    for (uint32_t l = 0; r->queues && l < r->graph->lane_count; l++)
         r->queues[l] = r->graph->lanes[l].is_queue ? (int64_t)l : -1;
     return r->queues && list_awaited(r) ? HD_OK : HD_NOMEM(err);
 }

@@ -126,7 +126,7 @@ typedef struct replay {
     size_t return_count;
     replay_return_kind *return_kinds; /* by name */
     size_t return_kind_count, return_kind_capacity;
-    int64_t *queues; /* by lane: which of options->streams it becomes, -1: none; NULL: not asked */
+    int64_t *queues;         /* by lane: which of options->streams it becomes, -1: none; NULL: not asked */
     replay_awaited *awaited; /* by edge */
     size_t awaited_count;
     replay_share *shares; /* by node less first_work */
@@ -184,7 +184,7 @@ uint32_t replay_own_call(const replay *r, uint32_t node);
 void replay_lag_name(char *out, size_t size, unsigned lag);
 
 /* returns.c */
-hd_status replay_find_returns(replay *r, hd_error *err); /* parts what calls take from what they wait */
+hd_status replay_find_returns(replay *r, hd_error *err);               /* parts what calls take from what they wait */
 const replay_return *replay_return_of(const replay *r, uint32_t node); /* NULL: it waits for nothing */
 
 /* simulate.c */

@@ -1,8 +1,8 @@
 /* returns.c - when calls return that wait for work
  *
  * Such a call returns when it has done its own, and not before some time has passed since the work was done. One that
- * had to wait shows the latter, one whose work was done long before the former; what a call does not show is the mean of
- * those of its name. Of a copy's call that waits for its copy the launch shows what it takes itself (model.c).
+ * had to wait shows the latter, one whose work was done long before the former; what a call does not show is the mean
+ * of those of its name. Of a copy's call that waits for its copy the launch shows what it takes itself (model.c).
  */
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -21,7 +21,8 @@ static bool get_waiting(waiting *out, const replay *r, uint32_t node)
 {
     const hd_graph *g = r->graph;
     int64_t done = INT64_MIN;
-    *out = (waiting){.node = node, .name = HD_STRING_NONE, .launched = HD_NONE, .length = g->ends[node] - g->starts[node]};
+    *out =
+        (waiting){.node = node, .name = HD_STRING_NONE, .launched = HD_NONE, .length = g->ends[node] - g->starts[node]};
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
         uint32_t from = g->froms[e];
         if (g->edge_kinds[e] != HD_EDGE_SYNC) continue;
@@ -77,7 +78,7 @@ static void add_return(replay *r, const waiting *w, const replay_return_kind *ki
 {
     bool has_waited = w->since_ns <= 0;
     int64_t wake = w->length, room = w->length + w->since_ns;
-    if (has_waited) r->plan.durations[w->node] = own_of(r, w, kind);
+    if (has_waited && !(r->plan.flags[w->node] & PLAN_PINNED)) r->plan.durations[w->node] = own_of(r, w, kind);
     if (!has_waited && kind->wake.samples) wake = kind->wake.ns < room ? kind->wake.ns : room;
     hd_sync_kind what = hd_sync_kind_of(hd_trace_string(r->trace, w->name));
     r->returns[r->return_count++] = (replay_return){w->node, (uint8_t)what, wake};
@@ -89,12 +90,12 @@ static bool add_returns(replay *r, waiting *list, size_t count)
     replay_sample *samples = hd_large_new(count + 1, sizeof *samples, r->large);
     r->returns = hd_large_new(2 * count + 1, sizeof *r->returns, r->large);
     bool fine = spare && samples && r->returns;
-    if (fine)
-        HD_SORT_RUNS(list, spare, count, x, y, x->name != y->name ? x->name < y->name : x->length < y->length);
+    if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->name != y->name ? x->name < y->name : x->length < y->length);
     for (size_t first = 0, end; fine && first < count; first = end) {
         for (end = first + 1; end < count && list[end].name == list[first].name;) end++;
         fine = add_kind(r, list + first, end - first, samples);
-        for (size_t i = first; fine && i < end; i++) add_return(r, &list[i], &r->return_kinds[r->return_kind_count - 1]);
+        for (size_t i = first; fine && i < end; i++)
+            add_return(r, &list[i], &r->return_kinds[r->return_kind_count - 1]);
     }
     if (fine) HD_SORT_RUNS(r->returns, r->returns + count, count, x, y, x->node < y->node);
     hd_large_free(spare);

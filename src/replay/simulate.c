@@ -164,7 +164,7 @@ static int64_t find_end(const simulation *s, uint32_t node)
     const replay_return *returns = is_free ? NULL : replay_return_of(s->r, node);
     if (!returns) return end;
     replay_wait w;
-    end = has_thread(s, node) ? gpu_time(gpu_sum(t->ends[node - 1], s->plan->durations[node])) : t->starts[node];
+    if (has_thread(s, node)) end = gpu_time(gpu_sum(t->ends[node - 1], s->plan->durations[node]));
     for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
         int64_t back = gpu_time(gpu_sum(t->ends[w.from], returns->wake_ns));
         if (w.kind == HD_EDGE_SYNC && s->states[w.from] == NODE_DONE && back > end) end = back;
