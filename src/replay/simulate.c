@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "replay/replay.h"
+#include "trace/roles/sync_calls.h"
 
 /* Work that begins while what is before it runs does so behind the same part of it; else behind the delay that such
  * work has. */
@@ -16,11 +18,14 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     const hd_graph *g = r->graph;
     int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part;
     const replay_lag *lag;
+    uint32_t call;
     if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
     switch (kind) {
     case HD_EDGE_LAUNCH:
         lag = &r->lags[replay_lag_class(r, node, from, kind)];
         if (lag->from_start) return from_now.start + replay_stretch(lag->ns, whole, now);
+        call = plan && lag->call_ns ? replay_own_call(r, node) : HD_NONE;
+        if (call != HD_NONE) return from_now.end + lag->ns - lag->call_ns + plan->durations[call];
         return from_now.end + lag->ns > from_now.start ? from_now.end + lag->ns : from_now.start;
     case HD_EDGE_EVENT: return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
     case HD_EDGE_QUEUE:
@@ -36,6 +41,23 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     }
     part = g->starts[node] - g->starts[from];
     return from_now.start + replay_stretch(part, whole, now);
+}
+
+static uint32_t awaited_from(const replay *r, size_t edge)
+{
+    size_t low = 0, high = r->awaited_count;
+    HD_PARTITION_POINT(low, high, at, r->awaited[at].edge < edge);
+    return low < r->awaited_count && r->awaited[low].edge == edge ? r->awaited[low].from : r->graph->froms[edge];
+}
+
+/* Communication that was moved to a queue of its own: calls wait for it that wait for the device, or for what it is not
+ * known, and no others. */
+static bool is_left_behind(const replay *r, const replay_plan *p, uint32_t node, uint32_t from)
+{
+    if (!replay_is_work(r, from) || !(p->flags[from] & PLAN_NO_EVENT)) return false;
+    const replay_return *returns = replay_return_of(r, node);
+    bool is_of_stream = returns && (returns->what == HD_SYNC_STREAM || returns->what == HD_SYNC_EVENT);
+    return is_of_stream && replay_gpu_work(r, from)->class == GPU_COMMUNICATION;
 }
 
 bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, uint32_t node, size_t *at)
@@ -58,8 +80,12 @@ bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, u
                                  (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
         if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
         if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
+        if (out->kind == HD_EDGE_SYNC && p->flags[node] & PLAN_GONE) continue;
+        if (out->kind == HD_EDGE_SYNC && r->awaited_count && i && i <= count)
+            out->from = awaited_from(r, g->first_edges[node] + i - 1);
         if (out->kind == HD_EDGE_EVENT && (p->flags[node] | p->flags[out->from]) & PLAN_NO_EVENT) continue;
-        if (out->from != HD_NONE) return true;
+        if (out->from == HD_NONE || (out->kind == HD_EDGE_SYNC && is_left_behind(r, p, node, out->from))) continue;
+        return true;
     }
     return false;
 }
@@ -132,6 +158,23 @@ static void find_start(const simulation *s, uint32_t node)
     t->starts[node] = gpu_time(start);
 }
 
+/* Not of what shares something. */
+static int64_t find_end(const simulation *s, uint32_t node)
+{
+    const replay_times *t = s->out;
+    int64_t end = gpu_time(gpu_sum(t->starts[node], s->plan->durations[node]));
+    bool is_free = is_plain(s, node) || replay_is_work(s->r, node) || s->plan->flags[node] & (PLAN_PINNED | PLAN_GONE);
+    const replay_return *returns = is_free ? NULL : replay_return_of(s->r, node);
+    if (!returns) return end;
+    replay_wait w;
+    if (has_thread(s, node)) end = gpu_time(gpu_sum(t->ends[node - 1], s->plan->durations[node]));
+    for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
+        int64_t back = gpu_time(gpu_sum(t->ends[w.from], returns->wake_ns));
+        if (w.kind == HD_EDGE_SYNC && s->states[w.from] == NODE_DONE && back > end) end = back;
+    }
+    return end > t->starts[node] ? end : t->starts[node];
+}
+
 /* ---- in any order ---- */
 
 static void run_all(simulation *s)
@@ -145,7 +188,7 @@ static void run_all(simulation *s)
             if (before == node) before = HD_NONE; /* never, for the graph and the plans */
             if (before == HD_NONE) {
                 find_start(s, node);
-                s->out->ends[node] = gpu_time(gpu_sum(s->out->starts[node], s->plan->durations[node]));
+                s->out->ends[node] = find_end(s, node);
                 s->states[node] = NODE_DONE;
                 depth--;
             } else {
@@ -256,7 +299,8 @@ static void begin_first(timeline *l)
         push(l, node);
         return;
     }
-    t->ends[node] = replay_share_end(l->sharer, node, t->starts[node]);
+    bool is_work = replay_is_work(l->s->r, node);
+    t->ends[node] = is_work ? replay_share_end(l->sharer, node, t->starts[node]) : find_end(l->s, node);
     move_afters(l);
     l->s->states[node] = NODE_DONE;
     for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
