@@ -29,8 +29,9 @@ static bool get_waiting(waiting *out, const replay *r, uint32_t node)
         if (g->ends[from] > done) done = g->ends[from];
         if (replay_is_work(r, from) && replay_own_call(r, from) == node) out->launched = from;
     }
+    if (done == INT64_MIN) return false;
     out->since_ns = g->starts[node] - done;
-    return done != INT64_MIN;
+    return true;
 }
 
 static bool list_waiting(waiting **out, size_t *count, const replay *r)
