@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """How summaries of ranks grow: `heddle combine` and reports over 8 to 100,000 of them.
 
-  measure_job.py HEDDLE [--ranks 8,64,1024,100000] [--events 200000] [--reports job,stragglers,imbalance,clocks] [--folder DIR]
+  measure_job.py HEDDLE [--ranks 8,64,1024,100000] [--events 200000] [--reports job,stragglers,imbalance,clocks,page] [--folder DIR]
 
 The summary of one synthetic rank is written again with other ranks, 8 on a host (tests/job/hds.py). Its collectives become those of
 a job: the first half those of a group of 8 ranks, the others those of all, and each rank begins them at a time of its own. Prints wall
 time, memory and size. A trace of 200,000 events has 119 steps and 711 collectives, and a summary of 35 kB; of 395,000 events 64 kB.
-100,000 need twice that on the disk.
+100,000 need twice that on the disk. `page` is the heat map in a browser (measure_job_page.mjs).
 """
 import argparse
 import dataclasses
@@ -96,6 +96,10 @@ def main():
                   f"{job.stat().st_size / 1e6:.1f} MB, {job.stat().st_size / count / 1e3:.1f} kB a rank", flush=True)
             subprocess.run(["rm", "-rf", parts], check=True)
             for report in options.reports.split(","):
+                if report == "page":
+                    print(f"{count} ranks: page:", flush=True)
+                    subprocess.run(["node", pathlib.Path(__file__).with_name("measure_job_page.mjs"), options.heddle, job], check=True)
+                    continue
                 wall, cpu, memory = timed(options.heddle, "report", report, "-q", "--json", job)
                 print(f"{count} ranks: {report} {wall:.2f} s ({cpu:.2f} s of CPU), {memory:.0f} MB", flush=True)
     return 0

@@ -184,7 +184,10 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
         text = *(const char *const *)field;
         if (text) snprintf(out, out_size, "%s", text);
         break;
-    case CLI_INTEGER: snprintf(out, out_size, "%" PRId64, *(const int64_t *)field); break;
+    case CLI_INTEGER:
+        /* -1 stands for none. */
+        if (*(const int64_t *)field != -1) snprintf(out, out_size, "%" PRId64, *(const int64_t *)field);
+        break;
     case CLI_COUNT: snprintf(out, out_size, "%" PRIu64, *(const uint64_t *)field); break;
     case CLI_DECIMAL: snprintf(out, out_size, "%.15g", *(const double *)field); break;
     case CLI_CHOICE:

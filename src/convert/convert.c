@@ -27,7 +27,7 @@ typedef struct companion {
 typedef struct chain_link {
     const hd_pass *pass;
     hd_pass *own;          /* the same where an option of ours stands for it; NULL: the caller's */
-    const char *step;      /* its name in the report */
+    const char *step;      /* its name in the report; NULL: it is there only if it adds events */
     const char *cause;     /* of a failure; NULL: by its name */
     bool joins_companions; /* each input with its profile, whose events were counted when it was read */
 } chain_link;
@@ -163,7 +163,7 @@ static hd_status add_options(converter *c, bool merge)
     if (merge) {
         pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
         if (!merging) return HD_ERR_MEMORY;
-        *merging = (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share};
+        *merging = (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share, o->pass_count > 0};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -183,7 +183,7 @@ static hd_status add_options(converter *c, bool merge)
     return HD_OK;
 }
 
-enum { OWN_PASSES = 5 };
+enum { OWN_PASSES = 6 };
 
 /* Several inputs are merged first, unless the caller says where. */
 static hd_status make_chain(converter *c)
@@ -199,6 +199,10 @@ static hd_status make_chain(converter *c)
     HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks || o->shift_count)));
     for (size_t i = 0; i < o->pass_count; i++)
         c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
+    if (!c->share || !o->pass_count) return HD_OK;
+    pass_merge *last = add_own(c, &hd_pass_merge, NULL, "cannot merge"); /* of ids and stacks, also those of passes */
+    if (!last) return HD_ERR_MEMORY;
+    *last = (pass_merge){.ranks = true, .share = c->share};
     return HD_OK;
 }
 
@@ -278,7 +282,7 @@ static hd_status run_link(converter *c, const chain_link *l)
             if (status != HD_OK) return status;
         }
     }
-    convert_report_step(c->report, l->step, &sum);
+    if (l->step || sum.added) convert_report_step(c->report, l->step ? l->step : "merge", &sum);
     return HD_OK;
 }
 
@@ -351,10 +355,6 @@ static hd_status convert(converter *c, const char *out)
     c->report->format = format_of(out, &c->write);
     HD_TRY(hd_trace_write_check(out, &c->write, c->err));
     HD_TRY(read_inputs(c));
-    if (c->share && hd_trace_metadata_find(c->inputs->trace, "stackFrames").size)
-        return hd_error_set(c->err, HD_ERR_UNSUPPORTED, c->inputs->path, HD_OFFSET_NONE,
-                            "has stack frames, which become one tree only where ranks are merged: convert it without "
-                            "--mpi");
     HD_TRY(run_chain(c));
     HD_TRY(gather_ledger(c));
     return write_trace(c, out);
@@ -389,7 +389,7 @@ hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, siz
                             "one memory profile is named, and there are %zu inputs", count);
     c.inputs = calloc(count, sizeof *c.inputs);
     c.companions = calloc(count, sizeof *c.companions);
-    c.report = convert_report_new(2 * count, c.options->pass_count);
+    c.report = convert_report_new(2 * count, c.options->passes, c.options->pass_count);
     hd_status status = c.inputs && c.companions && c.report ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i] = (hd_pass_input){.path = inputs[i], .take = true};
     if (status == HD_OK) status = convert(&c, to);

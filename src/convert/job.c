@@ -16,6 +16,7 @@
 #include "format/format.h"
 #include "format/out_folder.h"
 #include "pass/merge/merge.h"
+#include "pass/pass.h"
 
 struct hd_convert_job {
     const char *const *inputs;
@@ -30,14 +31,27 @@ struct hd_convert_job {
 
 /* ---- begin ---- */
 
+/* A pass that a rank goes through alone. */
+static hd_status check_pass(const hd_pass *pass, hd_error *err)
+{
+    const hd_pass_about *about = hd_pass_about_of(pass);
+    const char *why = NULL;
+    if (about->merges) why = "they are merged anyway";
+    if (about == &hd_pass_crop) why = "their first events differ. Without --mpi and --clocks it runs on all of them";
+    if (hd_pass_second(pass)) why = "its file is of one of them: give each rank its own before";
+    if (!why) return HD_OK;
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                        "pass %s cannot run on ranks that are converted apart: %s", about->name, why);
+}
+
 static hd_status check_options(const hd_convert_options *o, const hd_format *format, size_t count, const char *to,
                                hd_error *err)
 {
     const char *what = NULL;
     if (o->processes) what = "processes of one run";
-    if (o->pass_count) what = "what passes are run on";
     if (o->from.unit != HD_CONVERT_UNSET || o->until.unit != HD_CONVERT_UNSET) what = "what is cropped";
     if (o->each || o->leave_out || o->memory_profile) what = "what is changed or left out on the way";
+    for (size_t i = 0; i < o->pass_count; i++) HD_TRY(check_pass(o->passes[i], err));
     if (!format || !format->join)
         return hd_error_set(err, HD_ERR_ARGUMENT, to, HD_OFFSET_NONE,
                             "only OTF2 archives are made of ranks that are converted apart");
@@ -139,6 +153,23 @@ typedef struct whole {
     hd_error *err;
 } whole;
 
+/* The trace with no more strings than it needs: those of all parts stay until they are merged. */
+static hd_status shrink(hd_trace **trace, hd_error *err)
+{
+    hd_builder *builder;
+    hd_copy *copy = NULL;
+    HD_TRY(hd_builder_new(&builder, err));
+    hd_status status = hd_copy_new(&copy, *trace, builder, err);
+    if (status == HD_OK) status = hd_copy_tracks(copy, NULL, NULL, err);
+    if (status == HD_OK) status = hd_copy_surroundings(copy, err);
+    hd_copy_free(copy);
+    hd_trace_free(*trace);
+    *trace = NULL;
+    if (status == HD_OK) return hd_builder_finish(trace, builder, err);
+    hd_builder_free(builder);
+    return status;
+}
+
 static hd_status read_part(whole *w, size_t index)
 {
     char *path;
@@ -155,7 +186,8 @@ static hd_status read_part(whole *w, size_t index)
     if (asprintf(&w->paths[index], "%s/%zu/%s", w->job->folder, index, anchor) < 0) return HD_NOMEM(w->err);
     w->parts[index].path = w->paths[index];
     w->inputs[index].path = w->job->inputs[index];
-    return w->job->format->read_part(&w->inputs[index].trace, w->paths[index], w->err);
+    HD_TRY(w->job->format->read_part(&w->inputs[index].trace, w->paths[index], w->err));
+    return shrink(&w->inputs[index].trace, w->err);
 }
 
 /* Base times, and what was measured. */
@@ -181,7 +213,7 @@ static hd_status merge_parts(whole *w)
     const size_t count = w->job->count;
     HD_TRY(hd_merge_find_ranks(w->inputs, count, &by_place, w->err));
     HD_TRY(hd_merge_find_shifts(w->inputs, count, w->job->shifts, w->err));
-    HD_TRY(hd_merge(&w->trace, &result, w->inputs, count, false, w->err));
+    HD_TRY(hd_merge(&w->trace, &result, w->inputs, count, count > 1, w->err));
     int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
     uint32_t tracks = 0;
     for (size_t i = 0; i < count; i++) {
@@ -231,7 +263,7 @@ static hd_status finish(whole *w, hd_convert_job *job)
 hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd_error *err)
 {
     whole w = {.job = job,
-               .report = convert_report_new(2 * job->count, 0),
+               .report = convert_report_new(2 * job->count, job->options.passes, job->options.pass_count),
                .inputs = calloc(job->count, sizeof *w.inputs),
                .parts = calloc(job->count, sizeof *w.parts),
                .paths = calloc(job->count, sizeof *w.paths),

@@ -11,15 +11,22 @@
 #include "base/memory/arena.h"
 #include "base/memory/vector.h"
 
-static const char *const own_steps[] = {"read", "memory", "merge", "filter", "crop", "fix", "write"};
-enum { HD_CONVERT_OWN_STEPS = sizeof own_steps / sizeof *own_steps };
+static const char *const first_steps[] = {"read", "memory", "merge", "filter", "crop", "fix"};
+enum { FIRST_STEPS = sizeof first_steps / sizeof *first_steps };
+
+/* Of reports that were added. */
+typedef struct step_sum {
+    const char *name;
+    hd_pass_report sum;
+    bool is_there;
+} step_sum;
 
 typedef struct own_report {
     hd_convert_report report; /* as callers see it; first */
     hd_arena arena;
     size_t ledger_capacity;
-    hd_pass_report sums[HD_CONVERT_OWN_STEPS]; /* of reports that were added */
-    bool is_step[HD_CONVERT_OWN_STEPS];
+    step_sum *sums; /* all steps that can be, in their order */
+    size_t sum_count;
 } own_report;
 
 static const char *keep_text(hd_convert_report *report, const char *text)
@@ -30,15 +37,24 @@ static const char *keep_text(hd_convert_report *report, const char *text)
     return copy;
 }
 
-hd_convert_report *convert_report_new(size_t input_count, size_t pass_count)
+hd_convert_report *convert_report_new(size_t input_count, const hd_pass *const *passes, size_t pass_count)
 {
-    hd_convert_report *report = calloc(1, sizeof(own_report));
-    if (!report) return NULL;
+    own_report *own = calloc(1, sizeof *own);
+    if (!own) return NULL;
+    hd_convert_report *report = &own->report;
+    size_t steps = FIRST_STEPS + pass_count + 2;
     report->inputs = calloc(input_count + 1, sizeof *report->inputs);
-    report->steps = calloc(HD_CONVERT_OWN_STEPS + pass_count, sizeof *report->steps);
-    if (report->inputs && report->steps) return report;
-    hd_convert_report_free(report);
-    return NULL;
+    report->steps = calloc(steps, sizeof *report->steps);
+    own->sums = calloc(steps, sizeof *own->sums);
+    if (!report->inputs || !report->steps || !own->sums) {
+        hd_convert_report_free(report);
+        return NULL;
+    }
+    for (size_t i = 0; i < FIRST_STEPS; i++) own->sums[own->sum_count++].name = first_steps[i];
+    for (size_t i = 0; i < pass_count; i++) own->sums[own->sum_count++].name = hd_pass_about_of(passes[i])->name;
+    own->sums[own->sum_count++].name = "merge"; /* the last of a share */
+    own->sums[own->sum_count++].name = "write";
+    return report;
 }
 
 void hd_convert_report_free(hd_convert_report *report)
@@ -48,6 +64,7 @@ void hd_convert_report_free(hd_convert_report *report)
     free(report->inputs);
     free(report->ledger);
     free(report->steps);
+    free(((own_report *)report)->sums);
     free(report);
 }
 
@@ -184,18 +201,18 @@ static void add_steps(hd_convert_report *report, hd_byte_reader *in, uint64_t co
     own_report *own = (own_report *)report;
     uint64_t n[NUMBERS_MAX], events = 0;
     const char *name = count ? take_text(report, in) : "";
-    for (size_t k = 0; k < HD_CONVERT_OWN_STEPS; k++) {
+    for (step_sum *s = own->sums; s < own->sums + own->sum_count; s++) {
         memcpy(n, (const uint64_t[NUMBERS_MAX]){events, 0, 0, 0, events}, sizeof n);
-        if (strcmp(name, own_steps[k]) == 0) {
+        if (strcmp(name, s->name) == 0) {
             take_numbers(n, in);
-            own->is_step[k] = true;
+            s->is_there = true;
             name = --count ? take_text(report, in) : "";
         }
-        own->sums[k].in += n[0];
-        own->sums[k].added += n[1];
-        own->sums[k].removed += n[2];
-        own->sums[k].lost += n[3];
-        own->sums[k].out += n[4];
+        s->sum.in += n[0];
+        s->sum.added += n[1];
+        s->sum.removed += n[2];
+        s->sum.lost += n[3];
+        s->sum.out += n[4];
         events = n[4];
     }
 }
@@ -270,7 +287,7 @@ hd_status convert_report_add(hd_convert_report *report, const char *path, hd_err
 void convert_report_sum(hd_convert_report *report)
 {
     own_report *own = (own_report *)report;
-    for (size_t k = 0; k < HD_CONVERT_OWN_STEPS; k++) {
-        if (own->is_step[k]) convert_report_step(report, own_steps[k], &own->sums[k]);
+    for (size_t k = 0; k < own->sum_count; k++) {
+        if (own->sums[k].is_there) convert_report_step(report, own->sums[k].name, &own->sums[k].sum);
     }
 }

@@ -5,15 +5,14 @@
 #include "heddle/convert.h"
 
 /* NULL: no memory. */
-hd_convert_report *convert_report_new(size_t input_count, size_t pass_count);
+hd_convert_report *convert_report_new(size_t input_count, const hd_pass *const *passes, size_t pass_count);
 /* false: no memory. */
 bool convert_report_input(hd_convert_report *report, const char *path, const hd_trace *trace);
 bool convert_report_ledger(hd_convert_report *report, const hd_ledger_row *row);
 /* A step, and what only passes tell. `name` is static, or of a pass that outlives the report. */
 void convert_report_step(hd_convert_report *report, const char *name, const hd_pass_report *step);
 
-/* A report as a file, and what such a file says added to a report of more. No passes but those that options of
- * hd_convert_options stand for. */
+/* A report as a file, and what such a file says added to a report of more of the same passes. */
 hd_status convert_report_save(const hd_convert_report *report, const char *path, hd_error *err);
 hd_status convert_report_add(hd_convert_report *report, const char *path, hd_error *err);
 /* When all are added. */

@@ -151,7 +151,7 @@ static hd_status run_merge(hd_trace **out, hd_pass_report *report, const void *o
         HD_TRY(hd_merge_find_ranks(inputs, count, &report->ranks_by_place, err));
         if (report->ranks_by_place && o->share) inputs->rank = (int64_t)o->share - 1;
         HD_TRY(hd_merge_find_shifts(inputs, count, o->shift, err));
-        HD_TRY(hd_merge(out, &result, inputs, count, o->share != 0, err));
+        HD_TRY(hd_merge(out, &result, inputs, count, o->share && !o->first, err));
     }
     take_result(report, result);
     return HD_OK;

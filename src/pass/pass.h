@@ -27,6 +27,7 @@ typedef struct pass_merge {
     hd_option_texts shift;
     size_t share; /* the one input is that many-th, from 1 on, of a job's; the others are merged elsewhere. 0: it is no
                      share */
+    bool first;   /* of two merges of a share: ids and stacks become apart in the second, when they are made */
 } pass_merge;
 
 typedef struct pass_memory {

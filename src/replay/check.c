@@ -77,6 +77,7 @@ static hd_status steps_of(int64_t **out, const replay *r, const replay_times *t,
             break;
         }
         (*out)[i] = ends[i] > start ? ends[i] - start : 0;
+        if (ends[i] < start) ends[i] = start; /* a step before it goes on beyond its end */
     }
     free(ends);
     return *out ? HD_OK : HD_NOMEM(err);

@@ -73,7 +73,7 @@ static hd_status read_outcomes(outcome *out, hardware *h, hd_error *err)
     }
     for (uint32_t k = 0; k < h->kernel_count; k++) {
         out[k].start = (int64_t)(stamps[k].start - first);
-        out[k].end = (int64_t)(stamps[k].end - first);
+        out[k].end = (int64_t)(stamps[k].end - first) + HARDWARE_SELF_NS;
         out[k].was_start -= was_first;
         out[k].was_end -= was_first;
     }

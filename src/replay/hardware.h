@@ -6,7 +6,8 @@
  * hardware.c  the whole, and how far off it was; begin here
  *
  * Kernels are one that turns for a time and writes when it began and ended (cuda.c); copies and sets have the same
- * size, on a buffer of ours. Each queue of the plan is a stream. What the plan fuses is one kernel, named by its first.
+ * size, on a buffer of ours. A kernel holds no SM but one, and turns as long as the simulation says, with what the plan
+ * makes it wait for SMs. Each queue of the plan is a stream. What the plan fuses is one kernel, named by its first.
  */
 #ifndef HD_REPLAY_HARDWARE_H
 #define HD_REPLAY_HARDWARE_H
@@ -16,7 +17,10 @@
 #include "replay/cuda.h"
 #include "replay/replay.h"
 
-enum { HARDWARE_STUCK = -2 }; /* in place of a CUDA error: work waits for what was not launched */
+enum {
+    HARDWARE_STUCK = -2,   /* in place of a CUDA error: work waits for what was not launched */
+    HARDWARE_SELF_NS = 800 /* a kernel takes that much longer than it sees itself: by CUPTI, on an H200 */
+};
 
 typedef struct hardware_graph {
     cuda_handle exec, event;

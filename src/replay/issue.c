@@ -10,9 +10,11 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "replay/hardware.h"
+#include "trace/roles/copy_ways.h"
 
 enum {
     SPIN_NS = 200000,  /* before a moment it is waited for without sleep */
+    GRAPH_NS = 10000,  /* without a profiler a call launches a graph in about that time */
     LEAD_NS = 20000000 /* from the start of the threads to the first moment */
 };
 static const int64_t patience_ns = 60000000000; /* beyond ten times the length of the trace */
@@ -46,7 +48,7 @@ static void wait_until(int64_t moment)
 bool hardware_spin(hardware *h, cuda_handle stream, uint32_t kernel, int64_t ns)
 {
     cuda_address at = h->stamps + (cuda_address)kernel * 2 * sizeof(uint64_t);
-    uint64_t turns = (uint64_t)ns;
+    uint64_t turns = ns > HARDWARE_SELF_NS ? (uint64_t)(ns - HARDWARE_SELF_NS) : 0;
     void *arguments[] = {&at, &turns};
     return hardware_did(h, h->cuda.launch(h->cuda.spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
 }
@@ -54,11 +56,11 @@ bool hardware_spin(hardware *h, cuda_handle stream, uint32_t kernel, int64_t ns)
 static bool move_bytes(hardware *h, cuda_handle stream, uint32_t node)
 {
     const hd_work *work = replay_work(h->r, node);
-    uint32_t way = gpu_copy_of(hd_trace_string(h->r->trace, work->name));
+    uint32_t way = hd_copy_way_of(hd_trace_string(h->r->trace, work->name));
     size_t bytes = (size_t)h->bytes[node - h->r->first_work];
     if (work->role == HD_ROLE_SET) return hardware_did(h, h->cuda.set(h->buffer, 0, bytes / 4, stream));
-    if (way == GPU_COPY('H', 'D')) return hardware_did(h, h->cuda.copy_in(h->buffer, h->pinned, bytes, stream));
-    if (way == GPU_COPY('D', 'H')) return hardware_did(h, h->cuda.copy_out(h->pinned, h->buffer, bytes, stream));
+    if (way == HD_COPY_WAY('H', 'D')) return hardware_did(h, h->cuda.copy_in(h->buffer, h->pinned, bytes, stream));
+    if (way == HD_COPY_WAY('D', 'H')) return hardware_did(h, h->cuda.copy_out(h->pinned, h->buffer, bytes, stream));
     return hardware_did(h, h->cuda.copy(h->buffer + h->buffer_bytes, h->buffer, bytes, stream));
 }
 
@@ -234,6 +236,16 @@ static bool wait_for_work(hardware *h, uint32_t node)
     return waited;
 }
 
+/* A profiler prepares the kernels of a graph one after another before it lets the call launch them: so the launch is
+ * late in the call. */
+static int64_t launch_offset(const hardware *h, uint32_t call)
+{
+    const replay *r = h->r;
+    if (h->graph_of[call] == HD_NONE || r->plan.durations[call] < GRAPH_NS) return 0;
+    unsigned lag = r->launch_classes[h->launched[h->firsts[call]] - r->first_work];
+    return r->lags[lag].from_start ? 0 : r->plan.durations[call] - GRAPH_NS;
+}
+
 static void issue_lane(hardware *h, const hd_graph_lane *lane)
 {
     const replay *r = h->r;
@@ -245,7 +257,7 @@ static void issue_lane(hardware *h, const hd_graph_lane *lane)
         has_begun = true;
         bool waited = wait_for_work(h, n), launches = h->firsts[n + 1] > h->firsts[n];
         if (waited && now_ns() > moment) moment = now_ns();
-        if (launches) wait_until(moment);
+        if (launches) wait_until(moment + launch_offset(h, n));
         if (!launch_call(h, n)) return;
         moment += r->plan.durations[n];
         /* A call that takes longer than it did makes its thread late, as it would the program. */

@@ -67,7 +67,7 @@ static void list_queue(hardware *h, const uint32_t *afters, const uint32_t *step
             bool is_fused = hardware_is_fused(r, node) && before != HD_NONE && h->kernels[before] != HD_NONE;
             h->kernels[w] = is_fused ? h->kernels[before] : h->kernel_count++;
             if (!is_fused) h->heads[h->kernels[w]] = node;
-            h->spins[h->kernels[w]] += r->plan.durations[node];
+            h->spins[h->kernels[w]] += gpu_sum(r->changed.ends[node], -r->changed.starts[node]);
         }
         before = w;
     }

@@ -1,10 +1,12 @@
 /* model.c - the delays of GPU work behind what it waits for
  *
  * A class of edges has samples where nothing else can have held the work back: behind a launch, where the queue was
- * idle before the call; behind work and events, where the launch was due before. Its delay is the mean of their middle
- * four fifths, which neither outliers move nor times that were rounded. Delays of launches count from the end of the
- * call or from its start, whichever has the smaller spread. A class without samples has the delay of that of its kind,
- * launch, queue or event, which has most.
+ * idle before the call; behind work and events, where the launch was due before, and of events the last. Its delay is
+ * the mean of their middle four fifths, which neither outliers move nor times that were rounded. Delays of launches
+ * count from the end of the call or from its start, whichever has the smaller spread; of a call that waits for what it
+ * launches from its start, and what that is longer than of other calls is the call's own. A class without samples has
+ * the delay of that of its kind, launch, queue or event, which has most; behind a queue of which no class has any, 1 us,
+ * as all traces of NVIDIA's GPUs have at least.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 #include "replay/replay.h"
 
 /* Of a class all samples up to MANY, then every THIN-th. */
-enum { MANY = 1 << 16, THIN = 64 };
+enum { MANY = 1 << 16, THIN = 64, QUEUE_USUAL_NS = 1000 };
 
 typedef struct sampler {
     replay *r;
@@ -68,18 +70,32 @@ static void set_launch_class(replay *r, uint32_t node, uint32_t from)
         (uint8_t)((role_of(r, node) * LAG_SORTS + (unsigned)launch->sort) * 2 + waits);
 }
 
+uint32_t replay_own_call(const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    uint32_t from = replay_launch_node(r, node), call = from + 1;
+    if (from == HD_NONE || r->launch_classes[node - r->first_work] % 2 == 0 || call >= r->first_work) return HD_NONE;
+    for (size_t e = g->first_edges[call]; e < g->first_edges[call + 1]; e++) {
+        if (g->edge_kinds[e] == HD_EDGE_SYNC && g->froms[e] == node) return call;
+    }
+    return HD_NONE;
+}
+
 /* ---- samples ---- */
 
-/* When the other edges, and what it shares, let a node begin, by the times of the trace and the delays known so far. */
-static int64_t others_ready(const replay *r, uint32_t node, hd_edge_kind except)
+/* When the other edges, and what it shares, let a node begin, by the times of the trace and the delays known so far;
+ * those of the same kind without a delay. */
+static int64_t others_ready(const replay *r, uint32_t node, size_t except)
 {
     const hd_graph *g = r->graph;
     int64_t latest = r->shares[node - r->first_work].full_ns;
     for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
         uint32_t from = g->froms[e];
         hd_edge_kind kind = (hd_edge_kind)g->edge_kinds[e];
-        if (kind == except) continue;
-        int64_t ready = replay_ready(r, NULL, node, from, kind, (replay_span){g->starts[from], g->ends[from]});
+        if (e == except) continue;
+        int64_t ready = g->ends[from];
+        if (kind != (hd_edge_kind)g->edge_kinds[except])
+            ready = replay_ready(r, NULL, node, from, kind, (replay_span){g->starts[from], ready});
         if (ready > latest) latest = ready;
     }
     return latest;
@@ -116,7 +132,7 @@ static void sample_launches(sampler *s, bool is_end)
             if (g->edge_kinds[e] != HD_EDGE_LAUNCH) continue;
             uint32_t from = g->froms[e];
             set_launch_class(r, n, from);
-            if (!is_first_of_launch(r, n) || others_ready(r, n, HD_EDGE_LAUNCH) > g->starts[from]) continue;
+            if (!is_first_of_launch(r, n) || others_ready(r, n, e) > g->starts[from]) continue;
             add_sample(s, r->launch_classes[n - r->first_work],
                        g->starts[n] - (is_end ? g->ends[from] : g->starts[from]));
         }
@@ -144,7 +160,7 @@ static void sample_gpu(sampler *s)
             uint32_t from = g->froms[e];
             bool is_known = kind == HD_EDGE_QUEUE || kind == HD_EDGE_EVENT;
             if (!is_known || g->ends[from] > g->starts[n]) continue;
-            if (others_ready(r, n, kind) > g->ends[from]) continue;
+            if (others_ready(r, n, e) > g->ends[from]) continue;
             add_sample(s, replay_lag_class(r, n, from, kind), g->starts[n] - g->ends[from]);
         }
     }
@@ -193,6 +209,19 @@ static bool reckon_lags(sampler *s, replay_lag *out)
     return true;
 }
 
+/* What a call that waits takes until its work is launched: the delay of that is that of others, of the same call or of
+ * those of which there are most. */
+static void part_calls(replay_lag *lags)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < LAG_QUEUE; i += 2)
+        if (lags[i].samples > lags[most].samples) most = i;
+    for (unsigned i = 1; i < LAG_QUEUE; i += 2) {
+        const replay_lag *other = &lags[lags[i - 1].samples ? i - 1 : most];
+        if (lags[i].samples && other->samples && lags[i].ns > other->ns) lags[i].call_ns = lags[i].ns - other->ns;
+    }
+}
+
 static bool reckon_launches(sampler *s)
 {
     replay_lag from_start[LAG_CLASSES] = {{0}}, *lags = s->r->lags;
@@ -200,7 +229,8 @@ static bool reckon_launches(sampler *s)
     if (!reckon_lags(s, from_start)) return false;
     sample_launches(s, true);
     if (!reckon_lags(s, lags)) return false;
-    for (unsigned i = 0; i < LAG_QUEUE; i++) {
+    part_calls(lags);
+    for (unsigned i = 0; i < LAG_QUEUE; i += 2) {
         if (!from_start[i].samples || from_start[i].spread_ns >= lags[i].spread_ns) continue;
         lags[i] = from_start[i];
         lags[i].from_start = true;
@@ -209,7 +239,7 @@ static bool reckon_launches(sampler *s)
 }
 
 /* Of the classes of one kind, from `first` to `end`. */
-static void lend_lags(replay_lag *lags, unsigned first, unsigned end)
+static void lend_lags(replay_lag *lags, unsigned first, unsigned end, int64_t usual_ns)
 {
     uint32_t best = LAG_CLASSES;
     for (unsigned i = first; i < end; i++) {
@@ -218,7 +248,10 @@ static void lend_lags(replay_lag *lags, unsigned first, unsigned end)
     }
     for (unsigned i = first; i < end; i++) {
         if (lags[i].samples) continue;
-        if (best < LAG_CLASSES) lags[i] = lags[best];
+        lags[i] = best < LAG_CLASSES ? lags[best] : (replay_lag){.ns = usual_ns};
+        if (i % 2) lags[i].from_start = false; /* it counts from the start of the call */
+        if (i % 2 == 0) lags[i].ns -= lags[i].call_ns;
+        lags[i].call_ns = 0;
         lags[i].samples = 0;
         lags[i].of = best;
     }
@@ -229,11 +262,11 @@ hd_status replay_model(replay *r, hd_error *err)
     sampler s = {.r = r};
     r->launch_classes = hd_large_zeroed((size_t)(r->graph->node_count - r->first_work) + 1, 1, r->large);
     bool fine = r->launch_classes && reckon_launches(&s);
-    lend_lags(r->lags, 0, LAG_QUEUE);
+    lend_lags(r->lags, 0, LAG_QUEUE, 0);
     if (fine) sample_gpu(&s);
     fine = fine && reckon_lags(&s, r->lags);
-    lend_lags(r->lags, LAG_QUEUE, LAG_EVENT);
-    lend_lags(r->lags, LAG_EVENT, LAG_SLOT);
+    lend_lags(r->lags, LAG_QUEUE, LAG_EVENT, QUEUE_USUAL_NS);
+    lend_lags(r->lags, LAG_EVENT, LAG_SLOT, 0);
     hd_large_free(s.list);
     return fine ? HD_OK : HD_NOMEM(err);
 }

@@ -1,5 +1,6 @@
 /* notes.c - what a replay did not know, left out or took for granted */
 #include <stdio.h>
+#include <string.h>
 
 #include "replay/replay.h"
 
@@ -28,7 +29,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
     char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
         widths[200], name[80], instead[80];
-    const char *more[12] = {NULL};
+    const char *more[13] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -52,8 +53,11 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     replay_lag_name(instead, sizeof instead, lent < LAG_CLASSES ? lent : 0);
     snprintf(guesses, sizeof guesses,
              "%llu pieces of work wait behind something of a kind of which the trace has no sample (%s): %s%s is taken",
-             (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "no delay",
-             lent < LAG_CLASSES ? instead : "");
+             (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "",
+             lent < LAG_CLASSES  ? instead
+             : r->options->graph ? "none, as in a CUDA graph,"
+             : r->lags[lag].ns   ? "1 us"
+                                 : "none");
     if (guessed) more[count++] = guesses;
     if (r->depth)
         snprintf(
@@ -73,6 +77,9 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              "takes nothing from them",
              (unsigned long long)r->widthless);
     if (r->widthless && (r->options->schedule || r->options->streams || r->options->overlap)) more[count++] = widths;
+    if (r->options->schedule && !strcmp(r->options->schedule, "priorities"))
+        more[count++] = "the replay without change follows the priorities that the trace tells, too; --schedule "
+                        "priorities=all:0 tells what they bring";
     if (*r->gpu_note) more[count++] = r->gpu_note;
     snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
              (unsigned long long)r->cut_copies);

@@ -192,26 +192,17 @@ void replay_drop_calls(replay *r, unsigned flags)
     }
 }
 
-/* The rest of a call that waited is no cost of its launch. */
-static bool is_rest_of_wait(const hd_graph *g, uint32_t node)
-{
-    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
-        if (g->edge_kinds[e] == HD_EDGE_SYNC) return true;
-    }
-    return false;
-}
-
 static void set_cost(replay *r, node_range range, int64_t cost)
 {
     int64_t sum = 0, given = 0;
     uint32_t last = HD_NONE;
     for (uint32_t n = range.first; n < range.end; n++) {
-        if (is_rest_of_wait(r->graph, n) || r->plan.flags[n] & PLAN_PINNED) continue;
+        if (r->plan.flags[n] & PLAN_PINNED) continue;
         sum += r->plan.durations[n];
         last = n;
     }
     for (uint32_t n = range.first; last != HD_NONE && n <= last; n++) {
-        if (is_rest_of_wait(r->graph, n) || r->plan.flags[n] & PLAN_PINNED) continue;
+        if (r->plan.flags[n] & PLAN_PINNED) continue;
         int64_t share = n == last ? cost - given : (int64_t)((gpu_i128)r->plan.durations[n] * cost / (sum ? sum : 1));
         r->plan.durations[n] = share;
         given += share;

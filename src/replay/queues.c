@@ -1,4 +1,4 @@
-/* queues.c - changes of what follows what on the queues of a GPU: fuse, graph, overlap, streams */
+/* queues.c - changes of what follows what on the queues of a GPU: fuse, graph, overlap */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
-#include "replay/replay.h"
+#include "replay/priorities.h"
 
 enum { STREAMS_MOST = 128 }; /* hardware queues of a GPU */
 
@@ -161,7 +161,8 @@ static void keep_events(adder *a, const hd_graph_lane *lane, uint32_t node)
     }
 }
 
-/* A call that waited for a queue waits for all that it became, an event for all but what does without events. */
+/* A call that waited for a queue waits for all that it became, an event for all but what does without events; the call
+ * of a copy waits for that alone. */
 static void keep_waits(adder *a, uint32_t node)
 {
     const hd_graph *g = a->r->graph;
@@ -169,6 +170,7 @@ static void keep_waits(adder *a, uint32_t node)
         uint32_t from = g->froms[e];
         bool is_event = g->edge_kinds[e] == HD_EDGE_EVENT;
         if ((!is_event && g->edge_kinds[e] != HD_EDGE_SYNC) || !replay_is_work(a->r, from)) continue;
+        if (!is_event && replay_own_call(a->r, from) == node) continue;
         bool overlaps = a->r->plan.flags[from] & PLAN_NO_EVENT;
         uint64_t by = a->by[hd_graph_lane_of(g, from) - g->lanes];
         uint32_t last = a->lasts[1][from - a->r->first_work];
@@ -236,15 +238,6 @@ static bool has_rest(const replay *r, const hd_graph_lane *lane, const bool *ove
     return false;
 }
 
-/* It has not only communication. */
-static bool is_ours(const replay *r, const hd_graph_lane *lane)
-{
-    for (uint32_t i = 0; lane->is_queue && i < lane->node_count; i++) {
-        if (replay_gpu_work(r, lane->first_node + i)->class != GPU_COMMUNICATION) return true;
-    }
-    return false;
-}
-
 /* Where a queue has both, what overlaps follows what overlaps; the rest keeps the events, and becomes `by` queues,
  * which take it in turn. */
 static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool *overlaps, uint64_t by)
@@ -276,7 +269,7 @@ static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *er
     for (int i = 0; i < 2; i++) a.lasts[i] = hd_large_new(works, sizeof(uint32_t), r->large);
     bool fine = bys && a.lasts[0] && a.lasts[1];
     for (uint32_t l = 0; fine && l < g->lane_count; l++) {
-        bys[l] = is_ours(r, &g->lanes[l]) ? by : 1;
+        bys[l] = replay_is_ours(r, &g->lanes[l]) ? by : 1;
         if (g->lanes[l].is_queue) part_lane(&a, r, &g->lanes[l], overlaps, bys[l]);
     }
     fine = fine && add_edges(r, &a);
@@ -285,92 +278,21 @@ static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *er
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- streams ---- */
-
-typedef struct placed {
-    int64_t rank, device, queue, launch;
-    uint32_t node;
-} placed;
-
-/* Queues, by device and stream, become as many as there shall be, in turn: out[lane]; -1: it is none. */
-static void number_queues(int64_t *out, const replay *r)
-{
-    const hd_graph *g = r->graph;
-    for (uint32_t l = 0; l < g->lane_count; l++) out[l] = is_ours(r, &g->lanes[l]) ? 0 : -1;
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        const hd_track *track = hd_trace_track_at(r->trace, g->lanes[l].track);
-        for (uint32_t k = 0; out[l] >= 0 && k < g->lane_count; k++) {
-            const hd_track *other = hd_trace_track_at(r->trace, g->lanes[k].track);
-            bool is_beside = out[k] >= 0 && other->device == track->device &&
-                             r->scope.ranks[g->lanes[k].track] == r->scope.ranks[g->lanes[l].track];
-            out[l] += is_beside && (other->stream != track->stream ? other->stream < track->stream : k < l);
-        }
-    }
-    for (uint32_t l = 0; l < g->lane_count; l++) {
-        if (out[l] >= 0) out[l] = (int64_t)((uint64_t)out[l] % r->options->streams);
-    }
-}
-
-/* Work of what becomes one queue follows in the order of its launches. */
-static hd_status merge(replay *r, const int64_t *queues, hd_error *err)
-{
-    const hd_graph *g = r->graph;
-    size_t count = 0, most = (size_t)(g->node_count - r->first_work) + 1;
-    placed *list = hd_large_new(most, sizeof *list, r->large), *spare = hd_large_new(most, sizeof *spare, r->large);
-    bool fine = list && spare;
-    for (uint32_t l = 0; fine && l < g->lane_count; l++) {
-        const hd_graph_lane *lane = &g->lanes[l];
-        int64_t launched = INT64_MIN;
-        for (uint32_t i = 0; queues[l] >= 0 && i < lane->node_count; i++) {
-            uint32_t node = lane->first_node + i, from = replay_launch_node(r, node);
-            if (r->plan.flags[node] & PLAN_NO_EVENT) continue; /* it overlaps */
-            int64_t launch = from == HD_NONE ? g->starts[node] : g->starts[from];
-            if (launch > launched) launched = launch; /* a queue keeps its own order */
-            list[count++] = (placed){r->scope.ranks[lane->track], hd_trace_track_at(r->trace, lane->track)->device,
-                                     queues[l], launched, node};
-        }
-    }
-    if (fine)
-        HD_SORT_RUNS(list, spare, count, x, y,
-                     x->rank != y->rank       ? x->rank < y->rank
-                     : x->device != y->device ? x->device < y->device
-                     : x->queue != y->queue   ? x->queue < y->queue
-                     : x->launch != y->launch ? x->launch < y->launch
-                                              : x->node < y->node);
-    for (size_t i = 0; fine && i < count; i++) {
-        const placed *p = &list[i], *b = i ? p - 1 : NULL;
-        bool follows = b && b->rank == p->rank && b->device == p->device && b->queue == p->queue;
-        r->plan.befores[p->node - r->first_work] = follows ? b->node : HD_NONE;
-    }
-    hd_large_free(list);
-    hd_large_free(spare);
-    return fine ? HD_OK : HD_NOMEM(err);
-}
-
-static hd_status set_streams(replay *r, hd_error *err)
-{
-    int64_t *queues = malloc(((size_t)r->graph->lane_count + 1) * sizeof *queues);
-    if (!queues) return HD_NOMEM(err);
-    number_queues(queues, r);
-    hd_status status = merge(r, queues, err);
-    free(queues);
-    return status;
-}
-
 /* ---- the whole ---- */
 
-/* As if work did not need what stands before it on its queue. */
-static hd_status parse_schedule(uint64_t *out, const char *text, hd_error *err)
+/* As if work did not need what stands before it on its queue; 1: it does. */
+static hd_status parse_schedule(uint64_t *out, replay *r, hd_error *err)
 {
+    const char *text = r->options->schedule;
     int64_t by = 0;
+    if (replay_is_priorities(text)) return replay_change_priorities(r, err);
     if (!strcmp(text, "earliest")) by = STREAMS_MOST;
     if (!strncmp(text, "streams=", 8) && !hd_fixed_parse_whole(&by, text + 8, strlen(text + 8))) by = 0;
     *out = (uint64_t)by;
     if (by >= 1 && by <= STREAMS_MOST) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "schedule: '%.40s' is neither earliest nor streams=N, of 1 to %d; priorities of streams are "
-                        "not simulated",
-                        text, STREAMS_MOST);
+                        "schedule: '%.40s' is neither priorities, earliest nor streams=N, of 1 to %d", text,
+                        STREAMS_MOST);
 }
 
 hd_status replay_change_queues(replay *r, hd_error *err)
@@ -378,13 +300,13 @@ hd_status replay_change_queues(replay *r, hd_error *err)
     const replay_options *o = r->options;
     bool overlaps[GPU_CLASSES] = {false};
     uint64_t by = 1;
-    if (o->schedule && o->streams)
+    if (o->schedule && o->streams && !replay_is_priorities(o->schedule))
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "schedule: goes without streams, which keeps the order of launches");
-    if (o->schedule) HD_TRY(parse_schedule(&by, o->schedule, err));
+    if (o->schedule) HD_TRY(parse_schedule(&by, r, err));
     if (o->overlap) HD_TRY(parse_overlap(overlaps, o->overlap, err));
-    if (o->overlap || o->schedule) HD_TRY(part(r, overlaps, by, err));
-    if (o->streams) HD_TRY(set_streams(r, err));
+    if (o->overlap || (o->schedule && !replay_is_priorities(o->schedule))) HD_TRY(part(r, overlaps, by, err));
+    if (o->streams) HD_TRY(replay_set_streams(r, err));
     if (o->fuse) HD_TRY(fuse(r, err));
     return o->graph ? make_graphs(r, err) : HD_OK;
 }

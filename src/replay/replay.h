@@ -45,6 +45,7 @@ enum {
 
 typedef struct replay_lag {
     int64_t ns, spread_ns; /* spread: median distance of samples from their median */
+    int64_t call_ns;       /* of a launch by a call that waits: what the call takes of that */
     uint64_t samples;
     uint32_t of;     /* the class whose delay it is: another's, where it has no samples; LAG_CLASSES: there is none */
     bool from_start; /* of a launch: counted from the start of the call, else from its end */
@@ -81,12 +82,30 @@ typedef struct replay_times {
     uint64_t cycles;        /* edges left out for them */
 } replay_times;
 
+/* A call that waits (returns.c): it returns so long after the work is done, and not before it has done its own. */
+typedef struct replay_return {
+    uint32_t node;
+    uint8_t what; /* hd_sync_kind: what it waits for */
+    int64_t wake_ns;
+} replay_return;
+/* An edge into such a call comes from other work than in the graph (order.c). */
+typedef struct replay_awaited {
+    size_t edge;
+    uint32_t node, from; /* from: HD_NONE: there is nothing yet */
+} replay_awaited;
+typedef struct replay_return_kind {
+    uint32_t name;
+    replay_lag own, wake;
+} replay_return_kind;
+
 /* What a piece of work takes of its device (share.c). */
 enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
 typedef struct replay_share {
-    int64_t demand;  /* ns times width */
-    int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
-    uint16_t width;  /* of the SMs */
+    int64_t demand;   /* ns times width */
+    int64_t full_ns;  /* before it began, there was nothing left until then; INT64_MIN */
+    uint16_t width;   /* of the SMs */
+    uint16_t waves;   /* in which its blocks run, if it has them alone; 1 also where nobody asks */
+    int16_t priority; /* lower ones go first */
     uint8_t sort;
 } replay_share;
 
@@ -105,9 +124,17 @@ typedef struct replay {
     uint8_t *launch_classes; /* by node less first_work */
     uint32_t *names;         /* by node: string, HD_STRING_NONE */
     replay_lag lags[LAG_CLASSES];
+    replay_return *returns; /* by node */
+    size_t return_count;
+    replay_return_kind *return_kinds; /* by name */
+    size_t return_kind_count, return_kind_capacity;
+    int64_t *queues;         /* by lane: which of options->streams it becomes, -1: none; NULL: not asked */
+    replay_awaited *awaited; /* by edge */
+    size_t awaited_count;
     replay_share *shares; /* by node less first_work */
     uint64_t widthless;   /* kernels of which nobody knows how many SMs they can hold */
     bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
+    bool has_priorities;  /* which differ */
     replay_plan plan;
     replay_times unchanged, changed;
     char gpu_names[2][64], gpu_note[320];
@@ -154,8 +181,14 @@ replay_lag replay_lag_of(const replay_sample *list, size_t count, uint64_t seen)
 hd_status replay_model(replay *r, hd_error *err);
 /* The class of the delay of an edge of a queue, a launch or an event. */
 unsigned replay_lag_class(const replay *r, uint32_t node, uint32_t from, hd_edge_kind kind);
+/* The stretch of the call that launches this work and waits for it; HD_NONE: it is not known, or does not wait. */
+uint32_t replay_own_call(const replay *r, uint32_t node);
 /* "launch of a kernel by a call that waits" */
 void replay_lag_name(char *out, size_t size, unsigned lag);
+
+/* returns.c */
+hd_status replay_find_returns(replay *r, hd_error *err);               /* parts what calls take from what they wait */
+const replay_return *replay_return_of(const replay *r, uint32_t node); /* NULL: it waits for nothing */
 
 /* simulate.c */
 typedef struct replay_span {
@@ -215,6 +248,12 @@ bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *sh
                        const uint8_t *states, uint32_t node);
 /* When a node that begins ends. Those that begin earlier are asked first. */
 int64_t replay_share_end(replay_sharer *sharer, uint32_t node, int64_t start);
+/* What ran then, gave it SMs by its lower priority, and ends at another time than was said. */
+typedef struct replay_moved {
+    uint32_t node;
+    int64_t end;
+} replay_moved;
+size_t replay_share_moved(const replay_moved **out, const replay_sharer *sharer);
 
 /* roofline.c: sets gpu_note */
 hd_status replay_change_gpu(replay *r, hd_error *err);
@@ -223,6 +262,12 @@ hd_status replay_change_gpu(replay *r, hd_error *err);
 /* The edges that a plan adds, which it keeps, by node. false: no memory. */
 bool replay_index_added(replay_plan *plan, const replay *r, replay_edge *list, size_t count);
 hd_status replay_change_queues(replay *r, hd_error *err); /* fuse, graph, overlap, streams */
+
+/* order.c */
+bool replay_is_ours(const replay *r, const hd_graph_lane *lane); /* a queue that has not only communication */
+hd_status replay_set_streams(replay *r, hd_error *err);
+/* Replays until launches come in the order in which they are taken. */
+hd_status replay_settle(replay *r, hd_error *err);
 
 /* check.c */
 enum { REPLAY_STEPS, REPLAY_SPAN, REPLAY_BUSY, REPLAY_MEASURES };

@@ -89,7 +89,8 @@ static hd_status prepare(replay *r, const replay_options *options, hd_error *err
     HD_TRY(replay_plan_init(&r->plan, r, err));
     HD_TRY(replay_find_shares(r, err));
     HD_TRY(replay_find_depth(r, err));
-    return replay_model(r, err);
+    HD_TRY(replay_model(r, err));
+    return replay_find_returns(r, err);
 }
 
 /* ---- the whole ---- */
@@ -113,6 +114,7 @@ static hd_status dry_run(hd_report *out, hd_trace **out_trace, replay *r, hd_err
                             r->options->mode);
     HD_TRY(replay_change(r, err));
     HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
+    HD_TRY(replay_settle(r, err));
     HD_TRY(replay_add_operations(out, r, err));
     return replay_add_notes(out, r, err);
 }
@@ -125,6 +127,7 @@ static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *
     HD_TRY(replay_change(r, err));
     if ((r->has_change || r->options->ties) && r->error > r->options->max_error) return refuse(out, r, err);
     HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
+    HD_TRY(replay_settle(r, err));
     if (r->has_change && !r->depth && !r->options->queue_depth)
         HD_TRY(replay_most_waiting(&r->waiting, r, &r->changed, err));
     HD_TRY(replay_add_what_if(out, r, err));
@@ -145,6 +148,10 @@ static void deinit(replay *r)
     hd_large_free(r->nodes);
     hd_large_free(r->shares);
     hd_large_free(r->launch_classes);
+    hd_large_free(r->returns);
+    free(r->return_kinds);
+    free(r->queues);
+    hd_large_free(r->awaited);
     hd_large_free(r->names);
     free(r->lanes);
     hd_graph_free(r->graph);

@@ -3,6 +3,10 @@
  * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs first, the others what is
  *          left, at least a part of theirs. In the trace this tells how much a kernel needs; in a replay, when it has
  *          got that. Kernels of communication hold SMs, but take their time.
+ * Priority Where priorities differ (priorities.c), free SMs go to the highest first. A block that runs is not stopped:
+ *          what begins takes SMs of lower priorities when a wave of their blocks ends; waves are equally long, and
+ *          counted from the start of the kernel. Who has no blocks left that wait, in its last wave, keeps its SMs
+ *          until its end.
  * Engines  One copy to the device at a time, and one from it; of pinned memory, since the others also wait for the
  *          host. An engine stays with the queue that it serves while the next of that is there. Where copies of one
  *          direction overlap in the trace, there is no such engine.
@@ -14,10 +18,11 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "base/text/decimal.h"
+#include "replay/priorities.h"
 #include "replay/rows.h"
 #include "report/gpu/gpu.h"
 #include "report/properties.h"
+#include "trace/roles/copy_ways.h"
 #include "trace/roles/sync_calls.h"
 
 enum {
@@ -32,14 +37,15 @@ enum {
 static uint8_t sort_of_copy(const replay *r, const hd_work *work)
 {
     if (work->role != HD_ROLE_COPY || hd_is_pageable_copy(r->trace, work)) return SHARE_NONE;
-    uint32_t way = gpu_copy_of(hd_trace_string(r->trace, work->name));
-    return way == GPU_COPY('H', 'D') ? SHARE_IN : way == GPU_COPY('D', 'H') ? SHARE_OUT : SHARE_NONE;
+    uint32_t way = hd_copy_way_of(hd_trace_string(r->trace, work->name));
+    return way == HD_COPY_WAY('H', 'D') ? SHARE_IN : way == HD_COPY_WAY('D', 'H') ? SHARE_OUT : SHARE_NONE;
 }
 
 typedef struct finder {
     replay *r;
     int64_t *sms; /* by device; 0: not known */
     gpu_arg blocks, grid;
+    replay_priorities priorities;
 } finder;
 
 static bool add_sms(void *user, report_properties *of)
@@ -59,22 +65,11 @@ static double blocks_of(finder *f, uint32_t node)
     uint32_t at;
     const hd_block *block = hd_trace_block_of(&at, f->r->trace, HD_KIND_SLICE, f->r->graph->slices[node]);
     hd_value value;
-    double blocks = 1;
+    double blocks;
     int64_t sms = f->sms[replay_gpu_work(f->r, node)->device];
     if (gpu_arg_get(&value, &f->blocks, block, at) && hd_value_double(&blocks, f->r->trace, value)) return blocks;
     hd_string grid = sms ? hd_trace_string(f->r->trace, gpu_arg_text(&f->grid, block, at)) : (hd_string){0};
-    bool any = false;
-    blocks = 1;
-    for (size_t i = 0; i < grid.size; i++) {
-        int64_t number;
-        size_t digits = i;
-        while (digits < grid.size && grid.data[digits] >= '0' && grid.data[digits] <= '9') digits++;
-        if (digits == i || !hd_fixed_parse_whole(&number, grid.data + i, digits - i)) continue;
-        blocks *= (double)number;
-        any = true;
-        i = digits;
-    }
-    return any ? blocks / (double)sms : 0;
+    return replay_product(&blocks, grid) ? blocks / (double)sms : 0;
 }
 
 static void set_width(finder *f, replay_share *s, uint32_t node)
@@ -86,23 +81,27 @@ static void set_width(finder *f, replay_share *s, uint32_t node)
     }
     s->width = blocks >= 1 ? ALL : (uint16_t)(blocks * ALL + 1);
     s->sort = replay_gpu_work(f->r, node)->class == GPU_COMMUNICATION ? SHARE_HELD : SHARE_SMS;
+    if (f->priorities.is_wanted) replay_priorities_set(s, &f->priorities, node, blocks);
 }
 
 static bool find_shares(replay *r)
 {
     finder f = {.r = r, .sms = calloc((size_t)r->scope.device_count + 1, sizeof *f.sms)};
     bool fine = f.sms && gpu_arg_init(&f.blocks, r->trace, "blocks per SM") &&
-                gpu_arg_init(&f.grid, r->trace, "grid") && report_properties_read(r->trace, add_sms, &f);
+                gpu_arg_init(&f.grid, r->trace, "grid") && report_properties_read(r->trace, add_sms, &f) &&
+                replay_priorities_init(&f.priorities, r);
     for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
         replay_share *s = &r->shares[n - r->first_work];
         const hd_work *work = replay_work(r, n);
-        *s = (replay_share){.full_ns = INT64_MIN};
+        *s = (replay_share){.full_ns = INT64_MIN, .waves = 1};
         if (replay_gpu_work(r, n)->device == HD_NONE || r->plan.durations[n] > LONGEST) continue;
         s->sort = sort_of_copy(r, work);
         if (work->role == HD_ROLE_KERNEL) set_width(&f, s, n);
     }
     gpu_arg_deinit(&f.blocks);
     gpu_arg_deinit(&f.grid);
+    fine = fine && (!f.priorities.is_wanted || replay_priorities_settle(r));
+    replay_priorities_deinit(&f.priorities);
     free(f.sms);
     return fine;
 }
@@ -115,9 +114,32 @@ typedef struct step {
     int32_t left;
 } step;
 
+/* Of what runs, where priorities differ: from `at` on it has so many SMs, and is so fast. */
+typedef struct piece {
+    int64_t at;
+    int32_t share, part;
+} piece;
+
+typedef struct running {
+    uint32_t node;
+    int64_t end, wave; /* wave: ns that its blocks take which run at once */
+    int64_t phase;     /* before the pieces: when a wave began, and how many SMs it had then */
+    int32_t had;
+    int64_t demand, got; /* got: before the pieces */
+    piece *pieces;
+    size_t count, capacity;
+    bool is_fixed; /* ends then, whatever it gets */
+    /* For what begins: */
+    bool gives, stays; /* stays: none of its blocks waits */
+    int64_t held, next;
+} running;
+
 typedef struct device {
     step *steps;
     size_t count, capacity;
+    running *running; /* by priority, then by begin */
+    size_t running_count, running_capacity;
+    int64_t granted;    /* the last time at which SMs change hands */
     int64_t full;       /* until then nothing was left */
     int64_t engines[2]; /* in, out: free then */
     uint32_t users[2];  /* the last; HD_NONE */
@@ -126,6 +148,9 @@ typedef struct device {
 
 struct replay_sharer {
     const replay *r;
+    replay *recorded; /* whose shares are found; NULL: none */
+    replay_moved *moved;
+    size_t moved_count, moved_capacity;
     uint32_t *afters; /* by work less first_work: what follows on its queue */
     device *devices;
     bool failed;
@@ -159,13 +184,21 @@ static void pass_time(device *d, int64_t time)
     memmove(d->steps, d->steps + past, (d->count -= past) * sizeof *d->steps);
 }
 
-/* From `start` to *end, or, if that is HD_NO_TIME, until it has got `demand`: sets *end. Returns what it got. */
-static int64_t hold(replay_sharer *s, device *d, int64_t start, int64_t *end, int32_t width, int64_t demand)
+static void add_piece(replay_sharer *s, running *w, piece added)
 {
-    int64_t got = 0, least = width > LEAST_PART ? width / LEAST_PART : 1;
+    s->failed |= !hd_grow((void **)&w->pieces, &w->capacity, w->count, sizeof *w->pieces);
+    if (!s->failed) w->pieces[w->count++] = added;
+}
+
+/* From `start` to *end, or, if that is HD_NO_TIME, until it has got `demand`: sets *end. Up to `most` SMs; w: NULL, or
+ * where to note what. Returns what it got. */
+static int64_t hold(replay_sharer *s, device *d, int64_t start, int64_t *end, const replay_share *of, int32_t most,
+                    int64_t demand, running *w)
+{
+    int64_t got = 0, least = of->width > LEAST_PART ? of->width / LEAST_PART : 1;
     size_t i = split(s, d, start);
     for (int64_t time = start; !s->failed && (*end == HD_NO_TIME ? got < demand : time < *end); i++) {
-        int64_t left = d->steps[i].left > 0 ? d->steps[i].left : 0, share = width < left ? width : left;
+        int64_t left = d->steps[i].left > 0 ? d->steps[i].left : 0, share = most < left ? most : left;
         int64_t part = share > least ? share : least;
         int64_t until = *end == HD_NO_TIME ? time + (demand - got + part - 1) / part : *end;
         if (i + 1 < d->count && d->steps[i + 1].at < until)
@@ -173,12 +206,175 @@ static int64_t hold(replay_sharer *s, device *d, int64_t start, int64_t *end, in
         else
             split(s, d, until);
         d->steps[i].left -= (int32_t)share;
+        if (w) add_piece(s, w, (piece){time, (int32_t)share, (int32_t)part});
         got += part * (until - time);
         time = until;
         if (*end == HD_NO_TIME && got >= demand) *end = time;
     }
     if (*end == HD_NO_TIME) *end = start;
     return got;
+}
+
+/* ---- priorities ---- */
+
+static const replay_share *share_of(const replay_sharer *s, uint32_t node)
+{
+    return &s->r->shares[node - s->r->first_work];
+}
+
+static piece piece_at(const running *w, int64_t time)
+{
+    size_t i = w->count;
+    while (i > 1 && w->pieces[i - 1].at > time) i--;
+    return i ? w->pieces[i - 1] : (piece){0};
+}
+
+/* What it got until then. */
+static int64_t got_at(const running *w, int64_t time)
+{
+    int64_t got = w->got;
+    for (size_t i = 0; i < w->count && w->pieces[i].at < time; i++) {
+        int64_t until = i + 1 < w->count && w->pieces[i + 1].at < time ? w->pieces[i + 1].at : time;
+        got += w->pieces[i].part * (until - w->pieces[i].at);
+    }
+    return got;
+}
+
+/* Since when most of its blocks run in step; *had: SMs before `time`. */
+static int64_t phase_at(int32_t *had, const running *w, int64_t time)
+{
+    int64_t phase = w->phase;
+    *had = w->had;
+    for (size_t i = 0; i < w->count && w->pieces[i].at < time; i++) {
+        if (w->pieces[i].share > 2 * *had) phase = w->pieces[i].at;
+        *had = w->pieces[i].share;
+    }
+    return phase;
+}
+
+static void set_recorded(replay *r, uint32_t node, int64_t demand)
+{
+    replay_share *share = &r->shares[node - r->first_work];
+    share->demand = demand;
+    r->is_crowded |=
+        share->sort == SHARE_SMS && demand < share->width * (r->graph->ends[node] - r->graph->starts[node]);
+}
+
+/* From `time` on it holds what those before it leave. */
+static void plan_again(replay_sharer *s, device *d, running *w, int64_t time)
+{
+    int64_t end = w->is_fixed ? w->end : HD_NO_TIME, was = w->end, got = got_at(w, time);
+    int32_t most = w->stays ? piece_at(w, time).share : share_of(s, w->node)->width;
+    w->got = got;
+    w->phase = phase_at(&w->had, w, time);
+    w->count = 0;
+    got += hold(s, d, time, &end, share_of(s, w->node), most, w->demand - got, w);
+    w->end = end;
+    if (s->recorded) set_recorded(s->recorded, w->node, got);
+    if (end == was) return;
+    s->failed |= !hd_grow((void **)&s->moved, &s->moved_capacity, s->moved_count, sizeof *s->moved);
+    if (!s->failed) s->moved[s->moved_count++] = (replay_moved){w->node, gpu_time(end)};
+}
+
+/* Those that keep what they hold, then all others by priority. */
+static void plan_all(replay_sharer *s, device *d, int64_t time)
+{
+    d->granted = time;
+    d->count = split(s, d, time) + 1;
+    d->steps[d->count - 1].left = ALL;
+    for (int stays = 1; stays >= 0; stays--) {
+        for (size_t i = 0; i < d->running_count && !s->failed; i++) {
+            running *w = &d->running[i];
+            if (w->stays == stays && w->end > time) plan_again(s, d, w, time);
+        }
+    }
+}
+
+/* When a wave of its blocks ends. */
+static int64_t next_wave(const running *w, int64_t time)
+{
+    int32_t had;
+    int64_t phase = phase_at(&had, w, time);
+    return phase + (time - phase + w->wave - 1) / w->wave * w->wave;
+}
+
+/* Is it one that gives SMs to `begun`? At w->next. Else it may stay. */
+static bool can_give(const replay_sharer *s, running *w, const running *begun, int64_t time)
+{
+    w->stays = false;
+    if (w->end <= time || share_of(s, w->node)->priority <= share_of(s, begun->node)->priority) return false;
+    w->held = piece_at(w, time).share;
+    w->next = next_wave(w, time);
+    w->stays = w->held && w->end - w->next < w->wave / 2;
+    return !w->stays;
+}
+
+/* What has a lower priority gives SMs to what begins, when so many of its waves have ended that there are enough. */
+static void give_way(replay_sharer *s, device *d, const running *begun, int64_t time)
+{
+    int64_t held = 0, last;
+    bool any = false;
+    if (time < d->granted) time = d->granted;
+    int64_t wanted = share_of(s, begun->node)->width - piece_at(begun, time).share;
+    if (wanted <= 0 || begun->end <= time) return;
+    for (size_t i = 0; i < d->running_count; i++) {
+        running *w = &d->running[i];
+        w->gives = can_give(s, w, begun, time);
+        any |= w->gives || w->stays;
+    }
+    for (last = time - 1; held < wanted && last < INT64_MAX;) {
+        int64_t next = INT64_MAX;
+        for (size_t i = 0; i < d->running_count; i++) {
+            const running *w = &d->running[i];
+            if (w->gives && w->held && w->next > last && w->next < next) next = w->next;
+        }
+        for (size_t i = 0; i < d->running_count; i++)
+            held += d->running[i].gives && d->running[i].next == next ? d->running[i].held : 0;
+        if (next < INT64_MAX) time = next;
+        last = next;
+    }
+    if (any) plan_all(s, d, time);
+}
+
+static void end_past(device *d, int64_t time)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->running_count; i++) {
+        if (d->running[i].end > time)
+            d->running[kept++] = d->running[i];
+        else
+            free(d->running[i].pieces);
+    }
+    d->running_count = kept;
+}
+
+/* Work that begins: as hold. */
+static int64_t run_kernel(replay_sharer *s, device *d, uint32_t node, int64_t start, int64_t *end, int64_t demand)
+{
+    const replay_share *share = share_of(s, node);
+    pass_time(d, start);
+    if (!s->r->has_priorities) return hold(s, d, start, end, share, share->width, demand, NULL);
+    running w = {.node = node, .phase = start, .end = *end, .demand = demand, .is_fixed = *end != HD_NO_TIME};
+    w.wave = (w.is_fixed ? *end - start : demand / share->width) / share->waves;
+    if (w.wave < 1) w.wave = 1;
+    end_past(d, start);
+    size_t at = d->running_count;
+    while (at && share_of(s, d->running[at - 1].node)->priority > share->priority) at--;
+    s->failed |= !hd_grow((void **)&d->running, &d->running_capacity, d->running_count, sizeof *d->running);
+    if (s->failed) return 0;
+    memmove(d->running + at + 1, d->running + at, (d->running_count++ - at) * sizeof w);
+    demand = hold(s, d, start, &w.end, share, share->width, demand, &w);
+    d->running[at] = w;
+    if (s->recorded) set_recorded(s->recorded, node, demand);
+    give_way(s, d, &d->running[at], start);
+    *end = d->running[at].end;
+    return share->demand;
+}
+
+size_t replay_share_moved(const replay_moved **out, const replay_sharer *s)
+{
+    *out = s->moved;
+    return s->moved_count;
 }
 
 /* ---- the trace ---- */
@@ -196,9 +392,7 @@ static void take_recorded(replay_sharer *s, replay *r, uint32_t node)
         share->full_ns = d->engines[engine];
         if (end > d->engines[engine]) d->engines[engine] = end;
     } else if (share->sort != SHARE_NONE) {
-        pass_time(d, start);
-        share->demand = hold(s, d, start, &end, share->width, 0);
-        r->is_crowded |= share->sort == SHARE_SMS && share->demand < share->width * (end - start);
+        set_recorded(r, node, run_kernel(s, d, node, start, &end, 0));
         if (share->sort == SHARE_SMS) share->full_ns = d->full;
     }
 }
@@ -236,6 +430,7 @@ hd_status replay_find_shares(replay *r, hd_error *err)
     if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->start != y->start ? x->start < y->start : x->row < y->row);
     hd_large_free(spare);
     fine = fine && replay_sharer_new(&s, r, err) == HD_OK;
+    if (fine) s->recorded = r;
     for (size_t i = 0; fine && i < count; i++) take_recorded(s, r, list[i].node);
     if (fine) drop_engines(s, r);
     hd_large_free(list);
@@ -251,7 +446,7 @@ static bool init_devices(replay_sharer *s)
     s->devices = calloc((size_t)s->r->scope.device_count + 1, sizeof *s->devices);
     for (uint32_t i = 0; s->devices && i < s->r->scope.device_count; i++) {
         device *d = &s->devices[i];
-        d->full = d->engines[0] = d->engines[1] = INT64_MIN;
+        d->full = d->granted = d->engines[0] = d->engines[1] = INT64_MIN;
         d->users[0] = d->users[1] = HD_NONE;
         if (!hd_grow((void **)&d->steps, &d->capacity, 0, sizeof *d->steps)) return false;
         d->steps[d->count++] = (step){INT64_MIN, ALL};
@@ -274,8 +469,13 @@ hd_status replay_sharer_new(replay_sharer **out, const replay *r, hd_error *err)
 void replay_sharer_free(replay_sharer *s)
 {
     if (!s) return;
-    for (uint32_t i = 0; s->devices && i < s->r->scope.device_count; i++) free(s->devices[i].steps);
+    for (uint32_t i = 0; s->devices && i < s->r->scope.device_count; i++) {
+        end_past(&s->devices[i], INT64_MAX);
+        free(s->devices[i].running);
+        free(s->devices[i].steps);
+    }
     free(s->devices);
+    free(s->moved);
     hd_large_free(s->afters);
     free(s);
 }
@@ -338,6 +538,7 @@ int64_t replay_share_end(replay_sharer *s, uint32_t node, int64_t start)
     if (!replay_is_work(r, node) || r->plan.flags[node] & PLAN_GONE) return end;
     const replay_share *share = &r->shares[node - r->first_work];
     int engine = share->sort == SHARE_OUT;
+    s->moved_count = 0;
     if (share->sort == SHARE_NONE || duration > LONGEST) return end;
     device *d = &s->devices[replay_gpu_work(r, node)->device];
     if (share->sort == SHARE_IN || share->sort == SHARE_OUT) {
@@ -349,8 +550,7 @@ int64_t replay_share_end(replay_sharer *s, uint32_t node, int64_t start)
     if (whole > 0) demand = gpu_whole((gpu_i128)share->demand * duration / whole);
     bool is_fixed = share->sort == SHARE_HELD || r->plan.flags[node] & PLAN_PINNED;
     if (!is_fixed) end = HD_NO_TIME;
-    pass_time(d, start);
-    hold(s, d, start, &end, share->width, demand);
+    run_kernel(s, d, node, start, &end, demand);
     return gpu_time(end);
 }
 

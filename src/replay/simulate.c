@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "replay/replay.h"
+#include "trace/roles/sync_calls.h"
 
 /* Work that begins while what is before it runs does so behind the same part of it; else behind the delay that such
  * work has. */
@@ -16,23 +18,46 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     const hd_graph *g = r->graph;
     int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part;
     const replay_lag *lag;
+    uint32_t call;
     if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
     switch (kind) {
     case HD_EDGE_LAUNCH:
         lag = &r->lags[replay_lag_class(r, node, from, kind)];
         if (lag->from_start) return from_now.start + replay_stretch(lag->ns, whole, now);
+        call = plan && lag->call_ns ? replay_own_call(r, node) : HD_NONE;
+        if (call != HD_NONE) return from_now.end + lag->ns - lag->call_ns + plan->durations[call];
         return from_now.end + lag->ns > from_now.start ? from_now.end + lag->ns : from_now.start;
     case HD_EDGE_EVENT: return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
     case HD_EDGE_QUEUE:
         if (plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
-        if (from + 1 != node || g->ends[from] <= g->starts[node])
-            return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
+        if (from + 1 != node || g->ends[from] <= g->starts[node]) {
+            lag = &r->lags[replay_lag_class(r, node, from, kind)];
+            bool is_in_graph = plan && plan->flags[node] & PLAN_NO_LAUNCH;
+            return from_now.end + (is_in_graph && lag->of == LAG_CLASSES ? 0 : lag->ns);
+        }
         break;
     default:
         if (g->ends[from] <= g->starts[node]) return from_now.end;
     }
     part = g->starts[node] - g->starts[from];
     return from_now.start + replay_stretch(part, whole, now);
+}
+
+static uint32_t awaited_from(const replay *r, size_t edge)
+{
+    size_t low = 0, high = r->awaited_count;
+    HD_PARTITION_POINT(low, high, at, r->awaited[at].edge < edge);
+    return low < r->awaited_count && r->awaited[low].edge == edge ? r->awaited[low].from : r->graph->froms[edge];
+}
+
+/* Communication that was moved to a queue of its own: calls wait for it that wait for the device, or for what it is not
+ * known, and no others. */
+static bool is_left_behind(const replay *r, const replay_plan *p, uint32_t node, uint32_t from)
+{
+    if (!replay_is_work(r, from) || !(p->flags[from] & PLAN_NO_EVENT)) return false;
+    const replay_return *returns = replay_return_of(r, node);
+    bool is_of_stream = returns && (returns->what == HD_SYNC_STREAM || returns->what == HD_SYNC_EVENT);
+    return is_of_stream && replay_gpu_work(r, from)->class == GPU_COMMUNICATION;
 }
 
 bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, uint32_t node, size_t *at)
@@ -55,8 +80,12 @@ bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, u
                                  (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
         if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
         if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
+        if (out->kind == HD_EDGE_SYNC && p->flags[node] & PLAN_GONE) continue;
+        if (out->kind == HD_EDGE_SYNC && r->awaited_count && i && i <= count)
+            out->from = awaited_from(r, g->first_edges[node] + i - 1);
         if (out->kind == HD_EDGE_EVENT && (p->flags[node] | p->flags[out->from]) & PLAN_NO_EVENT) continue;
-        if (out->from != HD_NONE) return true;
+        if (out->from == HD_NONE || (out->kind == HD_EDGE_SYNC && is_left_behind(r, p, node, out->from))) continue;
+        return true;
     }
     return false;
 }
@@ -129,6 +158,23 @@ static void find_start(const simulation *s, uint32_t node)
     t->starts[node] = gpu_time(start);
 }
 
+/* Not of what shares something. */
+static int64_t find_end(const simulation *s, uint32_t node)
+{
+    const replay_times *t = s->out;
+    int64_t end = gpu_time(gpu_sum(t->starts[node], s->plan->durations[node]));
+    bool is_free = is_plain(s, node) || replay_is_work(s->r, node) || s->plan->flags[node] & (PLAN_PINNED | PLAN_GONE);
+    const replay_return *returns = is_free ? NULL : replay_return_of(s->r, node);
+    if (!returns) return end;
+    replay_wait w;
+    if (has_thread(s, node)) end = gpu_time(gpu_sum(t->ends[node - 1], s->plan->durations[node]));
+    for (size_t at = 0; replay_next_wait(&w, s->r, s->plan, node, &at);) {
+        int64_t back = gpu_time(gpu_sum(t->ends[w.from], returns->wake_ns));
+        if (w.kind == HD_EDGE_SYNC && s->states[w.from] == NODE_DONE && back > end) end = back;
+    }
+    return end > t->starts[node] ? end : t->starts[node];
+}
+
 /* ---- in any order ---- */
 
 static void run_all(simulation *s)
@@ -142,7 +188,7 @@ static void run_all(simulation *s)
             if (before == node) before = HD_NONE; /* never, for the graph and the plans */
             if (before == HD_NONE) {
                 find_start(s, node);
-                s->out->ends[node] = gpu_time(gpu_sum(s->out->starts[node], s->plan->durations[node]));
+                s->out->ends[node] = find_end(s, node);
                 s->states[node] = NODE_DONE;
                 depth--;
             } else {
@@ -165,8 +211,9 @@ typedef struct timeline {
     size_t *first_afters; /* by node, one more at the end: those that wait for it, in `afters` */
     uint32_t *afters;
     uint32_t *missing; /* by node: for how many it still waits */
-    begins *heap;      /* by start: nodes that are NODE_OPEN */
-    size_t count;
+    begins *heap;      /* by start: nodes that are NODE_OPEN, also at starts that they had before */
+    size_t count, capacity;
+    bool failed;
 } timeline;
 
 /* But for the wait for the stretch before it on its thread. */
@@ -187,8 +234,7 @@ static bool index_afters(timeline *l)
     replay_wait w;
     l->first_afters = hd_large_zeroed((size_t)nodes + 2, sizeof *l->first_afters, large);
     l->missing = hd_large_zeroed((size_t)nodes + 1, sizeof *l->missing, large);
-    l->heap = hd_large_new((size_t)nodes + 1, sizeof *l->heap, large);
-    if (!l->first_afters || !l->missing || !l->heap) return false;
+    if (!l->first_afters || !l->missing) return false;
     for (uint32_t n = 0; n < nodes; n++) {
         l->missing[n] = has_thread(s, n);
         for (size_t at = 0; next_wait(&w, s, n, &at); l->missing[n]++) l->first_afters[w.from + 2]++;
@@ -205,6 +251,8 @@ static void push(timeline *l, uint32_t node)
 {
     const begins added = {l->s->out->starts[node], node};
     l->s->states[node] = NODE_OPEN;
+    l->failed |= !hd_large_grow((void **)&l->heap, &l->capacity, l->count, sizeof *l->heap, l->s->r->large);
+    if (l->failed) return;
     HD_HEAP_PUSH(l->heap, l->count, added, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
 }
 
@@ -216,18 +264,44 @@ static void pass_on(timeline *l, uint32_t node)
     push(l, node);
 }
 
+/* What waits for work that ends at another time now begins at another. */
+static void move_afters(timeline *l)
+{
+    replay_times *t = l->s->out;
+    const replay_moved *moved;
+    size_t count = replay_share_moved(&moved, l->sharer);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t node = moved[i].node;
+        if (l->s->states[node] != NODE_DONE) continue; /* it is about to be said */
+        t->ends[node] = moved[i].end;
+        for (size_t a = l->first_afters[node]; a < l->first_afters[node + 1]; a++) {
+            uint32_t after = l->afters[a];
+            if (l->s->states[after] != NODE_OPEN) continue;
+            int64_t was = t->starts[after];
+            uint64_t cycles = t->cycles;
+            find_start(l->s, after);
+            t->cycles = cycles;
+            if (t->starts[after] != was) push(l, after);
+        }
+    }
+}
+
 static void begin_first(timeline *l)
 {
     replay_times *t = l->s->out;
     uint32_t node = l->heap[0].node, behind;
+    bool is_past = l->s->states[node] == NODE_DONE || l->heap[0].start != t->starts[node];
     HD_HEAP_POP(l->heap, l->count, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
+    if (is_past) return;
     if (replay_share_wait(&t->starts[node], &behind, l->sharer, t, l->s->states, node)) {
         t->bounds[node] = behind;
         t->bound_kinds[node] = HD_EDGE_QUEUE;
         push(l, node);
         return;
     }
-    t->ends[node] = replay_share_end(l->sharer, node, t->starts[node]);
+    bool is_work = replay_is_work(l->s->r, node);
+    t->ends[node] = is_work ? replay_share_end(l->sharer, node, t->starts[node]) : find_end(l->s, node);
+    move_afters(l);
     l->s->states[node] = NODE_DONE;
     for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
     if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) pass_on(l, node + 1);
@@ -251,7 +325,7 @@ static hd_status run_in_time(simulation *s, hd_error *err)
         push(&l, n);
     }
     while (status == HD_OK && l.count) begin_first(&l);
-    if (status == HD_OK && replay_share_failed(l.sharer)) status = HD_NOMEM(err);
+    if (status == HD_OK && (l.failed || replay_share_failed(l.sharer))) status = HD_NOMEM(err);
     replay_sharer_free(l.sharer);
     hd_large_free(l.first_afters);
     hd_large_free(l.afters);

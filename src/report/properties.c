@@ -1,8 +1,8 @@
 /* properties.c - what the metadata says of the GPUs
  *
  * deviceProperties is what Kineto writes: an array of objects with id, name, totalGlobalMem, computeMajor,
- * computeMinor, numSms. Where ranks that were merged differ, each has its own: {"ranks": {"0": {"deviceProperties":
- * …}}}. It is the text of a hostile file: anything unexpected in it is left out.
+ * computeMinor, numSms, and what a multiprocessor has. Where ranks that were merged differ, each has its own:
+ * {"ranks": {"0": {"deviceProperties": …}}}. It is the text of a hostile file: anything unexpected in it is left out.
  */
 #include "report/properties.h"
 
@@ -16,15 +16,8 @@ static const char key[] = "deviceProperties";
 
 static int64_t int_member(const char *object, const char *name)
 {
-    const char *value;
-    size_t size;
-    hd_json_number number;
-    if (!hd_json_find(&value, &size, object, name)) return HD_NO_NUMBER;
-    if (*value == '"') value++;
-    if (*value != '-' && !hd_json_is_digit(*value)) return HD_NO_NUMBER;
-    if (!hd_json_scan_number(&number, value) || !number.exact || number.scale || number.mantissa > INT64_MAX)
-        return HD_NO_NUMBER;
-    return number.negative ? -(int64_t)number.mantissa : (int64_t)number.mantissa;
+    int64_t value;
+    return hd_json_find_whole(&value, object, name) ? value : HD_NO_NUMBER;
 }
 
 static char *text_member(const char *object, const char *name)
@@ -49,6 +42,9 @@ static bool read_one(int64_t rank, const char *object, report_properties_found *
     p.major = int_member(object, "computeMajor");
     p.minor = int_member(object, "computeMinor");
     p.multiprocessors = int_member(object, "numSms");
+    p.sm_threads = int_member(object, "maxThreadsPerMultiprocessor");
+    p.sm_registers = int_member(object, "regsPerMultiprocessor");
+    p.sm_shared_bytes = int_member(object, "sharedMemPerMultiprocessor");
     bool fine = found(user, &p);
     free(p.name);
     return fine;

@@ -11,6 +11,7 @@ typedef struct report_properties {
     int64_t id;
     char *name; /* NULL: it tells none. Whoever keeps it sets this NULL; else it is freed */
     int64_t memory_bytes, major, minor, multiprocessors; /* HD_NO_NUMBER: unknown */
+    int64_t sm_threads, sm_registers, sm_shared_bytes;   /* of a multiprocessor */
 } report_properties;
 
 /* Each GPU that is described and has an id, in order, at most 4096 of a rank. false: no memory; or `found` returned it,

@@ -8,7 +8,8 @@
 typedef struct change {
     synth *s;
     char pattern[HD_PATTERN_BYTES];
-    int64_t number; /* millionths, ns, or streams */
+    int64_t number;               /* millionths, ns, or streams */
+    uint8_t has[PROGRAM_STREAMS]; /* by stream: work that is no communication, of any thread */
 } change;
 
 /* ---- what a change is about ---- */
@@ -75,13 +76,17 @@ static void set_launch_cost(const change *c, program_list *list)
     }
 }
 
+static void find_streams(change *c, const program_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        c->has[list->items[i].stream] |= program_is_work(&list->items[i]) && !is_communication(&list->items[i]);
+}
+
 /* Streams become so many, in turn, but those of communication alone. */
 static void set_streams(const change *c, program_list *list)
 {
-    uint8_t becomes[PROGRAM_STREAMS] = {0}, used = 0;
-    for (size_t i = 0; i < list->count; i++)
-        becomes[list->items[i].stream] |= program_is_work(&list->items[i]) && !is_communication(&list->items[i]);
-    for (uint8_t k = 0; k < PROGRAM_STREAMS; k++) becomes[k] = becomes[k] ? (uint8_t)(used++ % c->number) : k;
+    uint8_t becomes[PROGRAM_STREAMS], used = 0;
+    for (uint8_t k = 0; k < PROGRAM_STREAMS; k++) becomes[k] = c->has[k] ? (uint8_t)(used++ % c->number) : k;
     for (size_t i = 0; i < list->count; i++) {
         program_item *item = &list->items[i];
         item->stream = becomes[item->stream];
@@ -183,6 +188,7 @@ hd_status program_change(program *p, synth *s, const char *text)
         if (strlen(kinds[k].name) != size || memcmp(kinds[k].name, text, size) != 0) continue;
         bool is_bare = kinds[k].operand == NO_OPERAND;
         if (is_bare ? colon != NULL : !colon || !parse_operand(&c, kinds[k].operand, colon + 1)) break;
+        for (int i = 0; i < PROGRAM_THREADS; i++) find_streams(&c, &p->threads[i]);
         for (int i = 0; i < PROGRAM_THREADS; i++) kinds[k].make(&c, &p->threads[i]);
         return HD_OK;
     }

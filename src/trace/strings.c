@@ -26,7 +26,7 @@ static hd_string_slots *slots_new(uint64_t size)
 
 hd_status hd_strings_init(hd_strings *strings, hd_error *err)
 {
-    *strings = (hd_strings){.arena = {.piece_size = (size_t)1 << 16}};
+    *strings = (hd_strings){0};
     hd_string_slots *slots = slots_new(1024);
     if (!slots) return HD_NOMEM(err);
     atomic_store(&strings->slots, slots);

@@ -322,6 +322,23 @@ static void test_json__find_gives_the_value_of_a_key(void **state)
     free(copy);
 }
 
+static void test_json__find_whole_takes_whole_numbers_alone(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":-5,\"b\":\"12\",\"c\":1.5,\"d\":9223372036854775807,\"e\":9223372036854775808,"
+                               "\"f\":\"x\",\"g\":[1],\"h\":null,\"i\":\"\"}";
+    char *copy = padded(text, sizeof text - 1);
+    int64_t number;
+    assert_true(hd_json_find_whole(&number, copy, "a") && number == -5);
+    assert_true(hd_json_find_whole(&number, copy, "b") && number == 12);
+    assert_true(hd_json_find_whole(&number, copy, "d") && number == INT64_MAX);
+    for (const char *key = "cefghij"; *key; key++) {
+        char name[] = {*key, '\0'};
+        assert_false(hd_json_find_whole(&number, copy, name));
+    }
+    free(copy);
+}
+
 /* ---- writing ---- */
 
 static void expect_decimal(int64_t mantissa, unsigned scale, const char *expected)
@@ -390,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_json__bytes_that_are_no_utf8_are_written_as_replacement),
         cmocka_unit_test(test_json__strings_of_every_length_end_where_they_end),
         cmocka_unit_test(test_json__find_gives_the_value_of_a_key),
+        cmocka_unit_test(test_json__find_whole_takes_whole_numbers_alone),
         cmocka_unit_test(test_json__decimals_are_written_with_all_their_digits),
         cmocka_unit_test(test_json__pretty_text_is_the_same_value),
         cmocka_unit_test(test_json__scanner_agrees_with_the_oracle_on_random_text),

@@ -272,6 +272,18 @@ def test_buffers_that_cupti_keeps_back_are_not_taken(place):
     check(trace.ledger["cuda.bad-times"] == 3005 and not codes_of(trace), dict(trace.ledger), codes_of(trace))
 
 
+def test_kernels_have_the_priority_of_their_stream(place):
+    trace = place.run("streams:30", "copy:1", "launch:2", "sync").trace()
+    told = {s["stream"]: s["priority"] for s in trace.capture["streams"]}
+    check(sorted(told.values()) == [-5, 0, 0, 0], told)
+    kernels = trace.of("kernel")
+    check(len(kernels) == 32 and sum("priority" in e["args"] for e in kernels) == 10, len(kernels))
+    check(all(e["args"].get("priority", 0) == told[e["args"]["stream"]] for e in kernels), kernels)
+    check(not any("priority" in e["args"] for e in trace.of("gpu_memcpy")), "copies have none")
+    calls = {e["args"]["correlation"] for e in trace.of("cuda_driver")}
+    check(calls >= {e["args"]["correlation"] for e in kernels}, "each has its call")
+
+
 def test_streams_that_are_not_listed_are_counted(place):
     trace = place.run("streams:3", *["streams:3"] * 99, "sync").trace()
     listed = trace.capture["streams"]

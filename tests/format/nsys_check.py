@@ -55,6 +55,10 @@ def check_tables(path, events):
         columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
         size = "bytes" if "bytes" in columns else "null"
         expect(table, got, Counter(db.execute(f"select start, end-start, deviceId, streamId, correlationId, {size} from {table}")))
+    streams = {(p, c, s): n - (1 << 32) * (n > 1 << 31) for p, c, s, n in db.execute("select processId, contextId, streamId, priority from TARGET_INFO_CUDA_STREAM")}
+    got = Counter((ns(e["ts"]), e["args"]["stream"], e["args"].get("priority", 0)) for e in slices if e.get("cat") == "kernel")
+    expect("kernels' priorities", got, Counter((s, n, streams.get((g >> 24 & 0xffffff, c, n), 0)) for s, n, g, c in db.execute(
+        "select start, streamId, globalPid, contextId from CUPTI_ACTIVITY_KIND_KERNEL")))
     got = Counter((ns(e["ts"]), ns(e["dur"]), e["name"], tuple(json.loads(json.dumps(e["args"]["grid"])))) for e in slices if e.get("cat") == "kernel")
     expect("kernels' names", got, Counter((s, d, strings[n], (x, y, z)) for s, d, n, x, y, z in db.execute(
         "select start, end-start, demangledName, gridX, gridY, gridZ from CUPTI_ACTIVITY_KIND_KERNEL")))

@@ -54,6 +54,19 @@ def key_of(event, phase, start, end):
             ids, arguments(event))
 
 
+def chains(frames):
+    """The names of each stack from the root, by its id."""
+    found = {}
+    for key in frames:
+        path, at = [], key
+        while at is not None and len(path) <= len(frames):
+            frame = frames[at]
+            path.append(frame["name"])
+            at = None if frame.get("parent") is None else str(frame["parent"])
+        found[key] = tuple(reversed(path))
+    return found
+
+
 def load(path):
     """Events as a multiset, names of tracks with events, top-level keys."""
     text = path.read_text().replace("\\u0000", "\u2400")  # what the writer makes of it, and tells the ledger
@@ -62,7 +75,12 @@ def load(path):
         document = {"traceEvents": document}
     events, names, used = collections.Counter(), {}, set()
     stacks = collections.defaultdict(list)
+    stack_of = chains(document.get("stackFrames", {}))
+    if stack_of:
+        document["stackFrames"] = sorted(map(list, set(stack_of.values())))  # whichever their ids
     for event in document.pop("traceEvents"):
+        if "sf" in event:
+            event["args"] = {**(event.get("args") or {}), "sf": stack_of[str(event["sf"])]}
         phase, track = event.get("ph"), (str(event.get("pid")), str(event.get("tid")))
         if phase == "M" and event.get("name") in NAMES:
             where = track if event["name"].startswith("thread") else track[:1]
@@ -186,17 +204,18 @@ def as_joined(loaded, rank, pids, shift):
     return events, names
 
 
-def compare_apart(heddle, files, folder, unmatched=0):
+def compare_apart(heddle, files, folder, unmatched=0, passes=()):
     """None, or what is wrong: ranks that were converted apart and joined, against what each is alone."""
+    passes = [word for name in passes for word in ("--pass", name)]
     alone, archive, back, merged = (folder / name for name in ("alone.json", "apart.otf2", "apart.json", "merged.json"))
-    report = subprocess.run([heddle, "convert", "--json", "--mpi", "none", *files, archive], check=True, capture_output=True,
-                            text=True)
+    report = subprocess.run([heddle, "convert", "--json", "--mpi", "none", "--clean", *passes, *files, archive], check=True,
+                            capture_output=True, text=True)
     report = json.loads(report.stdout)
     lost = {row["code"]: row["count"] for row in report["ledger"] if row["level"] == "loss"}
     subprocess.run([heddle, "convert", "-q", archive, back], check=True)
     ranks = {}
     for rank, path in enumerate(files):
-        subprocess.run([heddle, "convert", "-q", "--ranks", path, alone], check=True)
+        subprocess.run([heddle, "convert", "-q", "--ranks", *passes, path, alone], check=True)
         ranks[rank] = load(alone)
     pids = shared_pids(ranks)
     bases = [int(loaded[2].get("baseTimeNanoseconds", (0, 0))[1]) for loaded in ranks.values()]
@@ -211,12 +230,18 @@ def compare_apart(heddle, files, folder, unmatched=0):
         return f"events differ: {list(missing)[:2]}, {list(extra)[:2]}"
     if sum(missing.values()) != lost.get("otf2.flow-unmatched", 0) + lost.get("otf2.event-without-time", 0):
         return f"{sum(missing.values())} events are missing: {lost}"
-    if report["events_out"] + sum(missing.values()) != report["events_in"] + report["added"]:
+    if report["events_out"] + sum(missing.values()) + report["removed"] != report["events_in"] + report["added"]:
         return f"the report does not add up: {report['events_in']} + {report['added']} - {missing.total()} != {report['events_out']}"
     if names != got[1]:
         return f"names differ: {set(names.items()) ^ set(got[1].items())}"
     got[2].pop("otf2.findings", None)  # that offsets of clocks were applied
-    if load(merged)[2] != got[2]:
+    stacks = {tuple(stack) for rank in ranks.values() for stack in json.loads(rank[2].get("stackFrames", "[]"))}
+    stacks_got = {tuple(stack) for stack in json.loads(got[2].pop("stackFrames", "[]"))}
+    if stacks != stacks_got:
+        return f"stacks differ: {stacks ^ stacks_got}"
+    top = load(merged)[2]
+    top.pop("stackFrames", None)
+    if top != got[2]:
         return "top-level keys are not those of merged ranks"
     check = subprocess.run([heddle, "check", "--json", archive], capture_output=True, text=True)
     found = {line["code"]: line["count"] for line in json.loads(check.stdout) if line["code"].startswith("otf2.")}
@@ -288,6 +313,7 @@ def make_ranks(folder):
             {"ph": "s", "name": "f", "cat": "f", "id": 3, **op, "ts": 1000002},
             {"ph": "f", "name": "f", "cat": "f", "id": 3, **kernel, "ts": 1000021, "bp": "e"},
             {"ph": "C", "name": "counter", "pid": 10, "ts": 1000003, "args": {"a": 1, "b": 2.5 if rank else 3}},
+            {"ph": "X", "name": "cudaLaunchKernel", "cat": "cuda_runtime", **op, "ts": 1000029, "dur": 6, "args": {"correlation": 5}},
             {"ph": "N", "name": "object", "id": "0x1", **op, "ts": 1000006},
             {"ph": "X", "name": "spans", "pid": "Spans", "tid": "PyTorch", "ts": 1000000, "dur": 100}]
         for at, (sender, receiver) in enumerate(MESSAGES):
@@ -299,10 +325,16 @@ def make_ranks(folder):
                                 "Process Group Name": "pp", "Process Group Ranks": "[0, 1, 2]", **way}})
         if rank == 1:
             events.append({"ph": "X", "name": "before", "cat": "x", "pid": 10, "tid": 9, "ts": -5, "dur": 2})
-        trace = {"baseTimeNanoseconds": 17 * 10**17 + (3 - rank) * 12345678901, "distributedInfo": {"rank": rank, "world_size": 3},
+        # Frames of all ranks and of one, under ids that mean other frames elsewhere; bytes that are no UTF-8; ids as text and numbers.
+        names = ["main", f"rank {rank}", "step", "bad \udcff", "main"]
+        frames = {str(key): {"name": name, "category": "native", **({"parent": parent} if parent is not None else {})}
+                  for key, name, parent in zip((5 + rank, 6 + rank, 7 + rank, 1, 2), names, (None, 5 + rank, 5 + rank, str(7 + rank), 1))}
+        events += [{"ph": "P", "name": "sample", "cat": "s", **op, "ts": 1000030 + at, "sf": int(key) if at % 2 else key}
+                   for at, key in enumerate(frames)]
+        trace = {"stackFrames": frames, "baseTimeNanoseconds": 17 * 10**17 + (3 - rank) * 12345678901, "distributedInfo": {"rank": rank, "world_size": 3},
                  "only": rank, "traceEvents": events}
         paths.append(folder / f"made{rank}.json")
-        paths[-1].write_text(json.dumps(trace))
+        paths[-1].write_bytes(json.dumps(trace, ensure_ascii=False).encode(errors="surrogateescape"))
     return paths
 
 
@@ -334,6 +366,7 @@ def main():
         folder = pathlib.Path(name)
         made = make_ranks(folder)
         problem = problem or compare_ranks(options.heddle, made, folder) or check_messages(folder / "ranks.otf2", range(3))
+        problem = problem or compare_apart(options.heddle, made, folder, 1, ["attribution", "filter:names=!spans"])
         problem = problem or compare_apart(options.heddle, made, folder, 1) or check_messages(folder / "apart.otf2", range(3))
     if problem:
         bad += 1

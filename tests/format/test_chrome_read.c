@@ -310,6 +310,29 @@ static void test_chrome_read__the_end_is_the_floor_of_the_exact_sum(void **state
     free(ends);
 }
 
+/* Captures have waits of threads on the threads, Kineto on the rows of GPUs. */
+static void test_chrome_read__a_thread_that_waits_is_no_stream(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":5,\"tid\":5,\"ts\":2,\"dur\":1,"
+        "\"args\":{\"device\":0,\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaStreamSynchronize\",\"pid\":5,\"tid\":5,\"ts\":1,"
+        "\"dur\":3},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Sync\",\"pid\":0,\"tid\":7,\"ts\":2,\"dur\":1,"
+        "\"args\":{\"device\":0,\"stream\":7}}]";
+    hd_trace *trace;
+    int64_t streams = 0;
+    (void)state;
+    assert_int_equal(read_text(&trace, text, sizeof text - 1, NULL, 0, NULL), HD_OK);
+    for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
+        const hd_track *track = hd_trace_track_at(trace, t);
+        if (track->kind == HD_TRACK_STREAM) streams += 1 + track->stream;
+        if (track->kind == HD_TRACK_THREAD) assert_int_equal(track->stream, HD_NO_NUMBER);
+    }
+    assert_int_equal(streams, 8);
+    hd_trace_free(trace);
+}
+
 static void test_chrome_read__an_exponent_moves_all_digits(void **state)
 {
     (void)state;
@@ -352,6 +375,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_chrome_read__without_args_only_metadata_keeps_them),
         cmocka_unit_test(test_chrome_read__what_holds_no_events_is_an_error),
         cmocka_unit_test(test_chrome_read__the_end_is_the_floor_of_the_exact_sum),
+        cmocka_unit_test(test_chrome_read__a_thread_that_waits_is_no_stream),
         cmocka_unit_test(test_chrome_read__an_exponent_moves_all_digits),
         cmocka_unit_test(test_chrome_read__what_loses_every_event_is_an_error),
     };

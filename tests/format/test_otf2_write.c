@@ -176,17 +176,19 @@ static void test_otf2_write__the_far_side_of_a_copy_launched_it(void **state)
 #define CALL(pid, tid, ts, id)                                                                                         \
     "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaMemcpyAsync\",\"pid\":" pid ",\"tid\":" tid ",\"ts\":" ts   \
     ",\"dur\":1,\"args\":{\"correlation\":" id "}},"
-#define COPY(ts, id)                                                                                                   \
-    "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD\",\"pid\":0,\"tid\":7,\"ts\":" ts                     \
+#define COPY(name, ts, id)                                                                                             \
+    "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"" name "\",\"pid\":0,\"tid\":7,\"ts\":" ts                        \
     ",\"dur\":2,\"args\":{\"device\":0,\"stream\":7,\"bytes\":8,\"correlation\":" id "}}"
     write_text_ok("[" CALL("5", "50", "1", "77") CALL("9", "90", "1", "1") CALL("9", "90", "3", "2")
-                      CALL("9", "91", "5", "77") COPY("10", "77") "," COPY("20", "78") "]",
+                      CALL("9", "91", "5", "77") COPY("MemcpyH2D", "10", "77") "," COPY(
+                          "CopyHostToDevice", "20", "78") "," COPY("MemcpyD2H", "30", "79") "]",
                   NULL);
 #undef CALL
 #undef COPY
     if (!can_print()) skip();
     char *text = printed("");
-    expect_in_order(text, (const char *const[]){"RMA_GET", "\"thread 91\"", "RMA_GET", "\"thread 90\"", NULL});
+    expect_in_order(text,
+                    (const char *const[]){"RMA_GET", "\"thread 91\"", "RMA_GET", "\"thread 90\"", "RMA_PUT", NULL});
     free(text);
 }
 

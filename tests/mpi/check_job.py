@@ -6,6 +6,7 @@ usage: check_job.py --kind openmpi|mpich|none --heddle HEDDLE
 """
 import argparse
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -90,6 +91,21 @@ def check_damaged_archive(launch, heddle):
     done = convert(launch, heddle, "auto", *GOOD, RANKS.format(rank=5), "none.otf2")
     expect(done.returncode != 0 and "rank5.json.gz: 1 of 6 ranks were not converted" in done.stderr and
            not list(Path().glob("*none.otf2*")), f"{launch}: a damaged rank", done)
+
+
+def check_full_disk(heddle, serial):
+    """Files as large as the largest may be written, then one byte less, then hardly any."""
+    largest = max(len(data) for data in serial.values())
+    for size in largest, largest - 1, 1000:
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        done = subprocess.run([heddle, "convert", "-q", "--mpi", "none", *GOOD, "full.otf2"], capture_output=True, text=True, timeout=30, preexec_fn=limit)
+        if size == largest:
+            expect(done.returncode == 0 and files_of("full.otf2") == serial, "the largest file fits", done)
+            shutil.rmtree("full.otf2")
+        else:
+            expect(done.returncode == 1 and "File too large" in done.stderr and not list(Path().glob("*full.otf2*")), f"{size} bytes", done)
 
 
 def check_refused(launch, heddle):
@@ -215,6 +231,7 @@ def main():
             if archive:
                 check_archive([], heddle, archive)
                 check_damaged_archive([], heddle)
+                check_full_disk(heddle, archive)
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
             check_refused([], heddle)

@@ -2,6 +2,7 @@
 #include "pass/merge/merge.h"
 
 #include "heddle/stacks.h"
+#include "trace/stacks/trace_stacks.h"
 
 #include "pass_text.h"
 
@@ -305,6 +306,50 @@ static void test_merge__stacks_of_all_inputs_become_one_tree(NO_STATE)
     }
 }
 
+static hd_trace *with_frames(const char *frames)
+{
+    hd_builder *b;
+    hd_trace *out;
+    assert_int_equal(hd_builder_new(&b, NULL), HD_OK);
+    hd_builder_metadata(b, hd_builder_intern_text(b, "stackFrames"), hd_builder_intern_text(b, frames), false);
+    assert_int_equal(hd_builder_finish(&out, b, NULL), HD_OK);
+    return out;
+}
+
+/* Whatever the names are; what is no text in them is no JSON, and refused. */
+static void test_merge__a_frame_has_one_id_in_all_shares(NO_STATE)
+{
+    static const char *const frames[] = {"{\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"\\ud83d "
+                                         "f\\u0000\",\"parent\":1},\"3\":{\"name\":\"\\ud83d\\ude00\"}}",
+                                         "{\"a\":{\"name\":\"g\",\"parent\":\"b\"},\"b\":{\"name\":\"main\"}}"};
+    hd_merge_input inputs[2] = {0};
+    hd_pass_result result;
+    hd_trace *out;
+    hd_trace_stacks *whole, *share;
+    for (int i = 0; i < 2; i++) {
+        hd_merge_input alone = {.trace = with_frames(frames[i]), .rank = i, .take = true};
+        inputs[i].rank = i;
+        assert_int_equal(hd_merge(&inputs[i].trace, &result, &alone, 1, true, NULL), HD_OK);
+    }
+    assert_int_equal(hd_merge(&out, &result, inputs, 2, true, NULL), HD_OK);
+    assert_int_equal(hd_trace_stacks_new(&whole, out, NULL), HD_OK);
+    assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(whole)), 5); /* "main" is one */
+    for (int i = 0; i < 2; i++) {
+        uint64_t ids[4];
+        assert_int_equal(hd_trace_stacks_new(&share, inputs[i].trace, NULL), HD_OK);
+        assert_int_equal(hd_stacks_count(hd_trace_stacks_tree(share)), 4 - i);
+        hd_trace_stacks_ids(ids, share);
+        for (int n = 1; n < 4 - i; n++) assert_true(hd_trace_stacks_has_id(whole, ids[n]));
+        hd_trace_stacks_free(share);
+        hd_trace_free(inputs[i].trace);
+    }
+    hd_trace_stacks_free(whole);
+    hd_trace_free(out);
+    hd_merge_input raw = {.trace = with_frames("{\"1\":{\"name\":\"\xff\"}}"), .take = true};
+    assert_int_equal(hd_merge(&out, &result, &raw, 1, true, NULL), HD_ERR_DAMAGED);
+    hd_trace_free(raw.trace);
+}
+
 #define P(host, base, more)                                                                                            \
     "{\"process\":{\"host\":\"" host "\"},\"baseTimeNanoseconds\":" base more ",\"traceEvents\":["
 
@@ -374,6 +419,7 @@ int main(void)
         cmocka_unit_test(test_merge__processes_keep_their_names_and_gpus_say_whose_they_are),
         cmocka_unit_test(test_merge__correlation_ids_of_processes_never_meet_and_0_stays_none),
         cmocka_unit_test(test_merge__stacks_of_all_inputs_become_one_tree),
+        cmocka_unit_test(test_merge__a_frame_has_one_id_in_all_shares),
         cmocka_unit_test(test_merge__processes_of_one_host_have_one_clock),
         cmocka_unit_test(test_merge__a_pid_of_one_host_is_one_process_whoever_captured_it),
         cmocka_unit_test(test_merge__what_processes_differ_in_stands_by_pid_and_modules_become_one_list),

@@ -6,9 +6,11 @@ tables and, event by event to the nanosecond, the trace that -o writes.
   check_replay.py --heddle HEDDLE [--rounds N]
 """
 import argparse
+import copy
 import decimal
 import fnmatch
 import json
+import math
 import pathlib
 import random
 import subprocess
@@ -29,6 +31,98 @@ def stretch(part, whole, now):
     return now + part - whole if part >= whole else part * now // whole
 
 
+class Sms:
+    """The SMs of a device, where priorities differ: who runs stands in an order, and takes what those before leave."""
+
+    def __init__(self, priority):
+        self.priority = priority  # of a node
+        self.now = self.granted = self.full = -(1 << 62)
+        self.order, self.coming, self.count = [], [], 0
+
+    def copy(self):
+        out = copy.copy(self)
+        out.order, out.coming = [dict(e) for e in self.order], list(self.coming)
+        return out
+
+    def shares(self):
+        left, out = 1024, {}
+        for e in self.order:
+            out[e["node"]] = min(e["most"], left)
+            left -= out[e["node"]]
+        return out
+
+    def reorder(self, stays, known):
+        shares = self.shares()
+        for e in self.order:
+            if e["node"] in known:
+                e["most"] = shares[e["node"]] if e["node"] in stays else e["width"]
+        mine = [e for e in self.order if e["node"] in known]
+        mine.sort(key=lambda e: (e["node"] not in stays, self.priority(e["node"]), e["number"]))
+        self.order = mine + [e for e in self.order if e["node"] not in known]
+
+    def rate(self, e, shares):
+        return max(shares[e["node"]], e["width"] // 128, 1)
+
+    def advance(self, to, ended):
+        """`ended`: by node, (end, what it got)."""
+        while True:
+            while self.coming and self.coming[0][0] <= self.now:
+                self.reorder(*self.coming.pop(0)[1:])
+            shares = self.shares()
+            ends = {e["node"]: e["until"] if e["until"] is not None else self.now + -(-(e["demand"] - e["got"]) // self.rate(e, shares)) for e in self.order}
+            after = min([to, *ends.values()] + [c[0] for c in self.coming if self.order])
+            if self.order and after > self.now:
+                for e in self.order:
+                    e["got"] += self.rate(e, shares) * (after - self.now)
+                    if shares[e["node"]] > 2 * e["had"]:
+                        e["phase"] = self.now
+                    e["had"] = shares[e["node"]]
+                if sum(shares.values()) >= 1024:
+                    self.full = after
+            self.now = max(after, self.now)
+            for e in [e for e in self.order if ends[e["node"]] <= self.now]:
+                ended[e["node"]] = (ends[e["node"]], e["got"])
+                self.order.remove(e)
+            if self.now >= to and not (self.coming and self.coming[0][0] <= self.now):
+                return
+
+    def outcome(self):
+        ended, future = {}, self.copy()
+        future.advance(1 << 60, ended)
+        return ended
+
+    def begin(self, node, start, width, waves, end, demand):
+        """By node, (end, what it gets) of all that run then."""
+        self.advance(start, {})
+        if sum(self.shares().values()) >= 1024:
+            self.full = start
+        wave = max(1, ((end - start) if end is not None else demand // width) // waves)
+        self.order.append({"node": node, "width": width, "most": width, "wave": wave, "phase": start, "had": 0, "got": 0,
+                           "until": end, "demand": demand, "number": self.count})
+        self.count += 1
+        time, planned = max(start, self.granted), self.outcome()
+        then = self.copy()
+        then.advance(time, {})
+        shares = then.shares()
+        wanted, held = width - shares.get(node, width), 0
+        gives, stays = {}, set()
+        for e in then.order:
+            if self.priority(e["node"]) > self.priority(node):
+                after = time + -(time - e["phase"]) % e["wave"]
+                if shares[e["node"]] and planned[e["node"]][0] - after < e["wave"] // 2:
+                    stays.add(e["node"])
+                else:
+                    gives[e["node"]] = after
+        if wanted > 0 and (gives or stays):
+            for after in sorted({gives[n] for n in gives if shares[n]}):
+                if held < wanted:
+                    held += sum(shares[n] for n in gives if gives[n] == after)
+                    time = after
+            self.granted = time
+            self.coming.append((time, stays, {e["node"] for e in self.order}))
+        return self.outcome()
+
+
 class Replay:
     def __init__(self, rows, graph, changes):
         self.rows = rows
@@ -40,18 +134,23 @@ class Replay:
         self.is_work = {n: x["kind"] == "work" for n, x in self.nodes.items()}
         self.calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["name"] in ("cudaLaunchKernel", "cudaMemcpy")}
         self.call_of = {n: self.calls.get(rows[x["id"]]["args"]["correlation"]) for n, x in self.nodes.items() if self.is_work[n]}
-        self.lags, self.from_start = {}, set()
+        self.lags, self.from_start, self.call_part, self.usual = {}, set(), {}, 0
         self.works = [n for n in self.nodes if self.is_work[n]]
         self.share = {n: self.share_of(rows[self.nodes[n]["id"]]) for n in self.works}
+        self.priority = {n: rows[self.nodes[n]["id"]]["args"].get("priority", 0) for n in self.works}
+        self.priority = {n: p - (1 << 32) if p > 1 << 31 else p for n, p in self.priority.items()}
         self.look_at_shares()
         self.reckon()
         self.length = {n: e - s for n, (s, e) in self.was.items()}
         self.gone = set()
         self.pinned = {n for n in self.nodes if self.is_left_out(n, changes)}
+        self.look_at_returns()
         self.edges = self.into
         self.unchanged = self.simulate()
         self.change(changes)
         self.changed = self.simulate()
+        if {"scale", "launch-cost", "remove", "queue-depth"} & set(changes) and not {"overlap", "streams"} & set(changes):
+            self.settle()
 
     # ---- delays ----
 
@@ -71,7 +170,15 @@ class Replay:
         return key if key in self.lags else min(kind, key=lambda k: (-self.counts[k], [order.index(x) for x in k[1:]]), default=None)
 
     def lag(self, key):
-        return self.lags.get(self.lag_key(key), 0)
+        of = self.lag_key(key)
+        return self.lags.get(of, self.usual if key[0] == "queue" else 0) - (self.call_part.get(of, 0) if of != key and key[-1] is False else 0)
+
+    def own_call(self, node):
+        """The stretch of the call that launches a work and waits for it; None."""
+        source = next((s for s, k in self.into[node] if k == "launch"), None)
+        if source is None or not self.key(node, source, "launch")[3] or self.is_work.get(source + 1, True):
+            return None
+        return source + 1 if (node, "sync") in self.into[source + 1] else None
 
     def ready(self, node, source, kind, at, plain=False):
         (was_start, was_end), start = self.was[source], self.was[node][0]
@@ -80,8 +187,13 @@ class Replay:
             return at[0]
         if kind == "launch":
             key = self.key(node, source, kind)
-            lag = self.lag(key)
-            return at[0] + stretch(lag, whole, now) if self.lag_key(key) in self.from_start else max(at[0], at[1] + lag)
+            lag, call = self.lag(key), self.own_call(node)
+            if self.lag_key(key) in self.from_start and not key[3]:
+                return at[0] + stretch(lag, whole, now)
+            if not plain and call is not None and self.call_part.get(key):
+                lag += self.length[call] - self.call_part[key]
+                return at[1] + lag
+            return max(at[0], at[1] + lag)
         if kind == "queue" and not plain and node in self.gone:
             return at[1]
         if was_end > start and kind != "event" and not (kind == "queue" and source + 1 != node):
@@ -97,29 +209,94 @@ class Replay:
                 if kind not in kinds or (kind != "launch" and self.was[source][1] > self.was[node][0]):
                     continue
                 limit = self.was[source][0 if kind == "launch" else 1]
-                if self.full[node] <= limit and all(self.ready(node, s, k, self.was[s], True) <= limit for s, k in self.into[node] if k != kind):
+                others = [self.was[s][1] if k == kind else self.ready(node, s, k, self.was[s], True) for s, k in self.into[node] if (s, k) != (source, kind)]
+                if self.full[node] <= limit and all(o <= limit for o in others):
                     found.setdefault(self.key(node, source, kind), []).append(self.was[node][0] - self.was[source][place])
         return found
 
-    def reckon(self):
-        def mean(values):
-            cut = (len(values) + 9) // 10 if len(values) > 2 else 0
-            kept = sorted(values)[cut:len(values) - cut]
-            return int((abs(sum(kept)) + len(kept) // 2) // len(kept)) * (1 if sum(kept) >= 0 else -1)
+    @staticmethod
+    def mean(values):
+        cut = (len(values) + 9) // 10 if len(values) > 2 else 0
+        kept = sorted(values)[cut:len(values) - cut]
+        return int((abs(sum(kept)) + len(kept) // 2) // len(kept)) * (1 if sum(kept) >= 0 else -1)
 
+    def reckon(self):
         def spread(values):
             middle = sorted(values)[len(values) // 2]
             return sorted(abs(v - middle) for v in values)[len(values) // 2]
 
         starts, ends = self.samples(("launch",), 0), self.samples(("launch",), 1)
         self.counts = {key: len(values) for key, values in ends.items()}
+        free = {key: self.mean(values) for key, values in ends.items() if not key[3]}
+        most = min(free, key=lambda k: (-self.counts[k], ["kernel", "gpu_memcpy", "cudaLaunchKernel", "cudaMemcpy"].index(k[1]), k[2]), default=None)
         for key in ends:
-            if spread(starts[key]) < spread(ends[key]):
+            if not key[3] and spread(starts[key]) < spread(ends[key]):
                 self.from_start.add(key)
-            self.lags[key] = mean(starts[key] if key in self.from_start else ends[key])
+            self.lags[key] = self.mean(starts[key] if key in self.from_start else ends[key])
+            if key[3] and free:  # what the call takes until its work is launched
+                self.call_part[key] = max(0, self.lags[key] - free.get(key[:3] + (False,), free[most]))
         found = self.samples(("queue", "event"), 1)
         self.counts.update({key: len(values) for key, values in found.items()})
-        self.lags.update({key: mean(values) for key, values in found.items()})
+        self.lags.update({key: self.mean(values) for key, values in found.items()})
+        self.usual = 1000
+
+    # ---- calls that wait ----
+
+    def look_at_returns(self):
+        """How long after its work each returns; what it takes itself becomes its length."""
+        self.wake = {}
+        waits = {n: max(self.was[s][1] for s, k in e if k == "sync") for n, e in self.into.items() if any(k == "sync" for _, k in e)}
+        named = {}
+        for n in waits:
+            named.setdefault(self.nodes[n]["name"] if self.nodes[n].get("id") is not None else None, []).append(n)
+        for nodes in named.values():
+            since = {n: self.was[n][0] - waits[n] for n in nodes}
+            length = {n: self.was[n][1] - self.was[n][0] for n in nodes}
+            waited = [length[n] for n in nodes if since[n] <= 0]
+            wake = self.mean(waited) if waited else None
+            alone = [length[n] for n in nodes if since[n] > 0 and since[n] >= (wake or 0)]
+            own = self.mean(alone) if alone else None
+            for n in nodes:
+                self.wake[n] = length[n] if since[n] <= 0 or wake is None else min(wake, length[n] + since[n])
+                if since[n] > 0 or n in self.pinned:
+                    continue
+                launched = [s for s, k in self.into[n] if k == "sync" and self.is_work[s] and self.own_call(s) == n]
+                thread = [s for s, k in self.into[n] if k == "thread"]
+                if launched:
+                    source = next(s for s, k in self.into[launched[-1]] if k == "launch")
+                    self.length[n] = self.call_part.get(self.key(launched[-1], source, "launch"), 0)
+                elif own is not None:
+                    self.length[n] = min(own, self.was[n][1] - self.was[thread[0]][1]) if thread else own
+
+    def settle(self):
+        """Calls wait for what has been launched then of queues of another thread: replayed until that stays."""
+        tid = lambda n: self.nodes[n]["tid"]
+        of = {n: next((s for s, k in self.into[n] if k == "launch"), None) for n in self.works}
+        foreign = {}
+        for lane in self.queues():
+            by = {of[n] is not None and tid(of[n]) for n in lane}
+            foreign.update({n: (lane, by) for n in lane if len(by) == 1 and False not in by})
+        moving = [(n, i) for n, edges in self.into.items() if n in self.wake and edges[0][1] == "thread" and self.nodes[n]["name"] in ("cudaStreamSynchronize", "cudaDeviceSynchronize")
+                  for i, (s, k) in enumerate(edges) if k == "sync" and s in foreign and tid(n) not in foreign[s][1]]
+        base = {n: list(e) for n, e in self.edges.items()}
+        last = {(n, i): self.into[n][i][0] for n, i in moving}
+        for _ in range(8 if moving else 0):
+            now = {}
+            for n, i in moving:
+                called, lane = self.changed[n - 1][1], foreign[self.into[n][i][0]][0]
+                launched, now[n, i] = -1, None
+                for w in lane:
+                    launched = max(launched, self.changed[of[w]][0 if self.own_call(w) is None else 1])
+                    if launched < called:
+                        now[n, i] = w
+            if now == last:
+                break
+            last = now
+            self.edges = {n: list(e) for n, e in base.items()}
+            for n, i in moving:
+                at = self.edges[n].index(self.into[n][i])
+                self.edges[n][at:at + 1] = [(last[n, i], "sync")] if last[n, i] is not None else []
+            self.changed = self.simulate()
 
     # ---- what is shared ----
 
@@ -132,7 +309,13 @@ class Replay:
         blocks = row["args"].get("blocks per SM")
         if row["cat"] != "kernel" or not blocks:
             return None
-        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms", min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024)
+        held, registers = 32, row["args"].get("registers per thread", 0)
+        if "block" in row["args"]:  # whole warps; registers in parts of 256
+            warps = -(-row["args"]["block"][0] // 32)
+            held = min(held, 2048 // (32 * warps), 65536 // (-(-registers * 32 // 256) * 256 or 1) // warps if registers else held)
+        waves = math.ceil(blocks / max(1, held if "block" in row["args"] else 1))
+        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms",
+                min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024, max(1, waves))
 
     def device(self, node):
         return self.rows[self.nodes[node]["id"]]["args"]["device"]
@@ -155,8 +338,15 @@ class Replay:
             time = until
         return time, got
 
+    def has_priorities(self):
+        of = {}
+        for n in self.works:
+            if self.share[n] and self.share[n][0] in ("sms", "held"):
+                of.setdefault(self.device(n), set()).add(self.priority[n])
+        return any(len(x) > 1 for x in of.values())
+
     def look_at_shares(self):
-        taken, free, overlap, copied = {}, {}, {}, {}
+        taken, free, overlap, copied, devices = {}, {}, {}, {}, {}
         self.full = {n: -(1 << 62) for n in self.nodes}
         self.demand, self.is_crowded = {}, False
         for n in sorted(self.works, key=lambda n: (self.was[n][0], self.nodes[n]["id"])):
@@ -174,7 +364,12 @@ class Replay:
                     empty = [min(b, start) for a, b in zip(times, times[1:]) if a <= start and self.unused(mine, a) <= 0]
                     self.full[n] = max(empty, default=self.full[n])
                 self.demand[n] = self.run_kernel(mine, start, self.share[n][1], end)[1]
-                self.is_crowded |= kind == "sms" and self.demand[n] < self.share[n][1] * (end - start)
+                if self.has_priorities():
+                    sms = devices.setdefault(device, Sms(self.priority.get))
+                    changed = {m: got for m, (_, got) in sms.begin(n, start, *self.share[n][1:], end, 0).items()}
+                    self.demand.update(changed)
+                    self.full[n] = sms.full if kind == "sms" else -(1 << 62)
+                self.is_crowded |= any(self.share[m][0] == "sms" and self.demand[m] < self.share[m][1] * (self.was[m][1] - self.was[m][0]) for m in self.demand)
         for n in self.works:
             kind = self.share[n] and self.share[n][0]
             if kind in ("in", "out") and overlap[self.device(n), kind] > copied[self.device(n), kind] // 50:
@@ -205,6 +400,10 @@ class Replay:
             self.length[n] = 0
 
     def change(self, changes):
+        for stream, priority in changes.get("priorities", []):
+            for n in self.works:
+                if stream in ("all", self.rows[self.nodes[n]["id"]]["args"]["stream"]) or stream == self.kind_of(n):
+                    self.priority[n] = priority
         name = {n: x["name"] if x.get("id") is not None else None for n, x in self.nodes.items()}
         for pattern, factor in changes.get("scale", []):
             for n in self.nodes:
@@ -212,7 +411,7 @@ class Replay:
                     self.length[n] = int(self.length[n] * factor + 0.5)
         if "launch-cost" in changes:
             for row in sorted(self.calls.values(), key=lambda i: (self.rows[i]["start"], i)):
-                of = [n for n in self.in_slice(row) if not any(k == "sync" for _, k in self.into[n]) and n not in self.pinned]
+                of = [n for n in self.in_slice(row) if n not in self.pinned]
                 total, given = sum(self.length[n] for n in of), 0
                 for n in of:
                     self.length[n] = changes["launch-cost"] - given if n == of[-1] else self.length[n] * changes["launch-cost"] // max(total, 1)
@@ -273,8 +472,9 @@ class Replay:
                 last = before[n] if before.get(n) is not None else lane[0] - 1
                 new += [(before[n], "queue")] if before.get(n) is not None else []
                 new += [(s, "event") for k in lane if last < k < n for s, kind in self.into[k] if kind == "event"]
-            new += [(o, k) for s, k in edges if k in ("sync", "event") for o in beside.get(s, [])]
-            self.edges[n] = [(s, k) for s, k in new if not (k == "event" and (n in moved or s in moved))]
+            new += [(o, k) for s, k in edges if k in ("sync", "event") for o in beside.get(s, []) if not (k == "sync" and self.own_call(s) == n)]
+            left_behind = {s for s in moved if self.nodes[n]["name"] in ("cudaStreamSynchronize", "cudaEventSynchronize") and self.kind_of(s) == "communication"}
+            self.edges[n] = [(s, k) for s, k in new if not (k == "event" and (n in moved or s in moved)) and not (k == "sync" and s in left_behind)]
 
     def part(self, overlaps, by):
         """Of each queue, what overlaps becomes one of its own; the rest `by`, in turn, if it is not all communication."""
@@ -320,10 +520,11 @@ class Replay:
 
     def simulate(self):
         """In the order of time: of what can begin, what begins first."""
-        edges = {n: [(s, k) for s, k in e if n not in self.pinned and not (k == "launch" and n in self.gone)] for n, e in self.edges.items()}
+        edges = {n: [(s, k) for s, k in e if n not in self.pinned and not (k in ("launch", "sync") and n in self.gone)] for n, e in self.edges.items()}
         before, after, first = self.chains()
         shared, times, can = self.is_shared(first), {}, {}
-        taken, engines = {}, {}
+        taken, engines, devices = {}, {}, {}
+        by_priority = self.has_priorities()
         waiting = set(edges)
         while waiting or can:
             for n in [n for n in waiting if all(s in times for s, _ in edges[n])]:
@@ -351,7 +552,19 @@ class Replay:
                 width, whole = self.share[n][1], self.was[n][1] - self.was[n][0]
                 demand = self.demand[n] * self.length[n] // whole if whole else width * self.length[n]
                 fixed = kind == "held" or n in self.pinned
+                if by_priority:
+                    sms = devices.setdefault(device, Sms(self.priority.get))
+                    told = sms.begin(n, start, *self.share[n][1:], end if fixed else None, demand)
+                    times[n] = (start, told[n][0])
+                    for m in (m for m in told if m != n and told[m][0] != times[m][1]):
+                        times[m] = (times[m][0], told[m][0])
+                        can.update({k: self.begin(k, edges[k], times) for k in can if k != n and any(s == m for s, _ in edges[k])})
+                    del can[n]
+                    continue
                 end, _ = self.run_kernel(taken.setdefault(device, []), start, width, end if fixed else None, demand)
+            if n in self.wake and n not in self.pinned | self.gone:
+                end = max([times[s][1] for s, k in edges[n] if k == "thread"], default=start) + self.length[n]
+                end = max([start, end] + [times[s][1] + self.wake[n] for s, k in edges[n] if k == "sync"])
             times[n] = (start, end)
             del can[n]
         return times
@@ -444,6 +657,16 @@ def problems(replay, said, rows, written):
             yield f"row {n} {rows[n]} should be gone"
 
 
+def own_streams(rows, rng):
+    """Each thread launches on a stream of its own, and waits for its own or another's."""
+    threads = {r["args"]["correlation"]: r["tid"] for r in rows if r["cat"] == "cuda_runtime"}
+    for r in rows:
+        if r["cat"] in ("kernel", "gpu_memcpy") and r["args"]["correlation"] in threads:
+            r["tid"] = r["args"]["stream"] = threads[r["args"]["correlation"]] - 70
+        elif r["cat"] == "cuda_sync" and r["args"]["stream"] >= 0:
+            r["args"]["stream"] = r["tid"] = rng.choice([t for t in threads.values() if t // 1000 == r["tid"] // 1000]) - 70
+
+
 def random_changes(rng):
     out, options = {}, []
     for _ in range(rng.choice([0, 1, 1, 2])):
@@ -498,8 +721,14 @@ def main():
                 for row in trace.rows:
                     if row["cat"] == "kernel" and rng.random() < 0.9:
                         row["args"]["blocks per SM"] = rng.choice([0.008, 0.1, 0.25, 0.5, 0.75, 0.97, 1, 3.5, 62])
+                        if seed % 4 == 1:
+                            row["args"]["priority"] = {7: 0, 20: -1, 21: 4294967291, 22: 0}[row["args"]["stream"] % 1000]
+                            if rng.random() < 0.5:
+                                row["args"].update(block=[rng.choice([32, 100, 256, 1024]), 1, 1], **{"registers per thread": rng.choice([16, 40, 128, 255])})
                     elif row["cat"] == "gpu_memcpy":
                         row["name"] = rng.choice(["Memcpy HtoD (Pinned -> Device)", "Memcpy DtoH (Device -> Pinned)", "Memcpy HtoD (Pageable -> Device)", "Memcpy DtoD (Device -> Device)"])
+            if seed % 5 == 0:
+                own_streams(trace.rows, rng)
             path.write_text(json.dumps(trace.json()))
             graph = json.loads(ask(args.heddle, "graph", "--json", path))
             if not graph["nodes"]:
@@ -511,6 +740,10 @@ def main():
             for x in graph["nodes"]:
                 x["tid"] = tids[x["track_id"]]
             changes, options = random_changes(rng)
+            streams = sorted({trace.rows[x["id"]]["args"]["stream"] for x in graph["nodes"] if x["kind"] == "work"})
+            if streams and "streams" not in changes and seed % 2 and rng.random() < 0.5:
+                changes["priorities"] = [(rng.choice(streams + ["all"]), rng.randint(-3, 2)) for _ in range(rng.randint(1, 3))]
+                options += ["--schedule", "priorities=" + ",".join(f"{s}:{p}" for s, p in changes["priorities"])]
             out.unlink(missing_ok=True)
             said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if {"from", "events"} & set(changes) else (0,))
             if not said:  # the trace ends before

@@ -16,6 +16,7 @@
 #include "heddle/launches.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "trace/roles/copy_ways.h"
 #include "trace/roles/trace_roles.h"
 
 static hd_string text(const char *s)
@@ -101,6 +102,44 @@ static void test_roles__without_a_category_the_name_tells(void **state)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (hd_role_of(text(""), text(all[i].name)) != all[i].role) fail_msg("%s", all[i].name);
+    }
+}
+
+static void test_roles__a_copys_name_tells_its_way(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *way;
+    } all[] = {
+        {"Memcpy HtoD (Pageable -> Device)", "HD"},
+        {"MemCopy: DtoH", "DH"},
+        {"Memcpy DtoA", "DA"},
+        {"Memcpy PtoP (Device -> Device)", "PP"},
+        {"MemcpyH2D", "HD"},
+        {"MemcpyD2H", "DH"},
+        {"CopyHostToDevice", "HD"},
+        {"CopyDeviceToHost", "DH"},
+        {"MEMORY_COPY_DEVICE_TO_DEVICE", "DD"},
+        {"HOST_TO_DEVICE", "HD"},
+        {"Memcpy (Host -> Device)", "HD"},
+        {"hipMemcpyHostToDevice", "HD"},
+        {"MemcpyH2Dx", NULL},
+        {"PhtoD", NULL},
+        {"XHtoD", NULL},
+        {"HtoDx", NULL},
+        {"Hto", NULL},
+        {"HostTo", NULL},
+        {"HOST_TO_", NULL},
+        {"Host -> ", NULL},
+        {"HostToDEVICE", NULL},
+        {"Memcpy weird", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        uint32_t way = all[i].way ? HD_COPY_WAY(all[i].way[0], all[i].way[1]) : 0;
+        if (hd_copy_way_of(text(all[i].name)) != way) fail_msg("%s", all[i].name);
+        bool is_copy = hd_role_of(text(""), text(all[i].name)) == HD_ROLE_COPY;
+        if (is_copy != (way && strchr("MC", *all[i].name) && all[i].name[1] != 'E')) fail_msg("%s", all[i].name);
     }
 }
 
@@ -670,6 +709,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roles__every_profilers_categories_are_known),
         cmocka_unit_test(test_roles__without_a_category_the_name_tells),
+        cmocka_unit_test(test_roles__a_copys_name_tells_its_way),
         cmocka_unit_test(test_roles__a_paradigm_as_category_says_nothing),
         cmocka_unit_test(test_roles__commands_on_a_queue_are_what_they_do),
         cmocka_unit_test(test_roles__a_name_tells_what_it_launches),

@@ -160,6 +160,34 @@ def check_of_summaries(heddle, folder, found, truth):
         check_clocks(server, traces, found, truth)
 
 
+def check_apart(heddle, folder, files, truth):
+    """Rank 0 meets 2 alone, and 1 meets 3: what 0 and 3 are apart only the summaries of all tell, as 0 and 1 share a host."""
+    for rank, path in enumerate(files):
+        data = json.loads(path.read_text())
+        for e in data["traceEvents"]:
+            if "Process Group Name" in e.get("args", {}):
+                e["args"].update({"Process Group Name": f"pair{rank % 2}", "Group size": 2, "Process Group Ranks": f"[{rank % 2}, {rank % 2 + 2}]"})
+        data["distributedInfo"]["pg_config"] = [{"pg_name": f"pair{rank % 2}", "pg_desc": "pairs", "pg_size": 2}]
+        (folder / f"pair_rank{rank}.json").write_text(json.dumps(data))
+    files = [folder / f"pair_rank{rank}.json" for rank in range(RANKS)]
+    subprocess.run([heddle, "summarize", "-q", *files, "-o", folder / "pairs.hds"], check=True)
+    with Server(heddle, files[0], files[3]) as server:
+        server.ready(2)
+        assert [(c["basis"], c["of"], c["ranks"]) for c in server.ask("clocks")["clocks"]][1] == ("unknown", "open", 2)
+    for first, second in ((0, 3), (3, 0)):
+        with Server(heddle, folder / "pairs.hds") as server:
+            head, _ = server.picture()
+            server.ask(f"job/open?of={head['number']}&row={first}&step=0", "POST")
+            server.ready(1)
+            assert server.ask("clocks")["clocks"][0]["basis"] == "reference"
+            server.ask(f"job/open?of={head['number']}&row={second}&step=0", "POST")
+            trace = traces_by_rank(server.ready(2))[second]
+            clock = {c["trace"]: c for c in server.ask("clocks")["clocks"]}[trace["id"]]
+            assert (clock["basis"], clock["of"], clock["ranks"]) == ("ends", "job", RANKS) and 0 < clock["bar_ns"] < 100 * US, clock
+            for time in (int(trace["unix_ns"]), int(trace["unix_ns"]) + trace["span_ns"]):
+                assert abs(clock["shift_ns"] - truth(second, first, time)) <= clock["bar_ns"], (clock, truth(second, first, time))
+
+
 def check_other_files(heddle, folder):
     """Files of the names that the summaries tell, and of another run: nothing is told of them by those."""
     (folder / "other").mkdir()
@@ -268,6 +296,7 @@ def main():
         assert all(of.keys() == found[0].keys() for of in found)
         check_open(heddle, files, found, truth)
         check_of_summaries(heddle, folder, found, truth)
+        check_apart(heddle, folder, files, truth)
         check_other_files(heddle, folder)
         check_without_steps(heddle, folder, files, found)
         check_merged(heddle, folder, files, found)

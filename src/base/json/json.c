@@ -326,3 +326,17 @@ bool hd_json_find(const char **out, size_t *out_size, const char *object, const 
     }
     return false;
 }
+
+bool hd_json_find_whole(int64_t *out, const char *object, const char *key)
+{
+    const char *value;
+    size_t size;
+    hd_json_number number;
+    if (!hd_json_find(&value, &size, object, key)) return false;
+    if (*value == '"') value++;
+    if ((*value != '-' && !hd_json_is_digit(*value)) || !hd_json_scan_number(&number, value) || !number.exact ||
+        number.scale || number.mantissa > INT64_MAX)
+        return false;
+    *out = number.negative ? -(int64_t)number.mantissa : (int64_t)number.mantissa;
+    return true;
+}

@@ -228,6 +228,8 @@ const char *hd_json_skip_literal(const char *p);
 
 /* The value of a key in the text of an object (padded, valid); false if it has none. */
 bool hd_json_find(const char **out, size_t *out_size, const char *object, const char *key);
+/* The same of a whole number, also in quotes; false: there is none. */
+bool hd_json_find_whole(int64_t *out, const char *object, const char *key);
 
 /* Is this one JSON value in the strict sense of RFC 8259, in valid UTF-8, nested at most max_depth (<= 65536) deep?
  * Plain rather than fast: the oracle of tests and fuzzers. Lone surrogates as \u escapes are allowed, as the RFC does.

@@ -99,9 +99,10 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->snap_threshold_ps = cli_snap_threshold_ps(o->snap_threshold_us);
     out->ranks = o->ranks;
     out->processes = o->processes;
-    if (o->mpi >= 0 && (o->from || o->until || o->passes.count || o->processes))
-        return cli_usage_error(run, "--from, --until, --pass and --processes need all ranks together: not with --mpi");
     out->apart = o->mpi >= 0 || (o->clocks && strcmp(format, "otf2") == 0);
+    if (out->apart && (o->from || o->until || o->processes))
+        return cli_usage_error(
+            run, "--from, --until and --processes need all ranks together: not with --mpi, nor with --clocks and otf2");
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
@@ -546,9 +547,9 @@ const cli_command cmd_convert = {
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
         "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
-        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007). Then there is no --pass, "
-        "--from "
-        "or --until.\n\n"
+        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank, "
+        "and "
+        "there is no --from or --until.\n\n"
         "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
         "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
         "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "

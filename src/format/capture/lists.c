@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/map.h"
 #include "base/memory/arena.h"
 #include "base/memory/vector.h"
 #include "format/capture/capture.h"
@@ -359,10 +360,77 @@ uint64_t capture_lists_lost(const capture_lists *lists)
     return lists->lost;
 }
 
+/* ---- priorities ---- */
+
+/* [{"context": 1, "stream": 7, "priority": -5}, …] by context and stream; those of 0 are left out. */
+static bool read_streams(hd_map *out, const char *p)
+{
+    bool fine = true;
+    for (p = hd_json_skip_space(p); fine && (*p == '[' || *p == ',');) {
+        int64_t context, stream, priority;
+        p = hd_json_skip_space(p + 1);
+        if (*p == '{' && hd_json_find_whole(&context, p, "context") && hd_json_find_whole(&stream, p, "stream") &&
+            hd_json_find_whole(&priority, p, "priority") && priority)
+            fine = hd_map_set(out, (uint64_t)context, (uint64_t)stream, (uint32_t)priority);
+        p = *p == ']' ? p : hd_json_skip_space(hd_json_skip_value(p));
+    }
+    return fine;
+}
+
+static bool int_of(int64_t *out, const capture_args *args, uint32_t key)
+{
+    uint32_t i = 0;
+    while (i < args->count && (args->keys[i].key != key || args->keys[i].type != HD_ARG_INT)) i++;
+    if (i < args->count) *out = args->values[i];
+    return i < args->count;
+}
+
+/* Kernels, which alone have a grid, get the priority of their stream, as Kineto has it. */
+static void add_priorities(capture_lists *lists, const hd_map *priorities)
+{
+    uint32_t context_key = hd_builder_intern_text(lists->builder, "context"),
+             stream_key = hd_builder_intern_text(lists->builder, "stream"),
+             grid_key = hd_builder_intern_text(lists->builder, "grid"),
+             key = hd_builder_intern_text(lists->builder, "priority");
+    for (size_t i = 0; i < lists->args_count; i++) {
+        capture_args *args = &lists->args[i];
+        int64_t context, stream;
+        uint32_t priority, at = 0;
+        while (at < args->count && args->keys[at].key != grid_key) at++;
+        if (at == args->count || args->count == CAPTURE_ARGS_MAX || int_of(&context, args, key)) continue;
+        if (!int_of(&context, args, context_key) || !int_of(&stream, args, stream_key)) continue;
+        if (!hd_map_get(&priority, priorities, (uint64_t)context, (uint64_t)stream)) continue;
+        args->keys[args->count] = (hd_arg_key){.key = key, .type = HD_ARG_INT, .scope = HD_SCOPE_ARGS};
+        args->values[args->count++] = (int32_t)priority;
+    }
+}
+
+/* The metadata heddle.capture says what streams there are. */
+static hd_status find_priorities(capture_lists *lists, hd_error *err)
+{
+    hd_map priorities = {0};
+    const char *streams;
+    size_t size, at = 0;
+    uint32_t key = hd_builder_intern_text(lists->builder, "heddle.capture");
+    while (at < lists->fact_count && (lists->facts[at].key != key || lists->facts[at].is_note)) at++;
+    if (at == lists->fact_count) return HD_OK;
+    hd_string json = hd_builder_string(lists->builder, lists->facts[at].value);
+    char *text = calloc(1, json.size + HD_JSON_PADDING);
+    if (!text) return HD_NOMEM(err);
+    memcpy(text, json.data, json.size);
+    bool fine = *hd_json_skip_space(text) != '{' || !hd_json_find(&streams, &size, text, "streams") ||
+                read_streams(&priorities, streams);
+    free(text);
+    if (fine && priorities.count) add_priorities(lists, &priorities);
+    hd_map_deinit(&priorities);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
 /* ---- the end ---- */
 
 hd_status capture_lists_settle(capture_lists *lists, hd_error *err)
 {
+    HD_TRY(find_priorities(lists, err));
     return capture_stacks_settle(lists->stacks, lists, err);
 }
 

@@ -25,7 +25,7 @@ void capture_lists_free(capture_lists *lists);
 
 /* A chunk of a list, of notes or of metadata. payload.failed: it makes no sense; what came before stays. */
 hd_status capture_lists_read(capture_lists *lists, unsigned type, hd_byte_reader *payload, hd_error *err);
-/* All chunks were read: frames find their modules. */
+/* All chunks were read: frames find their modules, kernels the priority of their stream. */
 hd_status capture_lists_settle(capture_lists *lists, hd_error *err);
 
 /* Of an id in the file, 0: none. What is not in the file is counted as lost. */

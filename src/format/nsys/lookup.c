@@ -61,21 +61,23 @@ static hd_status see_string(void *user, const sq_value *const *v, hd_error *err)
     return see_call(user, v, err);
 }
 
-/* ---- processes with CUDA contexts ---- */
+/* ---- streams ---- */
 
-typedef struct process_reader {
-    int64_t first;
-    bool is_many;
-} process_reader;
-
-static hd_status see_process(void *user, const sq_value *const *v, hd_error *err)
+/* processId, contextId, streamId, priority, hwId, vmId. Priorities are unsigned there: 4294967291 is -5. */
+static hd_status see_stream(void *user, const sq_value *const *v, hd_error *err)
 {
-    process_reader *r = user;
-    (void)err;
+    sq_reader *reader = user;
+    nsys_state *s = reader->state;
+    uint64_t process, stream;
     if (v[0]->type != SQ_INT) return HD_OK;
-    r->is_many |= r->first != HD_NO_NUMBER && r->first != v[0]->number;
-    r->first = v[0]->number;
-    return HD_OK;
+    s->is_many |= s->process != HD_NO_NUMBER && s->process != v[0]->number;
+    s->process = v[0]->number;
+    if (v[1]->type != SQ_INT || v[2]->type != SQ_INT || v[3]->type != SQ_INT || !v[3]->number) return HD_OK;
+    process = (uint64_t)v[0]->number << 24;
+    if (v[4]->type == SQ_INT && v[5]->type == SQ_INT)
+        process |= (uint64_t)v[4]->number << 56 | ((uint64_t)v[5]->number & 0xff) << 48;
+    stream = (uint64_t)v[1]->number << 32 | (uint32_t)v[2]->number;
+    return hd_map_set(&s->priorities, process, stream, (uint32_t)v[3]->number) ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- names that NVTX gives to domains and categories ---- */
@@ -122,6 +124,7 @@ static void intern_texts(sq_reader *reader)
         {&s->text.correlation_own, "correlationId"},
         {&s->text.grid, "grid"},
         {&s->text.block, "block"},
+        {&s->text.priority, "priority"},
         {&s->text.shared, "shared memory"},
         {&s->text.bytes, "Bytes"},
         {&s->text.device_type, "Device Type"},
@@ -164,7 +167,7 @@ static hd_status read_chains(hd_map *out, sq_reader *reader, const char *table, 
 hd_status nsys_begin(sq_reader *reader, hd_error *err)
 {
     nsys_state *s = reader->state;
-    process_reader processes = {.first = HD_NO_NUMBER};
+    s->process = HD_NO_NUMBER;
     intern_texts(reader);
     HD_TRY(sq_each(reader, "StringIds", COLUMNS("id", "value"), see_string, reader, err));
     HD_TRY(read_labels(reader, err));
@@ -174,8 +177,9 @@ hd_status nsys_begin(sq_reader *reader, hd_error *err)
                    err));
     HD_TRY(sq_each(reader, "TARGET_INFO_GPU_METRICS", COLUMNS("typeId", "metricId", "metricName"), see_metric,
                    &(name_reader){reader, &s->metrics}, err));
-    HD_TRY(sq_again(reader, "TARGET_INFO_CUDA_STREAM", COLUMNS("processId"), see_process, &processes, err));
-    s->is_many = processes.is_many;
+    HD_TRY(sq_again(reader, "TARGET_INFO_CUDA_STREAM",
+                    COLUMNS("processId", "contextId", "streamId", "priority", "hwId", "vmId"), see_stream, reader,
+                    err));
     HD_TRY(read_chains(&s->samples, reader, "SAMPLING_CALLCHAINS", err));
     HD_TRY(read_chains(&s->calls_of_os, reader, "OSRT_CALLCHAINS", err));
     HD_TRY(read_chains(&s->calls_of_cuda, reader, "CUDA_CALLCHAINS", err));
@@ -255,20 +259,11 @@ hd_status nsys_finish(sq_reader *reader, hd_error *err)
 void nsys_deinit(sq_reader *reader)
 {
     nsys_state *s = reader->state;
-    hd_map *const maps[] = {&s->threads,
-                            &s->processes,
-                            &s->domains,
-                            &s->categories,
-                            &s->metrics,
-                            &s->calls,
-                            &s->call_is_driver,
-                            &s->samples,
-                            &s->calls_of_os,
-                            &s->calls_of_cuda,
-                            &s->memory_kinds.map,
-                            &s->sync_kinds.map,
-                            &s->overhead_kinds.map,
-                            &s->thread_states.map};
+    hd_map *const maps[] = {&s->threads,        &s->processes,          &s->priorities,
+                            &s->domains,        &s->categories,         &s->metrics,
+                            &s->calls,          &s->call_is_driver,     &s->samples,
+                            &s->calls_of_os,    &s->calls_of_cuda,      &s->memory_kinds.map,
+                            &s->sync_kinds.map, &s->overhead_kinds.map, &s->thread_states.map};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) hd_map_deinit(maps[i]);
     nsys_payloads_deinit(&s->payloads);
 }

@@ -53,6 +53,8 @@ typedef struct nsys_payloads {
 
 typedef struct nsys_state {
     bool is_many;               /* several processes have CUDA contexts: ids of correlations repeat */
+    int64_t process;            /* one that has; HD_NO_NUMBER */
+    hd_map priorities;          /* globalPid, context << 32 | stream -> that of the stream, if it is not 0 */
     hd_map threads;             /* globalTid -> name */
     hd_map processes;           /* globalPid -> name */
     hd_map domains, categories; /* NVTX: by globalPid and domain (domain << 32 | category) -> name */
@@ -65,7 +67,7 @@ typedef struct nsys_state {
     sq_strings memory_kinds, sync_kinds, overhead_kinds, thread_states;
     struct {
         uint32_t correlation, correlation_own, grid, block, shared, bytes, device_type, category, domain;
-        uint32_t memory, driver, cpu_process, unknown;
+        uint32_t memory, driver, cpu_process, unknown, priority;
     } text;
 } nsys_state;
 

@@ -105,12 +105,23 @@ static uint32_t name_or(sq_worker *w, uint32_t otherwise)
 
 /* ---- work of GPUs ---- */
 
+/* Of the stream, as Kineto has it; absent: 0. */
+static void add_priority(sq_worker *w)
+{
+    int64_t context = sq_field(w, NSYS_CONTEXT), stream = sq_field(w, NSYS_STREAM);
+    uint32_t priority;
+    if (hd_map_get(&priority, &nsys_of(w)->priorities, process_key(sq_field(w, NSYS_PID), 0),
+                   (uint64_t)context << 32 | (uint32_t)stream))
+        sq_add(w, nsys_of(w)->text.priority, HD_ARG_INT, (int32_t)priority);
+}
+
 const char *nsys_place_kernel(sq_worker *w)
 {
     nsys_state *s = nsys_of(w);
     w->row.track = stream_track(w, NSYS_QUEUE);
     w->row.name = name_or(w, s->text.unknown);
     add_queue(w);
+    add_priority(w);
     sq_add_triple(w, s->text.grid, NSYS_X, NSYS_Y, NSYS_Z);
     sq_add_triple(w, s->text.block, NSYS_BLOCK_X, NSYS_BLOCK_Y, NSYS_BLOCK_Z);
     int64_t fixed = sq_field(w, NSYS_STATIC), dynamic = sq_field(w, NSYS_DYNAMIC), sum;

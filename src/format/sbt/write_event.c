@@ -9,6 +9,7 @@
 #include "base/json/json.h"
 #include "format/sbt/write.h"
 #include "heddle/launches.h"
+#include "trace/roles/copy_ways.h"
 
 enum {
     ARG_TYPE,
@@ -239,11 +240,13 @@ static int type_of_foreign(sbt_writer *w, const hd_event *event)
     if (event->kind == HD_KIND_INSTANT) return SBT_MARKER;
     if (event->kind == HD_KIND_END) return SBT_RANGE_END;
     if (event->phase == 'B') return SBT_RANGE_START;
+    uint32_t way = hd_copy_way_of(name);
     switch (hd_role_of(category, name)) {
     case HD_ROLE_KERNEL: return SBT_KERNEL_LAUNCH;
     case HD_ROLE_COPY:
-        if (holds(name, "HtoD") || holds(name, "HostToDevice")) return SBT_MEMCPY_H2D;
-        return holds(name, "DtoH") || holds(name, "DeviceToHost") ? SBT_MEMCPY_D2H : SBT_MEMCPY_D2D;
+        return way == HD_COPY_WAY('H', 'D')   ? SBT_MEMCPY_H2D
+               : way == HD_COPY_WAY('D', 'H') ? SBT_MEMCPY_D2H
+                                              : SBT_MEMCPY_D2D;
     case HD_ROLE_SET: return SBT_MEMSET;
     case HD_ROLE_ANNOTATION:
     case HD_ROLE_GPU_ANNOTATION: return SBT_MARKER;

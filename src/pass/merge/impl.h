@@ -26,6 +26,7 @@ typedef struct merge_rank {
 /* The frames of all inputs as one tree. */
 typedef struct merge_stacks {
     hd_stacks *tree; /* NULL: no input has any */
+    uint64_t *keys;  /* of its nodes; NULL: these are their numbers */
     /* the input at hand */
     hd_trace_stacks *open; /* NULL: it has none */
     uint32_t *nodes;       /* by its node, that of `tree` */

@@ -346,6 +346,7 @@ static hd_status merge(hd_trace **out, merger *m, hd_error *err)
     for (size_t i = 0; i < m->count; i++) free(m->ranks[i].pids);
     free(m->ranks);
     hd_stacks_free(m->stacks.tree);
+    free(m->stacks.keys);
     if (status == HD_OK) return hd_builder_finish(out, m->builder, err);
     hd_builder_free(m->builder);
     return status;

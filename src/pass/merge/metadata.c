@@ -39,7 +39,7 @@ hd_string merge_metadata_of(const hd_trace *trace, const char *key)
 /* Keys that stand elsewhere in the merged trace. */
 static bool is_elsewhere(const merger *m, hd_string key)
 {
-    if (m->count == 1) return false;
+    if (m->count == 1 && !m->shared) return false;
     return is_key(key, "stackFrames") || (m->processes && is_key(key, "modules"));
 }
 

@@ -1,4 +1,7 @@
-/* stacks.c - the frames of all inputs as one tree, and `sf` of events as its nodes */
+/* stacks.c - the frames of all inputs as one tree, and `sf` of events as its nodes
+ *
+ * Of a share, whose events are not seen again, as the numbers that the frames have in every tree.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,11 +39,12 @@ hd_status merge_stacks_open(merger *m, hd_error *err)
     s->open = NULL;
     s->nodes = NULL;
     s->sf_key = hd_trace_find_string(m->trace, "sf", 2);
-    if (m->count == 1 || !merge_metadata_of(m->trace, "stackFrames").data) return HD_OK;
+    if ((m->count == 1 && !m->shared) || !merge_metadata_of(m->trace, "stackFrames").data) return HD_OK;
     hd_status status = hd_trace_stacks_new(&s->open, m->trace, err);
     if (status != HD_OK) hd_error_add_cause(err, "cannot read the stack frames of %.160s", m->inputs[m->at].path);
     if (status == HD_OK && !s->tree) status = hd_stacks_new(&s->tree, err);
-    return status == HD_OK ? add_nodes(s, err) : status;
+    if (status == HD_OK) status = add_nodes(s, err);
+    return status == HD_OK && m->count == 1 ? hd_stacks_common_keys(&s->keys, s->tree, err) : status;
 }
 
 void merge_stacks_close(merger *m)
@@ -51,13 +55,13 @@ void merge_stacks_close(merger *m)
     m->stacks.nodes = NULL;
 }
 
-static bool store_node(merger *m, hd_copy *copy, hd_arg_type type, int64_t *value, uint32_t node)
+static bool store_id(merger *m, hd_copy *copy, hd_arg_type type, int64_t *value, int64_t id)
 {
-    char text[16];
-    if (type == HD_ARG_INT) *value = node;
-    if (type == HD_ARG_DECIMAL) *value = hd_decimal_pack(node, 0);
+    char text[24];
+    if (type == HD_ARG_INT) *value = id;
+    if (type == HD_ARG_DECIMAL) *value = hd_decimal_pack(id, 0);
     if (type != HD_ARG_STRING && type != HD_ARG_NUMBER) return true;
-    snprintf(text, sizeof text, "%" PRIu32, node);
+    snprintf(text, sizeof text, "%" PRId64, id);
     *value = hd_copy_add_string(copy, hd_builder_intern_text(m->builder, text));
     return *value != HD_NONE;
 }
@@ -69,7 +73,7 @@ hd_status merge_stacks_values(merger *m, hd_copy *copy, hd_arg_type type, int64_
     for (uint32_t i = 0; i < count; i++) {
         uint32_t node = s->nodes[hd_trace_stacks_node(s->open, type, values[i])];
         s->unknown += node == HD_STACK_NONE;
-        if (!store_node(m, copy, type, &values[i], node)) return HD_NOMEM(err);
+        if (!store_id(m, copy, type, &values[i], s->keys ? (int64_t)s->keys[node] : node)) return HD_NOMEM(err);
     }
     return HD_OK;
 }
@@ -80,6 +84,8 @@ hd_status merge_stacks_finish(merger *m, hd_error *err)
     if (s->unknown)
         hd_builder_ledger(m->builder, "merge", "merge.frames-missing", HD_LEDGER_LOSS, s->unknown, HD_OFFSET_NONE);
     if (!s->tree) return HD_OK;
+    if (m->shared && !s->keys) HD_TRY(hd_stacks_common_keys(&s->keys, s->tree, err));
+    if (m->shared) return hd_stacks_save_by(s->tree, s->keys, m->builder, err);
     hd_stacks *tree = s->tree;
     s->tree = NULL;
     return hd_stacks_give(tree, m->builder, err);

@@ -5,13 +5,14 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "report/gpu/gpu.h"
+#include "trace/roles/copy_ways.h"
 
 typedef struct copies_options {
     gpu_options gpu;
     uint64_t pieces;
 } copies_options;
 
-/* Two letters of "HDPA" ('H', 'D'), "set", or nothing. */
+/* A way (HD_COPY_WAY), "set", or nothing. */
 enum { NO_KIND, SET };
 
 enum { UNKNOWN_SIZE = 6 };
@@ -51,77 +52,12 @@ typedef struct copies {
 
 /* ---- what a copy is ---- */
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_place(char c)
-{
-    return c == 'H' || c == 'D' || c == 'P' || c == 'A';
-}
-
-/* "HtoD", with no letter beside it; "MemcpyH2D" of TensorFlow and JAX. */
-static uint32_t kind_of_letters(hd_string name)
-{
-    if (name.size == 9 && memcmp(name.data, "Memcpy", 6) == 0 && name.data[7] == '2' && is_place(name.data[6]) &&
-        is_place(name.data[8]))
-        return GPU_COPY(name.data[6], name.data[8]);
-    for (size_t i = 0; i + 4 <= name.size; i++) {
-        const char *p = name.data + i;
-        if (!is_place(p[0]) || p[1] != 't' || p[2] != 'o' || !is_place(p[3])) continue;
-        if ((i && is_letter(p[-1])) || (i + 4 < name.size && is_letter(p[4]))) continue;
-        return GPU_COPY(p[0], p[3]);
-    }
-    return NO_KIND;
-}
-
-static const char *const places[][2] = {{"Host", "HOST"}, {"Device", "DEVICE"}, {"Peer", "PEER"}, {"Array", "ARRAY"}};
-enum { PLACES = sizeof places / sizeof *places };
-
-/* Which place begins there, in capitals or not; PLACES: none. */
-static size_t place_at(hd_string text, size_t at, bool capitals)
-{
-    for (size_t i = 0; i < PLACES; i++) {
-        const char *word = places[i][capitals];
-        size_t size = strlen(word);
-        if (at + size <= text.size && memcmp(text.data + at, word, size) == 0) return i;
-    }
-    return PLACES;
-}
-
-/* "HostToDevice" from there on, of capitals "HOST_TO_DEVICE"; *out_end is behind it. */
-static uint32_t kind_at(size_t *out_end, hd_string text, size_t at, bool capitals)
-{
-    const char *to = capitals ? "_TO_" : "To";
-    size_t from = place_at(text, at, capitals), size = strlen(to);
-    if (from == PLACES) return NO_KIND;
-    at += strlen(places[from][capitals]);
-    if (at + size > text.size || memcmp(text.data + at, to, size) != 0) return NO_KIND;
-    size_t where = place_at(text, at + size, capitals);
-    if (where == PLACES) return NO_KIND;
-    *out_end = at + size + strlen(places[where][capitals]);
-    return GPU_COPY(places[from][0][0], places[where][0][0]);
-}
-
-uint32_t gpu_copy_of(hd_string name)
-{
-    size_t end;
-    uint32_t kind = kind_of_letters(name);
-    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, false);
-    for (size_t i = 0; i < name.size && kind == NO_KIND; i++) kind = kind_at(&end, name, i, true);
-    return kind;
-}
-
 static uint32_t kind_of(copies *c, const gpu_work *work, hd_string name, const hd_block *block, uint32_t row)
 {
-    size_t end;
     if (work->role == HD_ROLE_SET) return SET;
-    uint32_t kind = gpu_copy_of(name);
+    uint32_t kind = hd_copy_way_of(name);
     if (kind != NO_KIND) return kind;
-    hd_string direction = hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row));
-    kind = kind_at(&end, direction, 0, true);
-    return kind != NO_KIND && end == direction.size ? kind : NO_KIND;
+    return hd_copy_way_of(hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row)));
 }
 
 /* "Pageable -> Device" of the first parentheses that hold no others. false: no memory. */

@@ -449,11 +449,6 @@ uint32_t gpu_call_name(gpu_texts *texts, uint32_t *known, const hd_trace *trace,
  * known. */
 bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks); /* communication.c */
 
-/* From where to where a copy goes by its name: GPU_COPY('H', 'D') for "Memcpy HtoD", "MemcpyH2D", "CopyHostToDevice",
- * "HOST_TO_DEVICE"; 'P' peer, 'A' array. 0: it does not tell. copies.c */
-#define GPU_COPY(from, to) ((uint32_t)(from) << 8 | (uint32_t)(to))
-uint32_t gpu_copy_of(hd_string name);
-
 /* ---- arguments of work: args.c ---- */
 
 /* An argument by its name, looked up once per shape. */

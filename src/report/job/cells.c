@@ -79,18 +79,20 @@ static hd_status unpack(job_cells *c, const char *table, size_t size, const job_
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* A table that cannot be read has no rows, and *why says it. */
-static void read_cells(job_cells *c, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
-                       size_t count, hd_error *why)
+hd_status job_cells_read(job_cells *c, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
+                         size_t count, hd_error *err)
 {
     size_t size;
     c->rows = 0;
     memset(c->columns, 0, sizeof c->columns);
-    if (job_packed_table(&c->bytes, &c->byte_capacity, &size, job, member, table, why) != HD_OK || !size) return;
-    if (unpack(c, table, size, wanted, count, why) == HD_OK) return;
-    job_error_of(why, job, member);
+    hd_status status = job_packed_table(&c->bytes, &c->byte_capacity, &size, job, member, table, err);
+    if (status != HD_OK || !size) return status;
+    status = unpack(c, table, size, wanted, count, err);
+    if (status == HD_OK) return HD_OK;
+    job_error_of(err, job, member);
     c->rows = 0;
     memset(c->columns, 0, sizeof c->columns);
+    return status;
 }
 
 static void add_lost(hd_table_builder *lost, const hd_job_member *about, const char *table, const hd_error *why)
@@ -107,7 +109,7 @@ hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const c
 {
     hd_error why = {0};
     *out = (job_cells){0};
-    read_cells(out, job, member, table, wanted, count, &why);
+    job_cells_read(out, job, member, table, wanted, count, &why);
     add_lost(lost, hd_job_at(job, member), table, &why);
     return why.status == HD_ERR_MEMORY ? HD_NOMEM(err) : HD_OK;
 }
@@ -152,7 +154,7 @@ static void read_next(ahead *a)
     a->member++;
     s->why = (hd_error){0};
     pthread_mutex_unlock(&a->lock);
-    read_cells(&s->cells, s->job, s->member, a->table, a->wanted, a->wanted_count, &s->why);
+    job_cells_read(&s->cells, s->job, s->member, a->table, a->wanted, a->wanted_count, &s->why);
     pthread_mutex_lock(&a->lock);
     s->is_read = true;
 }

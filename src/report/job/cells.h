@@ -27,6 +27,10 @@ typedef struct job_cells {
  * below (NULL: not told). Errors: MEMORY. */
 hd_status job_cells_of(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
                        size_t count, hd_table_builder *lost, hd_error *err);
+/* The same without `lost`: a table that cannot be read has no rows. What was in *out is used again. Errors: those of
+ * hd_job_table. */
+hd_status job_cells_read(job_cells *out, const hd_job *job, size_t member, const char *table, const job_wanted *wanted,
+                         size_t count, hd_error *err);
 void job_cells_deinit(job_cells *cells);
 /* Calls each(user, …) with that table of all summaries of so many jobs, in order, each with its place over all of them;
  * from several threads, one at a time, while the others read ahead. order: of the members of one job; NULL: as they

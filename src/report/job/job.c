@@ -229,6 +229,23 @@ static void put_spare(const hd_job *job, hd_decompressor *spare)
     hd_decompressor_free(spare);
 }
 
+/* At least table_count: there is none of that name. */
+static uint32_t find_table(const hd_job *job, const char *name)
+{
+    uint32_t number = 0;
+    while (number < job->table_count && strcmp(job->tables[number], name) != 0) number++;
+    return number;
+}
+
+uint64_t job_table_bytes(const hd_job *job, const char *name)
+{
+    uint32_t number = find_table(job, name);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < job->count; i++)
+        if (number < job->members[i].chunk_count) bytes += job->members[i].chunks[number].plain_size;
+    return bytes;
+}
+
 static hd_status decompress(char *out, const hd_job *job, const uint8_t *data, const job_chunk *chunk, hd_error *err)
 {
     hd_decompressor *decompressor = take_spare(job);
@@ -247,10 +264,9 @@ hd_status job_packed_table(char **buffer, size_t *capacity, size_t *out_size, co
                            const char *name, hd_error *err)
 {
     const job_member *m = &job->members[member];
-    uint32_t number = 0;
+    uint32_t number = find_table(job, name);
     uint8_t *data;
     *out_size = 0;
-    while (number < job->table_count && strcmp(job->tables[number], name) != 0) number++;
     if (number >= m->chunk_count) return HD_OK;
     const job_chunk *chunk = &m->chunks[number];
     if (chunk->is_lost)

@@ -1,6 +1,7 @@
 /* roles.c - what a slice is, by category and name; what a call launches, by its name */
 #include <string.h>
 
+#include "trace/roles/copy_ways.h"
 #include "trace/roles/trace_roles.h"
 
 typedef struct word_role {
@@ -115,16 +116,11 @@ static hd_role role_of_category(hd_string category, hd_string name)
 
 /* How the names begin that CUPTI injections, Kineto and ROCm give to what has no category. */
 static const word_role beginnings[] = {
-    {"Kernel: ", HD_ROLE_KERNEL},       {"MemCopy: ", HD_ROLE_COPY},
-    {"Memcpy: ", HD_ROLE_COPY},         {"Memcpy HtoD", HD_ROLE_COPY},
-    {"Memcpy DtoH", HD_ROLE_COPY},      {"Memcpy DtoD", HD_ROLE_COPY},
-    {"Memcpy PtoP", HD_ROLE_COPY},      {"CopyHostToDevice", HD_ROLE_COPY},
-    {"CopyDeviceToHost", HD_ROLE_COPY}, {"CopyDeviceToDevice", HD_ROLE_COPY},
-    {"MemSet: ", HD_ROLE_SET},          {"Memset: ", HD_ROLE_SET},
-    {"Memset (", HD_ROLE_SET},          {"FillBuffer", HD_ROLE_SET},
-    {"Runtime: ", HD_ROLE_RUNTIME},     {"Driver: ", HD_ROLE_DRIVER},
-    {"Overhead: ", HD_ROLE_OVERHEAD},   {"hsa_", HD_ROLE_DRIVER},
-    {"__hip", HD_ROLE_RUNTIME},         {"__cuda", HD_ROLE_RUNTIME},
+    {"Kernel: ", HD_ROLE_KERNEL},     {"MemCopy: ", HD_ROLE_COPY},    {"Memcpy: ", HD_ROLE_COPY},
+    {"MemSet: ", HD_ROLE_SET},        {"Memset: ", HD_ROLE_SET},      {"Memset (", HD_ROLE_SET},
+    {"FillBuffer", HD_ROLE_SET},      {"Runtime: ", HD_ROLE_RUNTIME}, {"Driver: ", HD_ROLE_DRIVER},
+    {"Overhead: ", HD_ROLE_OVERHEAD}, {"hsa_", HD_ROLE_DRIVER},       {"__hip", HD_ROLE_RUNTIME},
+    {"__cuda", HD_ROLE_RUNTIME},
 };
 
 /* Prefixes that a capital letter follows: cudaMalloc, cuMemAlloc, hipMalloc, mcMalloc, urEnqueue…, zeCommandList… */
@@ -142,7 +138,8 @@ static hd_role role_of_name(hd_string name)
         size_t size = strlen(prefixes[i].word);
         if (name.size > size && begins(name, prefixes[i].word) && is_upper(name.data[size])) return prefixes[i].role;
     }
-    return HD_ROLE_OTHER;
+    bool copies = begins(name, "Memcpy") || begins(name, "Copy");
+    return copies && hd_copy_way_of(name) ? HD_ROLE_COPY : HD_ROLE_OTHER;
 }
 
 hd_role hd_role_of(hd_string category, hd_string name)

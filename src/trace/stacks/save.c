@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/json/write.h"
@@ -24,12 +25,23 @@ struct hd_kept_stacks {
 
 /* ---- text ---- */
 
-static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node, uint64_t base)
+/* Under which keys nodes stand: keys[node], or without such base + node. */
+typedef struct node_keys {
+    uint64_t base;
+    const uint64_t *keys;
+} node_keys;
+
+static void put_key(hd_json_out *out, node_keys by, uint32_t node)
+{
+    hd_json_put_int(out, (int64_t)(by.keys ? by.keys[node] : by.base + node));
+}
+
+static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node, node_keys by)
 {
     hd_frame frame = hd_stacks_at(stacks, node);
     hd_string name = hd_stacks_text(stacks, frame.name);
     hd_json_put_text(out, out->size > 1 ? ",\"" : "\"");
-    hd_json_put_int(out, (int64_t)(base + node));
+    put_key(out, by, node);
     hd_json_put_text(out, "\":{\"name\":");
     hd_json_put_string(out, name.data, name.size);
     if (frame.kind != HD_FRAME_UNKNOWN) {
@@ -39,15 +51,15 @@ static void put_frame(hd_json_out *out, const hd_stacks *stacks, uint32_t node, 
     }
     if (frame.caller != HD_STACK_NONE) {
         hd_json_put_text(out, ",\"parent\":");
-        hd_json_put_int(out, (int64_t)(base + frame.caller));
+        put_key(out, by, frame.caller);
     }
     hd_json_put_text(out, "}");
 }
 
-static void put_frames(hd_json_out *out, const hd_stacks *stacks, uint64_t base)
+static void put_frames(hd_json_out *out, const hd_stacks *stacks, node_keys by)
 {
     uint32_t count = hd_stacks_count(stacks);
-    for (uint32_t node = 1; node < count && !out->failed; node++) put_frame(out, stacks, node, base);
+    for (uint32_t node = 1; node < count && !out->failed; node++) put_frame(out, stacks, node, by);
     hd_json_put_text(out, "}");
 }
 
@@ -74,7 +86,7 @@ static hd_status put_metadata(hd_builder *builder, uint32_t value, hd_error *err
     return HD_OK;
 }
 
-static hd_status save(const hd_stacks *stacks, uint64_t base, hd_string beside, hd_builder *builder, hd_error *err)
+static hd_status save(const hd_stacks *stacks, node_keys by, hd_string beside, hd_builder *builder, hd_error *err)
 {
     hd_json_out out = {0};
     if (hd_stacks_count(stacks) <= 1) return HD_OK;
@@ -82,7 +94,7 @@ static hd_status save(const hd_stacks *stacks, uint64_t base, hd_string beside, 
         hd_json_put(&out, beside.data, beside.size);
     else
         hd_json_put_text(&out, "{");
-    put_frames(&out, stacks, base);
+    put_frames(&out, stacks, by);
     hd_status status = HD_OK;
     if (out.failed)
         status = HD_NOMEM(err);
@@ -96,7 +108,40 @@ static hd_status save(const hd_stacks *stacks, uint64_t base, hd_string beside, 
 
 hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err)
 {
-    return save(stacks, 0, (hd_string){"", 0}, builder, err);
+    return save(stacks, (node_keys){0}, (hd_string){"", 0}, builder, err);
+}
+
+hd_status hd_stacks_save_by(const hd_stacks *stacks, const uint64_t *keys, hd_builder *builder, hd_error *err)
+{
+    return save(stacks, (node_keys){.keys = keys}, (hd_string){"", 0}, builder, err);
+}
+
+hd_status hd_stacks_common_keys(uint64_t **out, const hd_stacks *stacks, hd_error *err)
+{
+    enum { SURPLUS = 12 }; /* 52 bits stay: JSON readers with doubles round from 2^53 on, others number behind us */
+    uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks);
+    uint64_t *keys = calloc(count, sizeof *keys), *name_keys = malloc(names * sizeof *name_keys);
+    hd_map known = {0};
+    hd_status status = keys && name_keys ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; i < names && name_keys; i++) {
+        hd_string name = hd_stacks_text(stacks, i);
+        name_keys[i] = hd_checksum(name.data, name.size);
+    }
+    for (uint32_t n = 1; n < count && status == HD_OK; n++) {
+        hd_frame frame = hd_stacks_at(stacks, n);
+        const uint64_t both[] = {keys[frame.caller], name_keys[frame.name]};
+        keys[n] = hd_checksum(both, sizeof both) >> SURPLUS;
+        hd_map_entry *entry = hd_map_at(&known, keys[n], 0);
+        if (!entry) status = HD_NOMEM(err);
+        if (entry && (entry->value || !keys[n]))
+            status = hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "two stacks have one checksum of 52 bits");
+        if (entry) entry->value = 1;
+    }
+    hd_map_deinit(&known);
+    free(name_keys);
+    if (status != HD_OK) free(keys);
+    *out = status == HD_OK ? keys : NULL;
+    return status;
 }
 
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err)
@@ -107,7 +152,7 @@ hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool besid
     while (text.size && text.data[text.size - 1] != '}') text.size--; /* its frames without the brace that ends them */
     if (text.size) text.size--;
     while (text.size > 1 && (unsigned char)text.data[text.size - 1] <= ' ') text.size--;
-    return save(stacks, base, text, builder, err);
+    return save(stacks, (node_keys){.base = base}, text, builder, err);
 }
 
 /* ---- kept by the trace ---- */
@@ -175,7 +220,7 @@ static void make_text(hd_kept_stacks *kept)
 {
     hd_json_out out = {0};
     hd_json_put_text(&out, "{");
-    put_frames(&out, kept->tree, 0);
+    put_frames(&out, kept->tree, (node_keys){0});
     if (out.failed) {
         free(out.data);
         kept->text = (hd_string){"{}", 2};

@@ -24,6 +24,12 @@ uint32_t hd_trace_stacks_node(const hd_trace_stacks *stacks, hd_arg_type type, i
  * already stay, which must be a JSON object. */
 hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool beside, hd_builder *builder, hd_error *err);
 
+/* Of each node a number that its frames have in every tree, whichever nodes they are: 52 bits of their names' checksums
+ * from the root on, 0 for the empty stack. The caller frees it. LIMIT: two nodes have one number. */
+hd_status hd_stacks_common_keys(uint64_t **out, const hd_stacks *stacks, hd_error *err);
+/* As hd_stacks_save, with node n under the key keys[n]. */
+hd_status hd_stacks_save_by(const hd_stacks *stacks, const uint64_t *keys, hd_builder *builder, hd_error *err);
+
 /* The frames of a stack from the root, parted by ';' (in a name it becomes ','), behind what `out` has: as far as
  * `room` bytes go, and one frame more. false: no memory. */
 bool hd_stacks_put(hd_json_out *out, const hd_stacks *stacks, uint32_t stack, uint64_t room);

@@ -38,7 +38,9 @@ struct view_ranks {
     pthread_mutex_t lateness;  /* of `late` in the picture */
     pthread_mutex_t open_lock; /* of what is known of open traces: open.c */
     struct ranks_open *open;   /* by trace */
-    size_t open_count;
+    size_t open_count, open_capacity;
+    pthread_mutex_t clock_lock;
+    struct ranks_clocks *clocks; /* NULL: not asked for yet */
 };
 
 /* A line about what could not be read: of the first LOST_TOLD. */

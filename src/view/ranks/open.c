@@ -1,12 +1,14 @@
 /* open.c - the open traces as ranks of the job: by how much their clocks differ, and what their collectives are in it
  *
- * Clocks are those of `heddle clocks`, of the collectives of these traces alone: a job may have a thousand times as
- * many. A trace is drawn with one shift, that in its middle; by how much its clock drifts or steps is in the bar.
+ * Clocks are those of `heddle clocks`, of the collectives of these traces, and where the job's summaries are one file
+ * that is not too large, of all of its ranks. A trace is drawn with one shift, that in its middle; by how much its
+ * clock drifts or steps is in the bar.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/vector.h"
 #include "report/job/clock_events.h"
 #include "report/job/job.h"
 #include "view/ranks/impl.h"
@@ -20,8 +22,21 @@ typedef struct ranks_open {
     uint64_t of; /* the number of the picture, 0: of none yet */
 } ranks_open;
 
+/* Of all members of a job. */
+typedef struct ranks_clocks {
+    const hd_job *of;
+    clock_job job;
+    hd_clocks *solved; /* NULL: not yet, or the reference is not in it */
+    uint32_t reference;
+} ranks_clocks;
+
 void ranks_open_free(view_ranks *r)
 {
+    if (r->clocks) {
+        hd_clocks_free(r->clocks->solved);
+        clock_job_deinit(&r->clocks->job);
+    }
+    free(r->clocks);
     for (size_t i = 0; i < r->open_count; i++) {
         hd_collectives_free(r->open[i].list);
         free(r->open[i].meetings);
@@ -29,22 +44,14 @@ void ranks_open_free(view_ranks *r)
     free(r->open);
 }
 
-static bool grow(view_ranks *r, size_t count)
-{
-    if (count <= r->open_count) return true;
-    ranks_open *open = realloc(r->open, count * sizeof *open);
-    if (!open) return false;
-    memset(open + r->open_count, 0, (count - r->open_count) * sizeof *open);
-    r->open = open;
-    r->open_count = count;
-    return true;
-}
-
 /* What is kept of an open trace, with its list. The lock is held. Errors: MEMORY; LIMIT: not laid out yet. */
 static hd_status take_open(ranks_open **out, view_ranks *r, uint32_t trace, const view_scene *scene, hd_error *err)
 {
     const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
-    if (!grow(r, (size_t)trace + 1)) return HD_NOMEM(err);
+    while (r->open_count <= trace) {
+        if (!hd_grow((void **)&r->open, &r->open_capacity, r->open_count, sizeof *r->open)) return HD_NOMEM(err);
+        r->open[r->open_count++] = (ranks_open){0};
+    }
     *out = &r->open[trace];
     if ((*out)->list) return HD_OK;
     if (input.launches) return job_collectives_new(&(*out)->list, &input, err);
@@ -90,10 +97,9 @@ static bool are_of(const clock_job *j, size_t first, const hd_collectives *list,
 }
 
 /* Adds the collectives of a trace, whose host becomes out->host. A summary that is of another file tells nothing. */
-static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const view_picture *p, view_session *session,
-                           hd_error *err)
+static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const view_picture_row *row,
+                           view_session *session, hd_error *err)
 {
-    const view_picture_row *row = row_of_trace(r, p, session, out->trace);
     size_t before = j->count;
     view_scene *scene;
     ranks_open *open;
@@ -167,43 +173,146 @@ static void place(view_clock *c, const hd_clocks *solved, const view_scene *scen
     if (!fine && c->basis != HD_CLOCK_REFUSED) c->basis = HD_CLOCK_UNKNOWN;
 }
 
-static hd_status solve(view_clock *list, size_t count, clock_job *j, view_session *session, hd_error *err)
+/* Behind those that are ready. */
+typedef struct ready {
+    view_clock *list;
+    const view_picture_row **rows; /* NULL: none */
+    size_t count;
+    int64_t zero;
+} ready;
+
+static void place_all(const ready *all, view_clock *list, const hd_clocks *solved, view_session *session)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        view_scene *scene;
+        view_session_scene(&scene, session, list[i].trace);
+        if (list[i].host != HD_NONE) place(&list[i], solved, scene, all->zero);
+    }
+}
+
+static hd_status solve_open(ready *all, clock_job *j, view_session *session, hd_error *err)
 {
     hd_clocks *solved;
-    view_scene *scene;
-    int64_t zero;
-    view_session_scene(&scene, session, list->trace);
-    if (list->host == HD_NONE || !start_of(&zero, scene)) return HD_OK;
-    const hd_clock_options options = {.size = sizeof options, .reference = list->host};
+    const hd_clock_options options = {.size = sizeof options, .reference = all->list->host};
     HD_TRY(clock_job_solve(&solved, j, &options, err));
-    for (size_t i = 0; i < count; i++) {
-        view_session_scene(&scene, session, list[i].trace);
-        if (list[i].host != HD_NONE) place(&list[i], solved, scene, zero);
-    }
+    place_all(all, all->list, solved, session);
     hd_clocks_free(solved);
     return HD_OK;
+}
+
+/* ---- by all ranks of the job ---- */
+
+/* What a core compares in about a second. */
+enum { WHOLE_BYTES = 256 << 20 };
+
+/* The file of summaries that the first trace is of; NULL: it is none, or too large. */
+static const hd_job *job_of(const view_ranks *r, const ready *all)
+{
+    const hd_job *job = all->rows[0] ? r->shown[all->rows[0]->source].job : NULL;
+    bool is_worth_it = job && hd_job_count(job) > all->count && job_table_bytes(job, "collectives") <= WHOLE_BYTES;
+    return is_worth_it ? job : NULL;
+}
+
+/* A host of `own` among those of the job; HD_NONE: it is not there. row: of a member that ran on it. */
+static uint32_t find_host(const clock_job *job, const clock_job *own, uint32_t host, const view_picture_row *row)
+{
+    const clock_job_host *h = &own->hosts[host];
+    const int64_t alone[3] = {row->member, h->rank, HD_NONE};
+    for (uint32_t i = 0; i < job->host_keys.count; i++) {
+        bool is_it = h->name == HD_NONE ? memcmp(gpu_group_key(&job->host_keys, i), alone, sizeof alone) == 0
+                                        : clock_job_is_host(job, i, gpu_text_of(&own->texts, h->name));
+        if (is_it) return i;
+    }
+    return HD_NONE;
+}
+
+/* Reads the job once, and solves it for another reference than before. */
+static hd_status solve_job(ranks_clocks *c, const hd_job *job, const clock_job *own, const ready *all, hd_error *err)
+{
+    if (c->of != job) {
+        hd_clocks_free(c->solved);
+        clock_job_deinit(&c->job);
+        *c = (ranks_clocks){.of = job};
+        hd_status status = clock_job_init(&c->job, job, NULL, err);
+        if (status != HD_OK) c->of = NULL;
+        if (status != HD_OK) return status;
+    }
+    uint32_t reference = find_host(&c->job, own, all->list[0].host, all->rows[0]);
+    if (c->solved && c->reference == reference) return HD_OK;
+    const hd_clock_options options = {.size = sizeof options, .reference = reference};
+    hd_clocks_free(c->solved);
+    c->solved = NULL;
+    c->reference = reference;
+    return reference != HD_NONE ? clock_job_solve(&c->solved, &c->job, &options, err) : HD_OK;
+}
+
+/* Whether x knows of more clocks than y, or of as many, and the worst of them better. */
+static bool is_better(const view_clock *x, const view_clock *y, size_t count)
+{
+    size_t known[2] = {0};
+    int64_t bar[2] = {0};
+    for (size_t i = 0; i < 2 * count; i++) {
+        const view_clock *c = i < count ? &x[i] : &y[i - count];
+        if (c->basis == HD_CLOCK_UNKNOWN || c->basis == HD_CLOCK_REFUSED) continue;
+        known[i >= count]++;
+        if (c->bar_ns > bar[i >= count]) bar[i >= count] = c->bar_ns;
+    }
+    return known[0] != known[1] ? known[0] > known[1] : bar[0] < bar[1];
+}
+
+/* In the place of what the open ones tell, where that is better. */
+static hd_status use_job(ready *all, view_ranks *r, const clock_job *own, view_session *session, hd_error *err)
+{
+    const hd_job *job = job_of(r, all);
+    view_clock *list = job ? malloc(all->count * sizeof *list) : NULL;
+    if (!list) return job ? HD_NOMEM(err) : HD_OK;
+    pthread_mutex_lock(&r->clock_lock);
+    if (!r->clocks) r->clocks = calloc(1, sizeof *r->clocks);
+    hd_status status = r->clocks ? solve_job(r->clocks, job, own, all, err) : HD_NOMEM(err);
+    bool is_solved = status == HD_OK && r->clocks->solved;
+    for (size_t i = 0; i < all->count && is_solved; i++) {
+        const view_clock *known = &all->list[i];
+        bool has_host = known->host != HD_NONE && all->rows[i]->source == all->rows[0]->source;
+        list[i] = (view_clock){.trace = known->trace,
+                               .host = has_host ? find_host(&r->clocks->job, own, known->host, all->rows[i]) : HD_NONE,
+                               .ranks = hd_job_count(job),
+                               .is_of_job = true};
+    }
+    if (is_solved) place_all(all, list, r->clocks->solved, session);
+    pthread_mutex_unlock(&r->clock_lock);
+    if (is_solved && is_better(list, all->list, all->count)) memcpy(all->list, list, all->count * sizeof *list);
+    free(list);
+    return status;
 }
 
 hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *r, const view_picture *p,
                             view_session *session, hd_error *err)
 {
     uint32_t traces = view_session_count(session);
-    view_clock *list = malloc((traces + 1) * sizeof *list);
-    hd_status status = list ? HD_OK : HD_NOMEM(err);
-    size_t count = 0;
+    ready all = {.list = malloc((traces + 1) * sizeof *all.list), .rows = malloc((traces + 1) * sizeof *all.rows)};
+    hd_status status = all.list && all.rows ? HD_OK : HD_NOMEM(err);
+    view_scene *scene;
     clock_job j;
     clock_job_begin(&j);
     for (uint32_t trace = 0; status == HD_OK && trace < traces; trace++) {
-        view_scene *scene;
         if (view_session_scene(&scene, session, trace) != VIEW_READY) continue;
-        list[count] = (view_clock){.trace = trace, .host = HD_NONE, .basis = HD_CLOCK_UNKNOWN};
-        status = add_trace(&j, &list[count++], r, p, session, err);
+        all.list[all.count] = (view_clock){.trace = trace, .host = HD_NONE, .basis = HD_CLOCK_UNKNOWN};
+        all.rows[all.count] = row_of_trace(r, p, session, trace);
+        status = add_trace(&j, &all.list[all.count], r, all.rows[all.count], session, err);
+        all.count++;
     }
-    if (status == HD_OK && count) status = solve(list, count, &j, session, err);
+    for (size_t i = 0; i < all.count; i++) all.list[i].ranks = all.count;
+    bool is_known = status == HD_OK && all.count && all.list->host != HD_NONE;
+    if (is_known) view_session_scene(&scene, session, all.list->trace);
+    if (is_known && start_of(&all.zero, scene)) {
+        status = solve_open(&all, &j, session, err);
+        if (status == HD_OK) status = use_job(&all, r, &j, session, err);
+    }
     clock_job_deinit(&j);
-    *out = status == HD_OK ? list : NULL;
-    *out_count = count;
-    if (status != HD_OK) free(list);
+    free(all.rows);
+    *out = status == HD_OK ? all.list : NULL;
+    *out_count = all.count;
+    if (status != HD_OK) free(all.list);
     return status;
 }
 

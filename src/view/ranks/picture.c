@@ -20,23 +20,6 @@ enum { CELLS_MOST = 1 << 25, NAMES_PIECE = 2048 };
 
 /* ---- pieces ---- */
 
-/* The column of that name, if it holds numbers (or texts); SIZE_MAX: none. The table may come from anywhere. */
-static size_t find_column(const hd_table *table, const char *name, bool texts)
-{
-    size_t at = hd_table_find_column(table, name);
-    if (at == SIZE_MAX) return SIZE_MAX;
-    hd_value_type type = hd_table_get_column(table, at)->type;
-    bool is_number = type == HD_VALUE_INT || type == HD_VALUE_DURATION || type == HD_VALUE_TIME;
-    return (texts ? type == HD_VALUE_STRING : is_number) ? at : SIZE_MAX;
-}
-
-/* HD_NO_NUMBER if the column is SIZE_MAX, or it is null. */
-static int64_t int_at(const hd_table *table, size_t row, size_t column)
-{
-    if (column == SIZE_MAX || hd_table_is_null(table, row, column)) return HD_NO_NUMBER;
-    return hd_table_get_int(table, row, column);
-}
-
 /* One summary. */
 typedef struct ranks_member {
     uint32_t source, member;
@@ -115,76 +98,65 @@ typedef struct maker {
     size_t seen_capacity;
 } maker;
 
-/* Steps of a summary, by start. */
-typedef struct durations {
-    const hd_table *table; /* NULL: there is none */
-    size_t rank, start, duration;
-} durations;
-
-static durations durations_of(const hd_table *t)
+/* Of the step of a rank that starts then, of a table by start; HD_NO_NUMBER: not known. */
+enum { OWN_RANK, OWN_START, DURATION, OWN_COLUMNS };
+static int64_t find_duration(const job_cells *steps, int64_t rank, int64_t start)
 {
-    if (!t) return (durations){0};
-    return (durations){t, find_column(t, "rank", false), find_column(t, "start", false),
-                       find_column(t, "duration", false)};
-}
-
-/* Of the step of a rank that starts then; HD_NO_NUMBER: not known. */
-static int64_t find_duration(const durations *d, int64_t rank, int64_t start)
-{
-    size_t low = 0, count = d->table ? hd_table_row_count(d->table) : 0, high = count;
-    HD_PARTITION_POINT(low, high, at, int_at(d->table, at, d->start) < start)
-    for (; low < count && int_at(d->table, low, d->start) == start; low++) {
-        if (int_at(d->table, low, d->rank) == rank) return int_at(d->table, low, d->duration);
+    size_t low = 0, high = steps->rows;
+    HD_PARTITION_POINT(low, high, at, job_int(steps, at, OWN_START) < start)
+    for (; low < steps->rows && job_int(steps, low, OWN_START) == start; low++) {
+        if (job_int(steps, low, OWN_RANK) == rank) return job_int(steps, low, DURATION);
     }
     return HD_NO_NUMBER;
 }
 
-static bool copy_name(part *p, cell *c, const hd_table *t, size_t row, size_t column)
+static bool copy_name(part *p, cell *c, const hd_packed_text *name)
 {
-    size_t size;
-    const char *name = hd_table_get_string(&size, t, row, column);
-    char *copy = hd_arena_alloc(&p->names, size);
-    if (copy) memcpy(copy, name, size);
-    c->name = (hd_string){copy, size};
+    char *copy = hd_arena_alloc(&p->names, name->size);
+    if (copy) memcpy(copy, name->data, name->size);
+    c->name = (hd_string){copy, name->size};
     return copy != NULL;
 }
 
-static bool read_cells(part *p, const hd_table *t, const durations *steps)
+enum { RANK, DEVICE, STEP, STEP_START, SPAN, EXPOSED, IDLE, COLUMNS };
+static bool read_cells(part *p, const job_cells *t, const job_cells *steps)
 {
-    static const char *const names[] = {"rank", "device", "step", "step_start", "span", "exposed_communication",
-                                        "idle"};
-    enum { RANK, DEVICE, STEP, START, SPAN, EXPOSED, IDLE, COLUMNS };
-    size_t at[COLUMNS];
-    bool fine = (p->cells = malloc((hd_table_row_count(t) + 1) * sizeof *p->cells)) != NULL;
+    bool fine = (p->cells = malloc((t->rows + 1) * sizeof *p->cells)) != NULL;
     p->names.piece_size = NAMES_PIECE;
-    for (int i = 0; i < COLUMNS; i++) at[i] = find_column(t, names[i], i == STEP);
-    if (at[STEP] == SIZE_MAX || at[START] == SIZE_MAX) return fine;
-    for (size_t row = 0; fine && row < hd_table_row_count(t); row++) {
+    if (!t->columns[STEP] || !t->columns[STEP_START]) return fine;
+    for (size_t row = 0; fine && row < t->rows; row++) {
         cell *c = &p->cells[p->count++];
-        *c = (cell){.rank = int_at(t, row, at[RANK]), .device = int_at(t, row, at[DEVICE]), .step = HD_NONE};
-        if (hd_table_is_null(t, row, at[STEP])) continue;
-        fine = copy_name(p, c, t, row, at[STEP]);
-        c->figures[VIEW_START] = int_at(t, row, at[START]);
-        c->figures[VIEW_EXPOSED] = int_at(t, row, at[EXPOSED]);
-        c->figures[VIEW_IDLE] = int_at(t, row, at[IDLE]);
-        int64_t duration = find_duration(steps, c->rank, c->figures[VIEW_START]);
-        c->figures[VIEW_TIME] = duration == HD_NO_NUMBER ? int_at(t, row, at[SPAN]) : duration;
+        int64_t name = job_int(t, row, STEP), start = job_int(t, row, STEP_START);
+        *c = (cell){.rank = job_int(t, row, RANK), .device = job_int(t, row, DEVICE), .step = HD_NONE};
+        if (name == HD_NO_NUMBER) continue;
+        fine = copy_name(p, c, &t->packed.texts[name]);
+        c->figures[VIEW_START] = start;
+        c->figures[VIEW_EXPOSED] = job_int(t, row, EXPOSED);
+        c->figures[VIEW_IDLE] = job_int(t, row, IDLE);
+        int64_t duration = find_duration(steps, c->rank, start);
+        c->figures[VIEW_TIME] = duration == HD_NO_NUMBER ? job_int(t, row, SPAN) : duration;
     }
     return fine;
 }
 
 static void read_part(void *user, size_t i)
 {
+    static const job_wanted own[OWN_COLUMNS] = {
+        {"rank", HD_VALUE_INT}, {"start", HD_VALUE_TIME}, {"duration", HD_VALUE_DURATION}};
+    static const job_wanted wanted[COLUMNS] = {
+        {"rank", HD_VALUE_INT},        {"device", HD_VALUE_INT},    {"step", HD_VALUE_STRING},
+        {"step_start", HD_VALUE_TIME}, {"span", HD_VALUE_DURATION}, {"exposed_communication", HD_VALUE_DURATION},
+        {"idle", HD_VALUE_DURATION}};
     maker *m = user;
     part *p = &m->parts[i];
     const ranks_member *of = &m->members[i];
-    hd_table *steps = NULL, *breakdown = NULL;
-    hd_status status = hd_job_table(&steps, of->job, of->member, "steps", &p->err);
-    if (status == HD_OK) status = hd_job_table(&breakdown, of->job, of->member, "breakdown", &p->err);
-    const durations known = durations_of(steps);
-    if (breakdown && !read_cells(p, breakdown, &known)) (void)HD_NOMEM(&p->err);
-    hd_table_free(steps);
-    hd_table_free(breakdown);
+    job_cells steps = {0}, breakdown = {0};
+    if (job_cells_read(&steps, of->job, of->member, "steps", own, OWN_COLUMNS, &p->err) == HD_OK &&
+        job_cells_read(&breakdown, of->job, of->member, "breakdown", wanted, COLUMNS, &p->err) == HD_OK &&
+        !read_cells(p, &breakdown, &steps))
+        (void)HD_NOMEM(&p->err);
+    job_cells_deinit(&steps);
+    job_cells_deinit(&breakdown);
 }
 
 /* ---- steps by name ---- */

@@ -27,6 +27,7 @@ hd_status view_ranks_new(view_ranks **out, const view_ranks_options *options, hd
     pthread_rwlock_init(&r->pictures, NULL);
     pthread_mutex_init(&r->lateness, NULL);
     pthread_mutex_init(&r->open_lock, NULL);
+    pthread_mutex_init(&r->clock_lock, NULL);
     return HD_OK;
 }
 
@@ -53,6 +54,7 @@ void view_ranks_free(view_ranks *r)
     free(r->queue);
     free(r->folders);
     free(r->lost.data);
+    pthread_mutex_destroy(&r->clock_lock);
     pthread_mutex_destroy(&r->open_lock);
     pthread_mutex_destroy(&r->lateness);
     pthread_rwlock_destroy(&r->pictures);

@@ -109,10 +109,12 @@ typedef struct view_clock {
     int64_t place_ns;         /* of its start behind that of the first, on the clock of that */
     int64_t shift_ns, bar_ns; /* what was added for it, in the middle of the trace; off by no more all over it */
     uint64_t collectives;     /* that it rests on */
+    size_t ranks;             /* whose collectives were compared for it and all others: */
+    bool is_of_job;           /* those of the job, not only of the traces that are ready */
 } view_clock;
 
-/* Of all traces that are ready, by their own collectives; the caller frees *out. Errors: MEMORY; LIMIT: not laid out
- * yet. */
+/* Of all traces that are ready, by their own collectives, or by those of all members of a job of moderate size, where
+ * that knows more of them or has smaller bars; the caller frees *out. Errors: MEMORY; LIMIT: not laid out yet. */
 hd_status view_ranks_clocks(view_clock **out, size_t *out_count, view_ranks *ranks, const view_picture *picture,
                             view_session *session, hd_error *err);
 

@@ -116,7 +116,8 @@ static double_stream *new_stream(double_context *context, uint32_t id, uint32_t 
     if (gpu.all_count == STREAMS) double_misuse("too many streams");
     gpu.all[gpu.all_count++] = stream;
     pthread_mutex_unlock(&gpu.lock);
-    double_record record = {.as.stream = {CUPTI_KIND_STREAM, context->id, id, 0, flags, correlation}};
+    double_record record = {
+        .as.stream = {CUPTI_KIND_STREAM, context->id, id, flags == 2 ? (uint32_t)-5 : 0, flags, correlation}};
     double_emit(&record);
     const double_hooks *hooks = double_get_hooks();
     if (hooks) hooks->resource(CUPTI_RESOURCE_STREAM_CREATED, context, stream, NULL);
@@ -215,6 +216,8 @@ double_span double_occupy(double_stream *stream, uint64_t ns)
     return (double_span){start, start + ns};
 }
 
+enum { SELF_NS = 800 /* a kernel takes that much longer than it turns */ };
+
 typedef struct stamp {
     uint64_t address;
     double_span span;
@@ -244,7 +247,7 @@ void double_run_kernel(double_stream *stream, const double_kernel *kernel, uint3
                        uint32_t graph)
 {
     double_span span = double_occupy(stream, kernel->ns ? kernel->ns : double_script_get()->kernel_ns);
-    if (kernel->stamps) write_stamp(kernel->stamps, span);
+    if (kernel->stamps) write_stamp(kernel->stamps, (double_span){span.start_ns, span.end_ns - SELF_NS});
     double_record record = {.as.kernel = {.kind = CUPTI_KIND_CONCURRENT_KERNEL,
                                           .registers = 32,
                                           .start = span.start_ns,
@@ -345,6 +348,7 @@ int cuLaunchKernel(double_function *function, unsigned grid_x, unsigned grid_y, 
     if (strcmp(function->name, "heddle_spin") == 0) {
         memcpy(&kernel.stamps, arguments[0], sizeof kernel.stamps);
         memcpy(&kernel.ns, arguments[1], sizeof kernel.ns);
+        kernel.ns += SELF_NS;
     }
     if (double_stream_of(stream)->captured)
         double_graph_add(double_stream_of(stream)->captured, &kernel);

@@ -121,18 +121,20 @@ def bytes_of(work):
     return None
 
 
+PLACES = "(Host|Device|Peer|Array)"
+WAYS = [r"^Memcpy([HDPA])2([HDPA])$", r"(?<![A-Za-z])([HDPA])to([HDPA])(?![A-Za-z])", PLACES + "To" + PLACES,
+        PLACES.upper() + "_TO_" + PLACES.upper(), PLACES + " -> " + PLACES]
+
+
 def kind_of(work):
     if work.role == "set":
         return "set"
-    short = {"HOST": "H", "DEVICE": "D", "PEER": "P", "ARRAY": "A"}
-    said = re.search(r"(?<![A-Za-z])([HDPA])to([HDPA])(?![A-Za-z])", work.name)
-    if said:
-        return "%sto%s" % said.groups()
-    said = re.search(r"(Host|Device|Peer|Array)To(Host|Device|Peer|Array)", work.name)
-    said = said or re.search("(HOST|DEVICE|PEER|ARRAY)_TO_(HOST|DEVICE|PEER|ARRAY)", work.name)
-    said = said or re.fullmatch("(HOST|DEVICE|PEER|ARRAY)_TO_(HOST|DEVICE|PEER|ARRAY)",
-                                str(work.args.get("direction", "")))
-    return "%sto%s" % tuple(short[word.upper()] for word in said.groups()) if said else None
+    for text in work.name, str(work.args.get("direction", "")):
+        for pattern in WAYS:
+            said = re.search(pattern, text)
+            if said:
+                return "%sto%s" % tuple(word[0] for word in said.groups())
+    return None
 
 
 def memory_of(work):

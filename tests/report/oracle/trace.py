@@ -22,7 +22,7 @@ UNSAID = {"", "cuda", "hip", "opencl", "op", "gpu_op"}
 WAITS = {"event_wait", "event_record", "event_reset", "notify_wait", "notify_record", "write_value", "wait_value",
          "free", "profiling_enable", "profiling_disable"}
 NAMED = [
-    (r"Kernel: ", "kernel"), (r"Mem[Cc]o?py: |Memcpy (HtoD|DtoH|DtoD|PtoP)", "copy"),
+    (r"Kernel: ", "kernel"), (r"Mem[Cc]o?py: |Memcpy [HDPA]to[HDPA]|Memcpy[HDPA]2[HDPA]$", "copy"),
     (r"CopyHostToDevice|CopyDeviceToHost|CopyDeviceToDevice", "copy"), (r"Mem[Ss]et: |Memset \(|FillBuffer", "set"),
     (r"Runtime: |__hip|__cuda|cuda[A-Z]|hip[A-Z]|ur[A-Z]|mc[A-Z]|clEnqueue[A-Z]", "call"), (r"Driver: |hsa_|cu[A-Z]|ze[A-Z]", "call"),
 ]

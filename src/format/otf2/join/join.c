@@ -31,7 +31,8 @@ static hd_status move_events(joiner *j, const otf2_def *location)
     snprintf(from, sizeof from, "%.*s/%" PRIu64 ".evt", (int)(strlen(j->part->path) - strlen(".otf2")), j->part->path,
              location->ref);
     path_of(to, j->folder, location->joined, "evt");
-    if (rename(from, to) == 0 || errno == ENOENT) return HD_OK; /* one without events has no file */
+    if (rename(from, to) == 0) return HD_OK;
+    if (errno == ENOENT && !location->values[LOCATION_EVENTS]) return HD_OK; /* none was written */
     return hd_error_set(j->w.err, HD_ERR_IO, from, HD_OFFSET_NONE, "cannot be moved: %s", strerror(errno));
 }
 

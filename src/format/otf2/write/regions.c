@@ -11,6 +11,7 @@
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
 #include "heddle/launches.h"
+#include "trace/roles/copy_ways.h"
 
 static bool is(hd_string s, const char *text)
 {
@@ -31,10 +32,10 @@ static bool has(hd_string s, const char *text)
 
 static ow_copy copy_of(hd_string name)
 {
-    if (has(name, "HtoD") || has(name, "HostToDevice") || has(name, "Host -> Device")) return OW_COPY_GET_HOST;
-    if (has(name, "DtoH") || has(name, "DeviceToHost") || has(name, "Device -> Host")) return OW_COPY_PUT_HOST;
-    if (has(name, "DtoD") || has(name, "PtoP") || has(name, "DeviceToDevice")) return OW_COPY_GET_DEVICE;
-    return OW_COPY_NONE;
+    uint32_t way = hd_copy_way_of(name);
+    bool from_host = way >> 8 == 'H', to_host = (way & 0xff) == 'H';
+    if (!way || (from_host && to_host)) return OW_COPY_NONE;
+    return from_host ? OW_COPY_GET_HOST : to_host ? OW_COPY_PUT_HOST : OW_COPY_GET_DEVICE;
 }
 
 /* Calls of the runtime that are more than wrappers. */

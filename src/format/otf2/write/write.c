@@ -12,11 +12,14 @@
 #include "format/otf2/write/write.h"
 #include "trace/spill.h"
 
+/* A disk that is full is "The structural integrity is not given" to the library. */
 hd_status ow_error(ow_writer *w, OTF2_ErrorCode code)
 {
+    bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     return hd_error_set(w->err,
                         code == OTF2_ERROR_MEM_FAULT || code == OTF2_ERROR_MEM_ALLOC_FAILED ? HD_ERR_MEMORY : HD_ERR_IO,
-                        w->path, HD_OFFSET_NONE, "the OTF2 library failed: %s", OTF2_Error_GetDescription(code));
+                        w->path, HD_OFFSET_NONE, "the OTF2 library failed: %s",
+                        full ? strerror(errno) : OTF2_Error_GetDescription(code));
 }
 
 static OTF2_FlushType flush(void *user, OTF2_FileType type, OTF2_LocationRef location, void *data, bool final)
@@ -257,7 +260,7 @@ static hd_status write_all_events(ow_writer *w, const char *folder)
             w->options->progress(w->options->progress_user, w->written, hd_trace_event_count(w->trace));
     }
     OW_TRY(w, OTF2_Archive_CloseEvtFiles(w->archive));
-    return write_local_definitions(w, folder);
+    return w->options->part ? HD_OK : write_local_definitions(w, folder); /* a part gets them where it is joined */
 }
 
 static hd_status write_archive(ow_writer *w, const char *folder)

@@ -10,6 +10,7 @@
 #ifndef HD_FORMAT_OTF2_WRITE_WRITE_H
 #define HD_FORMAT_OTF2_WRITE_WRITE_H
 
+#include <errno.h>
 #include <otf2/otf2.h>
 
 #include "base/bytes.h"
@@ -228,7 +229,7 @@ typedef struct ow_writer {
 
 #define OW_TRY(w, call)                                                                                                \
     do {                                                                                                               \
-        OTF2_ErrorCode ow_code_ = (call);                                                                              \
+        OTF2_ErrorCode ow_code_ = (errno = 0, call);                                                                   \
         if (ow_code_ != OTF2_SUCCESS) return ow_error((w), ow_code_);                                                  \
     } while (0)
 

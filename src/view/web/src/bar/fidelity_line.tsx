@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals";
 import { render, type JSX } from "preact";
 import type { App } from "../app";
 import { factsOf, sumFidelity } from "../panels/fidelity_facts";
-import { clockTitle } from "../data/clocks";
+import { clockRanks, clockTitle } from "../data/clocks";
 import { meetingStatus, meetingText } from "../tracks/meetings";
 import { flowStatus, flowsUnseen, flowText } from "../tracks/flows";
 import { formatPercent, formatShort, plural } from "../format";
@@ -65,10 +65,11 @@ function Clocks({ app }: { app: App }): JSX.Element | null {
   const bars = traces.flatMap(({ clock }) => (clock && clock.offset_ns !== null ? [clock.bar_ns ?? 0] : []));
   const title = traces.slice(0, 40).map(clockTitle).join("\n");
   if (bars.length < 2) return <span class="dim" title={title}>ranks are not aligned: their clocks are not known</span>;
+  const by = traces.flatMap(({ clock }) => (clock ? [clockRanks(clock)] : []))[0];
   const some = bars.length < traces.length ? `${bars.length} of ${plural(traces.length, "trace")} aligned` : "aligned";
   return (
     <button type="button" class="fact" aria-pressed={aligned.value} title={`${title}\nClick: by these clocks, or as the files have them`} onClick={() => app.commands.run("clocks")}>
-      {aligned.value ? `${some} ± ${formatShort(Math.max(...bars))}` : "raw clocks"}
+      {aligned.value ? `${some} ± ${formatShort(Math.max(...bars))} by ${by}` : "raw clocks"}
     </button>
   );
 }

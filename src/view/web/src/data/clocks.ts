@@ -2,7 +2,7 @@
 // once the traces are read, and put into the session in the place of the times that their files tell.
 import { computed, effect } from "@preact/signals";
 import type { App } from "../app";
-import { formatShort } from "../format";
+import { formatShort, plural } from "../format";
 import { messageOf } from "./request";
 import type { ClockInfo, Session, TraceInfo, TrackInfo } from "./model";
 
@@ -37,16 +37,22 @@ export function clockText({ clock, told_ns, offset_ns, rank }: TraceInfo): strin
   return offset_ns === clock.offset_ns ? text : `raw (${text})`;
 }
 
+// Whose collectives tell of the clocks.
+export function clockRanks({ of, ranks }: ClockInfo): string {
+  return of === "job" ? `all ${plural(ranks, "rank")}` : `the ${plural(ranks, "open trace")}`;
+}
+
 // The same in a sentence.
 export function clockTitle(trace: TraceInfo): string {
   const { clock, rank } = trace;
   const name = rank === null ? trace.name : `rank ${rank}`;
   if (!clock) return "";
-  if (clock.basis === "refused") return `${name}: not aligned, as what collectives tell of the clocks contradicts itself`;
-  if (clock.offset_ns === null) return `${name}: not aligned, as no collective tells of its clock`;
+  const of = clockRanks(clock);
+  if (clock.basis === "refused") return `${name}: not aligned, as what collectives of ${of} tell of the clocks contradicts itself`;
+  if (clock.offset_ns === null) return `${name}: not aligned, as no collective of ${of} tells of its clock`;
   const text = clockText(trace);
   if (text === "") return `${name}: the clock that counts`;
-  return `${name}: ${text}${text.startsWith("raw") ? "" : " applied"}${clock.basis === "ends" ? `, by the ends of ${clock.collectives} collectives` : `, by ${clock.basis}`}`;
+  return `${name}: ${text}${text.startsWith("raw") ? "" : " applied"}, by ${clock.basis === "ends" ? `the ends of ${clock.collectives} collectives` : clock.basis}, compared with those of ${of}`;
 }
 
 export function attachClocks(app: App): void {

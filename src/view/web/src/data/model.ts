@@ -48,6 +48,8 @@ export interface ClockInfo {
   offset_ns: number | null; // in the place of the trace's own
   bar_ns: number | null; // how far off that may be
   collectives: number;
+  ranks: number; // whose collectives were looked at
+  of: "job" | "open"; // which those are
 }
 
 // What one trace has of a collective; times are the trace's own.

@@ -143,7 +143,9 @@ export function JobPicture(props: Props): JSX.Element {
   const within = (each: Window | null): Window => (each && each.from + each.count <= all ? each : { from: 0, count: all });
   const window = within(chosen);
   useEffect(() => {
-    if (canvas.current && size.width > 0 && size.height > 0) paint(canvas.current, props, window, focus, size);
+    if (!canvas.current || size.width <= 0 || size.height <= 0) return;
+    paint(canvas.current, props, window, focus, size);
+    performance.mark("heddle: heat map");
   }, [job, figures, order, groupOf, theme, window.from, window.count, focus, size]);
   const share = (event: { clientY: number }): number => Math.min(1, Math.max(0, (event.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) - TOP) / size.height));
   const at = (event: TargetedMouseEvent<HTMLCanvasElement>): Cell | null => {

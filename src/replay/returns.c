@@ -1,0 +1,121 @@
+/* returns.c - when calls return that wait for work
+ *
+ * Such a call returns when it has done its own, and not before some time has passed since the work was done. One that
+ * had to wait shows the latter, one whose work was done long before the former; what a call does not show is the mean
+ * of those of its name. Of a copy's call that waits for its copy the launch shows what it takes itself (model.c).
+ */
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "replay/replay.h"
+#include "trace/lazy.h"
+#include "trace/roles/sync_calls.h"
+
+typedef struct waiting {
+    uint32_t node, name, launched; /* launched: a copy that it launches and waits for; HD_NONE */
+    int64_t length, since_ns;      /* since_ns: from the end of the work to the start of the stretch */
+} waiting;
+
+static bool get_waiting(waiting *out, const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    int64_t done = INT64_MIN;
+    *out =
+        (waiting){.node = node, .name = HD_STRING_NONE, .launched = HD_NONE, .length = g->ends[node] - g->starts[node]};
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1]; e++) {
+        uint32_t from = g->froms[e];
+        if (g->edge_kinds[e] != HD_EDGE_SYNC) continue;
+        if (g->ends[from] > done) done = g->ends[from];
+        if (replay_is_work(r, from) && replay_own_call(r, from) == node) out->launched = from;
+    }
+    if (done == INT64_MIN) return false;
+    out->since_ns = g->starts[node] - done;
+    return true;
+}
+
+static bool list_waiting(waiting **out, size_t *count, const replay *r)
+{
+    size_t capacity = 0;
+    waiting w;
+    for (uint32_t n = 0; n < r->first_work; n++) {
+        if (!get_waiting(&w, r, n)) continue;
+        uint32_t row = r->graph->slices[n];
+        if (row != HD_NONE) w.name = (uint32_t)hd_slice_column(r->trace, row, HD_COL_NAME);
+        if (!hd_large_grow((void **)out, &capacity, *count, sizeof **out, r->large)) return false;
+        (*out)[(*count)++] = w;
+    }
+    return true;
+}
+
+/* Of one name, by length. */
+static bool add_kind(replay *r, const waiting *list, size_t count, replay_sample *samples)
+{
+    size_t waited = 0, ready = 0;
+    replay_return_kind kind = {.name = list->name};
+    for (size_t i = 0; i < count; i++)
+        if (list[i].since_ns <= 0) samples[waited++].ns = list[i].length;
+    if (waited) kind.wake = replay_lag_of(samples, waited, waited);
+    for (size_t i = 0; i < count; i++)
+        if (list[i].since_ns > 0 && list[i].since_ns >= kind.wake.ns) samples[ready++].ns = list[i].length;
+    if (ready) kind.own = replay_lag_of(samples, ready, ready);
+    if (!hd_grow((void **)&r->return_kinds, &r->return_kind_capacity, r->return_kind_count, sizeof kind)) return false;
+    r->return_kinds[r->return_kind_count++] = kind;
+    return true;
+}
+
+/* No more than the call had time for. */
+static int64_t own_of(const replay *r, const waiting *w, const replay_return_kind *kind)
+{
+    const hd_graph *g = r->graph;
+    size_t e = g->first_edges[w->node];
+    if (w->launched != HD_NONE) return r->lags[r->launch_classes[w->launched - r->first_work]].call_ns;
+    if (!kind->own.samples) return w->length;
+    int64_t room = g->edge_kinds[e] == HD_EDGE_THREAD ? g->ends[w->node] - g->ends[g->froms[e]] : kind->own.ns;
+    return kind->own.ns < room ? kind->own.ns : room;
+}
+
+static void add_return(replay *r, const waiting *w, const replay_return_kind *kind)
+{
+    bool has_waited = w->since_ns <= 0;
+    int64_t wake = w->length, room = w->length + w->since_ns;
+    if (has_waited && !(r->plan.flags[w->node] & PLAN_PINNED)) r->plan.durations[w->node] = own_of(r, w, kind);
+    if (!has_waited && kind->wake.samples) wake = kind->wake.ns < room ? kind->wake.ns : room;
+    hd_sync_kind what = hd_sync_kind_of(hd_trace_string(r->trace, w->name));
+    r->returns[r->return_count++] = (replay_return){w->node, (uint8_t)what, wake};
+}
+
+static bool add_returns(replay *r, waiting *list, size_t count)
+{
+    waiting *spare = hd_large_new(count + 1, sizeof *spare, r->large);
+    replay_sample *samples = hd_large_new(count + 1, sizeof *samples, r->large);
+    r->returns = hd_large_new(2 * count + 1, sizeof *r->returns, r->large);
+    bool fine = spare && samples && r->returns;
+    if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->name != y->name ? x->name < y->name : x->length < y->length);
+    for (size_t first = 0, end; fine && first < count; first = end) {
+        for (end = first + 1; end < count && list[end].name == list[first].name;) end++;
+        fine = add_kind(r, list + first, end - first, samples);
+        for (size_t i = first; fine && i < end; i++)
+            add_return(r, &list[i], &r->return_kinds[r->return_kind_count - 1]);
+    }
+    if (fine) HD_SORT_RUNS(r->returns, r->returns + count, count, x, y, x->node < y->node);
+    hd_large_free(spare);
+    hd_large_free(samples);
+    return fine;
+}
+
+hd_status replay_find_returns(replay *r, hd_error *err)
+{
+    waiting *list = NULL;
+    size_t count = 0;
+    bool fine = list_waiting(&list, &count, r) && add_returns(r, list, count);
+    hd_large_free(list);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+const replay_return *replay_return_of(const replay *r, uint32_t node)
+{
+    size_t low = 0, high = r->return_count;
+    HD_PARTITION_POINT(low, high, at, r->returns[at].node < node);
+    return low < r->return_count && r->returns[low].node == node ? &r->returns[low] : NULL;
+}
