@@ -23,7 +23,7 @@ static bool is_of(const clock_rows *c, size_t row, const hd_job_member *member)
 }
 
 /* false: it is not known, or a clock that was set has several. */
-static bool find_clock(hd_convert_clock *out, clock_rows *c, const hd_job_member *member)
+static bool find_clock(hd_convert_clock *out, bool *out_set, clock_rows *c, const hd_job_member *member)
 {
     const hd_table *t = c->table;
     size_t rows = hd_table_row_count(t);
@@ -32,6 +32,7 @@ static bool find_clock(hd_convert_clock *out, clock_rows *c, const hd_job_member
         if (!is_of(c, row, member)) continue;
         c->at = row;
         bool is_one = !(row + 1 < rows && is_of(c, row + 1, member)) && !(row && is_of(c, row - 1, member));
+        *out_set = !is_one;
         if (!is_one || hd_table_is_null(t, row, c->offset)) return false;
         *out = (hd_convert_clock){.rank = member->rank, .offset_ns = hd_table_get_int(t, row, c->offset)};
         if (!hd_table_is_null(t, row, c->bar)) out->bar_ns = hd_table_get_int(t, row, c->bar);
@@ -56,7 +57,16 @@ static bool add_clocks(job_clocks *out, const hd_job *job, const hd_table *table
     for (size_t i = 0; out->list && out->shifts && i < hd_job_count(job); i++) {
         const hd_job_member *member = hd_job_at(job, i);
         hd_convert_clock *clock = &out->list[out->count];
-        if (member->rank == HD_NO_NUMBER || !find_clock(clock, &rows, member)) continue;
+        bool was_set = false;
+        if (member->rank == HD_NO_NUMBER) continue;
+        if (!find_clock(clock, &was_set, &rows, member)) {
+            if (!was_set || out->why) continue;
+            snprintf(out->text, sizeof out->text,
+                     "the clock of rank %" PRId64 " was set during the run, and has no one offset: see heddle clocks",
+                     member->rank);
+            out->why = out->text;
+            continue;
+        }
         char **text = &out->shifts[out->count];
         if (asprintf(text, "%" PRId64 "=%" PRId64 "ns", clock->rank, clock->offset_ns) < 0) return false;
         out->count++;

@@ -94,17 +94,22 @@ static bool add_ranks(job_files *p, const char *pattern)
     return fine;
 }
 
+hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err)
+{
+    size_t before = files->count;
+    bool fine = !strstr(operand, RANK) || add_ranks(files, operand);
+    if (fine && files->count == before) fine = add_path(files, NULL, operand);
+    if (fine) qsort(files->list + before, files->count - before, sizeof *files->list, by_name);
+    return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+}
+
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err)
 {
     struct stat about;
-    size_t before = files->count;
-    bool fine = true, found = false;
-    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode))
-        fine = add_folder(files, operand, &found);
-    else if (strstr(operand, RANK))
-        fine = add_ranks(files, operand);
-    if (fine && files->count == before) fine = add_path(files, NULL, operand); /* a folder may be a trace */
-    return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    bool found = false;
+    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode) && !add_folder(files, operand, &found))
+        return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    return found ? HD_OK : job_files_add_ranks(files, operand, err); /* a folder may be a trace */
 }
 
 typedef struct sized {
@@ -132,10 +137,26 @@ size_t *job_largest_first(const char *const *paths, size_t count)
     return order;
 }
 
+hd_status job_files_pack(char **out, size_t *out_size, const job_files *files, hd_error *err)
+{
+    FILE *bytes = open_memstream(out, out_size);
+    for (size_t i = 0; bytes && i < files->count; i++) fwrite(files->list[i], 1, strlen(files->list[i]) + 1, bytes);
+    if (bytes && fclose(bytes) == 0) return HD_OK;
+    return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+}
+
+hd_status job_files_unpack(job_files *files, const char *bytes, size_t size, hd_error *err)
+{
+    for (const char *at = bytes; at < bytes + size; at += strlen(at) + 1)
+        if (!add_path(files, NULL, at)) return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    return HD_OK;
+}
+
 void job_files_deinit(job_files *files)
 {
     for (size_t i = 0; i < files->count; i++) free(files->list[i]);
     free(files->list);
+    *files = (job_files){0};
 }
 
 /* ---- reading ---- */

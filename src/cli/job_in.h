@@ -21,6 +21,12 @@ typedef struct job_files {
 /* Those that an operand stands for: a file; a folder's summaries, or else traces; "rank{rank}.json", where {rank} is
  * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
+/* The same of a folder that stands for itself, and ranks in their order. */
+hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);
+/* The paths behind each other, each with its zero byte, and back. The caller frees *out with free. Errors: MEMORY. */
+hd_status job_files_pack(char **out, size_t *out_size, const job_files *files, hd_error *err);
+hd_status job_files_unpack(job_files *files, const char *bytes, size_t size, hd_error *err);
+/* Leaves none. */
 void job_files_deinit(job_files *files);
 /* The order in which processes take files: the largest first, of equal ones as they stand. The caller frees it with
  * free; NULL: no memory. */
@@ -38,6 +44,8 @@ typedef struct job_clocks {
     hd_convert_clock *list;
     char **shifts; /* "RANK=TIME" */
     size_t count;
+    const char *why; /* of a rank without a clock; NULL: there is none to tell */
+    char text[120];
 } job_clocks;
 
 hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);

@@ -272,6 +272,7 @@ def check_groups(archive, together, ranks):
     return None
 
 
+GROUP = [9, 2, 0, 1]
 MESSAGES = [(0, 1), (1, 2), (1, 0), (0, 1), (2, 9), (1, 2)]  # 9 has no trace
 
 
@@ -318,11 +319,14 @@ def make_ranks(folder):
             {"ph": "X", "name": "spans", "pid": "Spans", "tid": "PyTorch", "ts": 1000000, "dur": 100}]
         for at, (sender, receiver) in enumerate(MESSAGES):
             if rank in (sender, receiver):
-                way = {"Collective name": "send", "Dst Rank": receiver} if rank == sender else {"Collective name": "recv", "Src Rank": sender}
+                # As PyTorch has it: "Rank" is the other's place in the group, "Dst Rank" and "Src Rank" its rank in the job.
+                other = receiver if rank == sender else sender
+                way = {"Collective name": "send", "Dst Rank": other} if rank == sender else {"Collective name": "recv", "Src Rank": other}
+                way["Rank"] = GROUP.index(other)
                 events.append({"ph": "X", "name": "ncclDevKernel_SendRecv", "cat": "kernel", "pid": 0, "tid": 20 + min(sender, receiver),
                                "ts": 1000100 + 10 * at, "dur": 8 - (rank == sender), "args":
                                {"device": rank, "stream": 20 + min(sender, receiver), "In msg nelems": 100 + at, "dtype": "Half",
-                                "Process Group Name": "pp", "Process Group Ranks": "[0, 1, 2]", **way}})
+                                "Process Group Name": "pp", "Process Group Ranks": str(GROUP), **way}})
         if rank == 1:
             events.append({"ph": "X", "name": "before", "cat": "x", "pid": 10, "tid": 9, "ts": -5, "dur": 2})
         # Frames of all ranks and of one, under ids that mean other frames elsewhere; bytes that are no UTF-8; ids as text and numbers.

@@ -262,7 +262,10 @@ def check_merged(program, folder):
     paths = job(folder, 2, [0, MS], count=60, at=lambda r, time: 2 * MS if r == 1 and time > S + 300 * MS else 0)
     assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
     done = run(program, "convert", "--clocks", summaries, *paths, merged)
-    assert done.returncode == 1 and "no shift is known of rank 1" in done.stderr, done
+    assert done.returncode == 1 and "no shift is known of rank 1" in done.stderr and "the clock of rank 1 was set" in done.stderr, done
+    for words in [], ["--mpi", "none"]:
+        done = run(program, "convert", *words, "--clocks", summaries, *paths, folder / "set.otf2")
+        assert done.returncode == 1 and "the clock of rank 1 was set" in done.stderr and not list(folder.glob("*set.otf2*")), done
     # Some tell what their times count from, and some do not
     paths = job(folder, 2, [0, MS], base=lambda r: UNIX if r else UNIX - S)
     assert run(program, "convert", "--pass", "merge:shift=0=0ns,shift=1=-1ms", *paths, merged).returncode == 0

@@ -271,18 +271,18 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
 
 /* ---- the command ---- */
 
-static hd_status convert(hd_convert_report **out, cli_run *run, const hd_convert_options *options,
-                         hd_read_options *read, hd_write_options *write)
+static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs,
+                         const hd_convert_options *options, hd_read_options *read, hd_write_options *write)
 {
     cli_progress reading, writing;
-    int last = run->operand_count - 1;
     cli_progress_init(&reading, run, "reading");
     cli_progress_init_later(&writing, run, "writing");
     writing.events = true;
     read->progress = write->progress = cli_progress_update;
     read->progress_user = &reading;
     write->progress_user = &writing;
-    hd_status status = hd_convert(out, run->operands, (size_t)last, run->operands[last], options, &run->err);
+    hd_status status = hd_convert(out, (const char *const *)inputs->list, inputs->count,
+                                  run->operands[run->operand_count - 1], options, &run->err);
     cli_progress_deinit(&reading);
     cli_progress_deinit(&writing);
     return status;
@@ -292,6 +292,7 @@ static hd_status convert(hd_convert_report **out, cli_run *run, const hd_convert
 
 typedef struct apart {
     cli_run *run;
+    job_files *inputs; /* those that process 0 found */
     hd_convert_job *job;
     size_t *order; /* of the inputs: the largest first */
 } apart;
@@ -311,35 +312,55 @@ static hd_status convert_rank(void *context, size_t item, hd_error *err)
 static const char *name_of(void *context, size_t item)
 {
     const apart *a = context;
-    return a->run->operands[a->order[item]];
+    return a->inputs->list[a->order[item]];
 }
 
-/* What process 0 has made is where all put their parts. */
+static hd_status new_job(apart *a, const char *parts, const hd_convert_options *options)
+{
+    const char *const *inputs = (const char *const *)a->inputs->list;
+    const char *to = a->run->operands[a->run->operand_count - 1];
+    a->order = job_largest_first(inputs, a->inputs->count);
+    if (!a->order) return hd_error_set(&a->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    return hd_convert_job_new(&a->job, inputs, a->inputs->count, to, parts, options, &a->run->err);
+}
+
+/* What process 0 has found is what all convert. */
+static hd_status share_inputs(apart *a, hd_mpi *mpi)
+{
+    char *told = NULL;
+    void *heard = NULL;
+    size_t size = 0;
+    bool first = hd_mpi_rank(mpi) == 0;
+    hd_status status = first ? job_files_pack(&told, &size, a->inputs, &a->run->err) : HD_OK;
+    if (status == HD_OK) status = hd_mpi_broadcast(&heard, &size, mpi, told, size, &a->run->err);
+    if (!first) job_files_deinit(a->inputs);
+    if (!first && status == HD_OK) status = job_files_unpack(a->inputs, heard, size, &a->run->err);
+    free(told);
+    free(heard);
+    return status;
+}
+
+/* And what it has made is where all put their parts. */
 static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *options)
 {
-    cli_run *run = a->run;
-    size_t count = (size_t)run->operand_count - 1, size;
-    const char *to = run->operands[count];
     void *folder = NULL;
-    hd_status status = HD_OK;
-    a->order = job_largest_first(run->operands, count);
-    if (!a->order) return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    if (hd_mpi_rank(mpi) == 0) status = hd_convert_job_new(&a->job, run->operands, count, to, NULL, options, &run->err);
+    size_t size;
+    hd_status status = hd_mpi_rank(mpi) == 0 ? new_job(a, NULL, options) : HD_OK;
+    if (status == HD_OK) status = share_inputs(a, mpi);
     if (status != HD_OK) return status;
     const char *made = a->job ? hd_convert_job_folder(a->job) : "";
-    status = hd_mpi_broadcast(&folder, &size, mpi, made, strlen(made) + 1, &run->err);
-    if (status == HD_OK && !a->job)
-        status = hd_convert_job_new(&a->job, run->operands, count, to, folder, options, &run->err);
+    status = hd_mpi_broadcast(&folder, &size, mpi, made, strlen(made) + 1, &a->run->err);
+    if (status == HD_OK && !a->job) status = new_job(a, folder, options);
     free(folder);
     return status;
 }
 
 /* *out is NULL in processes that only helped. */
-static hd_status convert_apart(hd_convert_report **out, cli_run *run, const hd_convert_options *options,
-                               hd_read_options *read)
+static hd_status convert_apart(hd_convert_report **out, cli_run *run, job_files *inputs, const job_clocks *clocks,
+                               const hd_convert_options *options, hd_read_options *read)
 {
     const struct convert_options *o = run->options;
-    apart a = {.run = run};
+    apart a = {.run = run, .inputs = inputs};
     hd_mpi *mpi = NULL;
     hd_status status = hd_mpi_open(&mpi, (hd_mpi_kind)o->mpi, &run->err);
     *out = NULL;
@@ -347,12 +368,13 @@ static hd_status convert_apart(hd_convert_report **out, cli_run *run, const hd_c
     if (hd_mpi_size(mpi) > 1 && !read->threads) read->threads = 1; /* there is a process for each core */
     status = begin_apart(&a, mpi, options);
     const hd_mpi_work work = {
-        .count = (size_t)run->operand_count - 1, .work = convert_rank, .name = name_of, .context = &a, .threads = 1};
+        .count = inputs->count, .work = convert_rank, .name = name_of, .context = &a, .threads = 1};
     if (status == HD_OK) status = hd_mpi_share(mpi, &work, &run->err);
     if (status == HD_OK) status = hd_mpi_barrier(mpi, &run->err);
     if (status == HD_OK && hd_mpi_rank(mpi) == 0) status = hd_convert_job_finish(out, a.job, &run->err);
     hd_convert_job_free(a.job);
     free(a.order);
+    if (status == HD_ERR_ARGUMENT && clocks->why) hd_error_add_cause(&run->err, "%s", clocks->why);
     if (status != HD_OK) cli_report(run);
     if (status != HD_OK) hd_mpi_abort(mpi);
     hd_mpi_close(mpi);
@@ -383,7 +405,7 @@ static void free_passes(pass_list *passes)
     for (size_t i = 0; i < passes->count; i++) hd_pass_free(passes->items[i]);
 }
 
-static int run_with(cli_run *run, const pass_list *passes, const job_clocks *clocks)
+static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, const job_clocks *clocks)
 {
     const struct convert_options *o = run->options;
     hd_read_options read = {0};
@@ -397,9 +419,10 @@ static int run_with(cli_run *run, const pass_list *passes, const job_clocks *clo
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, &read, &write, out);
     if (result != CLI_OK) return result;
-    hd_status status =
-        o->mpi >= 0 ? convert_apart(&report, run, &options, &read) : convert(&report, run, &options, &read, &write);
+    hd_status status = o->mpi >= 0 ? convert_apart(&report, run, inputs, clocks, &options, &read)
+                                   : convert(&report, run, inputs, &options, &read, &write);
     if (!report && status == HD_OK) return CLI_OK;
+    if (o->mpi < 0 && status == HD_ERR_ARGUMENT && clocks->why) hd_error_add_cause(&run->err, "%s", clocks->why);
     cli_printer p = {.run = run, .to_stderr = strcmp(out, "-") == 0};
     /* strict fails after the ledger is known: it is what one needs to see then */
     bool has_report = status == HD_OK || (report && report->ledger_count > 0);
@@ -418,9 +441,13 @@ static int run(cli_run *run)
     const struct convert_options *o = run->options;
     pass_list passes = {.count = 0};
     job_clocks clocks = {0};
+    job_files inputs = {0};
     int result = parse_passes(run, &passes);
+    for (int i = 0; i < run->operand_count - 1 && result == CLI_OK; i++)
+        if (job_files_add_ranks(&inputs, run->operands[i], &run->err) != HD_OK) result = CLI_FAILED;
     if (result == CLI_OK && o->clocks && job_clocks_find(&clocks, run, o->clocks) != HD_OK) result = CLI_FAILED;
-    if (result == CLI_OK) result = run_with(run, &passes, &clocks);
+    if (result == CLI_OK) result = run_with(run, &inputs, &passes, &clocks);
+    job_files_deinit(&inputs);
     job_clocks_deinit(&clocks);
     free_passes(&passes);
     return result;
@@ -544,6 +571,8 @@ const cli_command cmd_convert = {
         "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
         "is "
         "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
+        "In a "
+        "name that a shell need not list, {rank} stands for any number ('traces/rank{rank}.json.gz'). "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
         "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
