@@ -264,25 +264,37 @@ static void pass_on(timeline *l, uint32_t node)
     push(l, node);
 }
 
-/* What waits for work that ends at another time now begins at another. */
-static void move_afters(timeline *l)
+static void move_after(timeline *l, uint32_t after);
+
+/* The node ends at another time now: what waits for it begins at another, and calls that wait already return then. */
+static void move_end(timeline *l, uint32_t node, int64_t end)
+{
+    l->s->out->ends[node] = end;
+    for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) move_after(l, l->afters[i]);
+    if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) move_after(l, node + 1);
+}
+
+static void move_after(timeline *l, uint32_t after)
 {
     replay_times *t = l->s->out;
+    int64_t was = t->starts[after];
+    uint64_t cycles = t->cycles;
+    if (l->s->states[after] == NODE_OPEN) {
+        find_start(l->s, after);
+        t->cycles = cycles;
+        if (t->starts[after] != was) push(l, after);
+    } else if (l->s->states[after] == NODE_DONE && !replay_is_work(l->s->r, after)) {
+        int64_t end = find_end(l->s, after);
+        if (end != t->ends[after]) move_end(l, after, end);
+    }
+}
+
+static void move_others(timeline *l)
+{
     const replay_moved *moved;
     size_t count = replay_share_moved(&moved, l->sharer);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t node = moved[i].node;
-        if (l->s->states[node] != NODE_DONE) continue; /* it is about to be said */
-        t->ends[node] = moved[i].end;
-        for (size_t a = l->first_afters[node]; a < l->first_afters[node + 1]; a++) {
-            uint32_t after = l->afters[a];
-            if (l->s->states[after] != NODE_OPEN) continue;
-            int64_t was = t->starts[after];
-            uint64_t cycles = t->cycles;
-            find_start(l->s, after);
-            t->cycles = cycles;
-            if (t->starts[after] != was) push(l, after);
-        }
+    for (size_t i = 0; i < count; i++) { /* the end of what begins is about to be said */
+        if (l->s->states[moved[i].node] == NODE_DONE) move_end(l, moved[i].node, moved[i].end);
     }
 }
 
@@ -301,7 +313,7 @@ static void begin_first(timeline *l)
     }
     bool is_work = replay_is_work(l->s->r, node);
     t->ends[node] = is_work ? replay_share_end(l->sharer, node, t->starts[node]) : find_end(l->s, node);
-    move_afters(l);
+    move_others(l);
     l->s->states[node] = NODE_DONE;
     for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
     if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) pass_on(l, node + 1);

@@ -518,6 +518,12 @@ class Replay:
             start = max(self.ready(node, s, k, times[s]) for s, k in edges)
         return start
 
+    def returns(self, node, edges, times):
+        """When a call returns that waits: behind its own work, and what it waits for."""
+        start = times[node][0]
+        end = max([times[s][1] for s, k in edges if k == "thread"], default=start) + self.length[node]
+        return max([start, end] + [times[s][1] + self.wake[node] for s, k in edges if k == "sync"])
+
     def simulate(self):
         """In the order of time: of what can begin, what begins first."""
         edges = {n: [(s, k) for s, k in e if n not in self.pinned and not (k in ("launch", "sync") and n in self.gone)] for n, e in self.edges.items()}
@@ -556,15 +562,20 @@ class Replay:
                     sms = devices.setdefault(device, Sms(self.priority.get))
                     told = sms.begin(n, start, *self.share[n][1:], end if fixed else None, demand)
                     times[n] = (start, told[n][0])
-                    for m in (m for m in told if m != n and told[m][0] != times[m][1]):
-                        times[m] = (times[m][0], told[m][0])
-                        can.update({k: self.begin(k, edges[k], times) for k in can if k != n and any(s == m for s, _ in edges[k])})
                     del can[n]
+                    moved = [(m, told[m][0]) for m in told if m != n and told[m][0] != times[m][1]]
+                    while moved:  # who waits for it begins, or returns, at another time
+                        m, end = moved.pop()
+                        times[m] = (times[m][0], end)
+                        behind = [k for k in edges if any(s == m for s, _ in edges[k])]
+                        can.update({k: self.begin(k, edges[k], times) for k in behind if k in can})
+                        moved += [(k, self.returns(k, edges[k], times)) for k in behind if k in times and k in self.wake and k not in self.pinned | self.gone
+                                  and self.returns(k, edges[k], times) != times[k][1]]
                     continue
                 end, _ = self.run_kernel(taken.setdefault(device, []), start, width, end if fixed else None, demand)
             if n in self.wake and n not in self.pinned | self.gone:
-                end = max([times[s][1] for s, k in edges[n] if k == "thread"], default=start) + self.length[n]
-                end = max([start, end] + [times[s][1] + self.wake[n] for s, k in edges[n] if k == "sync"])
+                times[n] = (start, end)
+                end = self.returns(n, edges[n], times)
             times[n] = (start, end)
             del can[n]
         return times
