@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
-#include "replay/replay.h"
+#include "replay/priorities.h"
 #include "trace/roles/sync_calls.h"
 
 enum { ROUNDS_MOST = 8 };
@@ -232,7 +232,8 @@ hd_status replay_settle(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
     bool moved = true;
-    if (!r->has_change || o->schedule || (o->overlap && !o->streams)) return HD_OK;
+    if (!r->has_change || (o->schedule && !replay_is_priorities(o->schedule)) || (o->overlap && !o->streams))
+        return HD_OK;
     if (!r->queues) HD_TRY(keep_streams(r, err));
     for (int round = 0; (o->streams || r->awaited_count) && round < ROUNDS_MOST; round++) {
         HD_TRY(set_order(&moved, r, &r->changed, err));

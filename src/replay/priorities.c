@@ -21,7 +21,7 @@ static const char word[] = "priorities"; /* of the option */
 
 static bool add_limits(void *user, report_properties *of)
 {
-    replay_priorities *p = user;
+    replay_waves *p = user;
     for (uint32_t i = 0; i < p->r->scope.device_count; i++) {
         const gpu_device *d = &p->r->scope.devices[i];
         if (d->device == of->id && (of->rank == HD_NO_NUMBER || of->rank == d->rank))
@@ -30,18 +30,16 @@ static bool add_limits(void *user, report_properties *of)
     return true;
 }
 
-bool replay_priorities_init(replay_priorities *p, const replay *r)
+bool replay_waves_init(replay_waves *p, const replay *r)
 {
     static const char *const names[] = {"block", "registers per thread", "shared memory", "priority"};
-    const char *schedule = r->options->schedule;
     bool fine = true;
-    *p = (replay_priorities){.r = r, .limits = calloc((size_t)r->scope.device_count + 1, sizeof *p->limits)};
+    *p = (replay_waves){.r = r, .limits = calloc((size_t)r->scope.device_count + 1, sizeof *p->limits)};
     for (int i = 0; i < REPLAY_ARGUMENTS; i++) fine &= gpu_arg_init(&p->args[i], r->trace, names[i]);
-    p->is_wanted = gpu_arg_is_used(&p->args[REPLAY_PRIORITY]) || (schedule && !strncmp(schedule, word, strlen(word)));
-    return fine && p->limits && (!p->is_wanted || report_properties_read(r->trace, add_limits, p));
+    return fine && p->limits && report_properties_read(r->trace, add_limits, p);
 }
 
-void replay_priorities_deinit(replay_priorities *p)
+void replay_waves_deinit(replay_waves *p)
 {
     for (int i = 0; i < REPLAY_ARGUMENTS; i++) gpu_arg_deinit(&p->args[i]);
     free(p->limits);
@@ -70,13 +68,13 @@ static void lower(int64_t *most, int64_t to)
     if (to < *most) *most = to > 0 ? to : 1;
 }
 
-/* Blocks that an SM has at once; 1: not known. */
-static int64_t residency(replay_priorities *p, const replay_limits *l, const hd_block *block, uint32_t at)
+/* Blocks that an SM has at once; 0: not known. */
+static int64_t residency(replay_waves *p, const replay_limits *l, const hd_block *block, uint32_t at)
 {
     double threads;
     int64_t registers, shared, most = SM_BLOCKS;
     hd_string shape = hd_trace_string(p->r->trace, gpu_arg_text(&p->args[REPLAY_BLOCK], block, at));
-    if (!replay_product(&threads, shape) || !(threads >= 1 && threads <= SM_THREADS)) return 1;
+    if (!replay_product(&threads, shape) || !(threads >= 1 && threads <= SM_THREADS)) return 0;
     int64_t warps = ((int64_t)threads + WARP - 1) / WARP;
     lower(&most, (l->threads > 0 ? l->threads : SM_THREADS) / (warps * WARP));
     if (gpu_arg_whole(&registers, &p->args[REPLAY_REGISTERS], block, at) && registers > 0 && registers < SM_REGISTERS) {
@@ -88,17 +86,21 @@ static int64_t residency(replay_priorities *p, const replay_limits *l, const hd_
     return most;
 }
 
-void replay_priorities_set(replay_share *out, replay_priorities *p, uint32_t node, double per_sm)
+void replay_waves_set(replay_share *out, replay_waves *p, uint32_t node, double per_sm)
 {
     uint32_t at;
     const hd_block *block = hd_trace_block_of(&at, p->r->trace, HD_KIND_SLICE, p->r->graph->slices[node]);
-    int64_t priority;
-    double waves = per_sm / (double)residency(p, &p->limits[replay_gpu_work(p->r, node)->device], block, at);
-    if (waves > UINT16_MAX - 1) waves = UINT16_MAX;
-    if (waves > 1) out->waves = (uint16_t)((uint16_t)waves + (waves > (uint16_t)waves));
+    int64_t priority, at_once = residency(p, &p->limits[replay_gpu_work(p->r, node)->device], block, at);
+    double waves = per_sm / (double)(at_once ? at_once : 1);
+    if (waves > UINT16_MAX - 1) waves = UINT16_MAX - 1;
+    if (waves > 1) {
+        out->waves = (uint16_t)((uint16_t)waves + (waves > (uint16_t)waves));
+        if (at_once) out->tail = (uint16_t)(out->width * (waves - (out->waves - 1)) + 1);
+        if (out->tail > out->width) out->tail = out->width;
+    }
     if (!gpu_arg_whole(&priority, &p->args[REPLAY_PRIORITY], block, at)) return;
     if (priority > INT32_MAX && priority <= UINT32_MAX) priority -= INT64_C(1) << 32; /* as CUPTI's records have it */
-    out->priority = (int16_t)(priority < INT16_MIN ? INT16_MIN : priority > INT16_MAX ? INT16_MAX : priority);
+    out->priority = (int8_t)(priority < INT8_MIN ? INT8_MIN : priority > INT8_MAX ? INT8_MAX : priority);
 }
 
 bool replay_priorities_settle(replay *r)
@@ -136,7 +138,7 @@ static bool give(bool *any, replay *r, const char *stream, size_t size, int64_t 
         bool is_it = is_communication
                          ? replay_gpu_work(r, n)->class == GPU_COMMUNICATION
                          : is_all || hd_trace_track_at(r->trace, replay_work(r, n)->track)->stream == number;
-        if (is_it) r->shares[n - r->first_work].priority = (int16_t)priority;
+        if (is_it) r->shares[n - r->first_work].priority = (int8_t)priority;
         *any |= is_it;
     }
     return true;
@@ -155,7 +157,7 @@ hd_status replay_change_priorities(replay *r, hd_error *err)
         size_t digits = strcspn(colon, ",");
         int64_t priority;
         bool any, fine = *colon == ':' && hd_fixed_parse_whole(&priority, colon + 1, digits - 1) &&
-                         priority >= INT16_MIN && priority <= INT16_MAX &&
+                         priority >= INT8_MIN && priority <= INT8_MAX &&
                          give(&any, r, stream, (size_t)(colon - stream), priority);
         int size = (int)(colon - stream) + (int)digits;
         if (!fine || !any)

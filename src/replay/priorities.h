@@ -13,17 +13,16 @@ typedef struct replay_limits {
     int64_t threads, registers, shared; /* of an SM; not above 0: unknown */
 } replay_limits;
 
-typedef struct replay_priorities {
+typedef struct replay_waves {
     const replay *r;
     replay_limits *limits; /* by device */
     gpu_arg args[REPLAY_ARGUMENTS];
-    bool is_wanted; /* the trace tells priorities, or the options do */
-} replay_priorities;
+} replay_waves;
 
-bool replay_priorities_init(replay_priorities *p, const replay *r); /* false: no memory; deinit either way */
-void replay_priorities_deinit(replay_priorities *p);
-/* Of a kernel with so many blocks per SM: priority and waves. */
-void replay_priorities_set(replay_share *out, replay_priorities *p, uint32_t node, double per_sm);
+bool replay_waves_init(replay_waves *w, const replay *r); /* false: no memory; deinit either way */
+void replay_waves_deinit(replay_waves *w);
+/* Of a kernel with so many blocks per SM, whose width is known: waves, tail and priority. */
+void replay_waves_set(replay_share *out, replay_waves *w, uint32_t node, double per_sm);
 /* Do they differ on some device? false: no memory. */
 bool replay_priorities_settle(replay *r);
 

@@ -65,7 +65,8 @@ typedef struct replay_edge {
     uint32_t node, from;
     uint8_t kind; /* hd_edge_kind */
 } replay_edge;
-enum { REPLAY_SLOT = HD_EDGE_KINDS + 1 }; /* beside hd_edge_kind: a call waits until work begins */
+/* Beside hd_edge_kind: a call waits until work begins; a kernel for SMs. */
+enum { REPLAY_SLOT = HD_EDGE_KINDS + 1, REPLAY_SMS };
 typedef struct replay_plan {
     int64_t *durations;  /* by node */
     uint8_t *flags;      /* by node: PLAN_… */
@@ -101,11 +102,12 @@ typedef struct replay_return_kind {
 /* What a piece of work takes of its device (share.c). */
 enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
 typedef struct replay_share {
-    int64_t demand;   /* ns times width */
-    int64_t full_ns;  /* before it began, there was nothing left until then; INT64_MIN */
-    uint16_t width;   /* of the SMs */
-    uint16_t waves;   /* in which its blocks run, if it has them alone; 1 also where nobody asks */
-    int16_t priority; /* lower ones go first */
+    int64_t demand;  /* ns times width */
+    int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
+    uint16_t width;  /* of the SMs */
+    uint16_t waves;  /* in which its blocks run, if it has the SMs alone */
+    uint16_t tail;   /* width of the last wave */
+    int8_t priority; /* lower ones go first */
     uint8_t sort;
 } replay_share;
 
@@ -135,6 +137,7 @@ typedef struct replay {
     uint64_t widthless;   /* kernels of which nobody knows how many SMs they can hold */
     bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
     bool has_priorities;  /* which differ */
+    bool begins_full;     /* in the trace kernels begin while nothing is left of the SMs */
     replay_plan plan;
     replay_times unchanged, changed;
     char gpu_names[2][64], gpu_note[320];
@@ -162,7 +165,7 @@ static inline bool replay_is_work(const replay *r, uint32_t node)
 /* `part` of `whole`, which now takes `now`; what lies behind `whole` keeps its distance. */
 static inline int64_t replay_stretch(int64_t part, int64_t whole, int64_t now)
 {
-    gpu_i128 at = part >= whole ? (gpu_i128)now + part - whole : (gpu_i128)part * now / whole;
+    gpu_i128 at = part >= whole || whole == 0 ? (gpu_i128)now + part - whole : (gpu_i128)part * now / whole;
     return gpu_time(gpu_whole(at));
 }
 static inline int64_t replay_scaled(int64_t duration, double factor)
@@ -242,16 +245,18 @@ void replay_sharer_free(replay_sharer *sharer);
 bool replay_share_failed(const replay_sharer *sharer); /* no memory */
 /* By node. OPEN: it is known when it begins, or it is looked for. */
 enum { NODE_NEW, NODE_OPEN, NODE_DONE };
-/* An engine is not there at *start, but for others first; sets *start to when it is asked again, *behind to the last
- * that it served. */
-bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *sharer, const replay_times *times,
+/* What it needs is not there at *start, but for others first; sets *start to when it is asked again, *behind to what
+ * has it then. */
+bool replay_share_wait(int64_t *start, uint32_t *behind, replay_sharer *sharer, const replay_times *times,
                        const uint8_t *states, uint32_t node);
 /* When a node that begins ends. Those that begin earlier are asked first. */
 int64_t replay_share_end(replay_sharer *sharer, uint32_t node, int64_t start);
-/* What ran then, gave it SMs by its lower priority, and ends at another time than was said. */
+/* Since replay_share_wait: what ran then, gave it SMs by its lower priority, and ends at another time than was said; what
+ * waited for SMs, and is asked again then. */
 typedef struct replay_moved {
-    uint32_t node;
-    int64_t end;
+    uint32_t node, behind;
+    int64_t time;
+    bool is_start;
 } replay_moved;
 size_t replay_share_moved(const replay_moved **out, const replay_sharer *sharer);
 

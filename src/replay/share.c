@@ -1,8 +1,10 @@
 /* share.c - what work of several queues of a device shares: its SMs, and an engine for copies of each direction
  *
  * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs first, the others what is
- *          left, at least a part of theirs. In the trace this tells how much a kernel needs; in a replay, when it has
- *          got that. Kernels of communication hold SMs, but take their time.
+ *          left. Blocks run in waves, by what an SM has room for; the last is not always full, which leaves some. Nothing
+ *          begins while nothing is left, unless kernels of the trace do so (then they get at least a part of theirs).
+ *          In the trace this tells how much a kernel needs; in a replay, when it has got that. Kernels of communication
+ *          hold SMs, but take their time.
  * Priority Where priorities differ (priorities.c), free SMs go to the highest first. A block that runs is not stopped:
  *          what begins takes SMs of lower priorities when a wave of their blocks ends; waves are equally long, and
  *          counted from the start of the kernel. Who has no blocks left that wait, in its last wave, keeps its SMs
@@ -26,9 +28,10 @@
 #include "trace/roles/sync_calls.h"
 
 enum {
-    ALL = 1024,       /* SMs of a device */
-    LEAST_PART = 128, /* of what it can hold a kernel gets at least that part */
-    OVERLAP_PART = 50 /* copies overlap if more than that part of their time does */
+    ALL = 1024,        /* SMs of a device */
+    LEAST_PART = 128,  /* of what it can hold a kernel gets at least that part */
+    OVERLAP_PART = 50, /* copies overlap if more than that part of their time does */
+    EARLY_PART = 10    /* kernels do not wait for SMs if they run that part of their time before there are any */
 };
 #define LONGEST (INT64_MAX / ALL / 2) /* ns; what takes longer shares nothing */
 
@@ -45,7 +48,7 @@ typedef struct finder {
     replay *r;
     int64_t *sms; /* by device; 0: not known */
     gpu_arg blocks, grid;
-    replay_priorities priorities;
+    replay_waves waves;
 } finder;
 
 static bool add_sms(void *user, report_properties *of)
@@ -81,7 +84,8 @@ static void set_width(finder *f, replay_share *s, uint32_t node)
     }
     s->width = blocks >= 1 ? ALL : (uint16_t)(blocks * ALL + 1);
     s->sort = replay_gpu_work(f->r, node)->class == GPU_COMMUNICATION ? SHARE_HELD : SHARE_SMS;
-    if (f->priorities.is_wanted) replay_priorities_set(s, &f->priorities, node, blocks);
+    s->tail = s->width;
+    replay_waves_set(s, &f->waves, node, blocks);
 }
 
 static bool find_shares(replay *r)
@@ -89,7 +93,7 @@ static bool find_shares(replay *r)
     finder f = {.r = r, .sms = calloc((size_t)r->scope.device_count + 1, sizeof *f.sms)};
     bool fine = f.sms && gpu_arg_init(&f.blocks, r->trace, "blocks per SM") &&
                 gpu_arg_init(&f.grid, r->trace, "grid") && report_properties_read(r->trace, add_sms, &f) &&
-                replay_priorities_init(&f.priorities, r);
+                replay_waves_init(&f.waves, r);
     for (uint32_t n = r->first_work; fine && n < r->graph->node_count; n++) {
         replay_share *s = &r->shares[n - r->first_work];
         const hd_work *work = replay_work(r, n);
@@ -100,8 +104,8 @@ static bool find_shares(replay *r)
     }
     gpu_arg_deinit(&f.blocks);
     gpu_arg_deinit(&f.grid);
-    fine = fine && (!f.priorities.is_wanted || replay_priorities_settle(r));
-    replay_priorities_deinit(&f.priorities);
+    fine = fine && replay_priorities_settle(r);
+    replay_waves_deinit(&f.waves);
     free(f.sms);
     return fine;
 }
@@ -134,16 +138,24 @@ typedef struct running {
     int64_t held, next;
 } running;
 
+typedef struct waiter {
+    uint32_t node;
+    int64_t since, wakes; /* wakes: HD_NO_TIME: behind another */
+} waiter;
+
 typedef struct device {
     step *steps;
     size_t count, capacity;
     running *running; /* by priority, then by begin */
     size_t running_count, running_capacity;
-    int64_t granted;    /* the last time at which SMs change hands */
+    int64_t granted; /* the last time at which SMs change hands */
+    waiter *waiters; /* for SMs: by priority, then by when they could begin */
+    size_t waiter_count, waiter_capacity;
     int64_t full;       /* until then nothing was left */
     int64_t engines[2]; /* in, out: free then */
     uint32_t users[2];  /* the last; HD_NONE */
     int64_t copied[2], overlapped[2];
+    int64_t worked, early; /* of kernels in the trace; early: before anything was left of the SMs */
 } device;
 
 struct replay_sharer {
@@ -190,37 +202,49 @@ static void add_piece(replay_sharer *s, running *w, piece added)
     if (!s->failed) w->pieces[w->count++] = added;
 }
 
-/* From `start` to *end, or, if that is HD_NO_TIME, until it has got `demand`: sets *end. Up to `most` SMs; w: NULL, or
- * where to note what. Returns what it got. */
-static int64_t hold(replay_sharer *s, device *d, int64_t start, int64_t *end, const replay_share *of, int32_t most,
-                    int64_t demand, running *w)
+static const replay_share *share_of(const replay_sharer *s, uint32_t node)
 {
-    int64_t got = 0, least = of->width > LEAST_PART ? of->width / LEAST_PART : 1;
+    return &s->r->shares[node - s->r->first_work];
+}
+
+/* From `start` on, with up to `most` SMs, until it has got what it needs, which sets its end, or to that, if it is fixed.
+ * Returns what it got. */
+static int64_t hold(replay_sharer *s, device *d, running *w, int64_t start, int32_t most)
+{
+    const replay_share *of = share_of(s, w->node);
+    int64_t got = w->got, last = of->tail * w->wave, least = of->width > LEAST_PART ? of->width / LEAST_PART : 1;
     size_t i = split(s, d, start);
-    for (int64_t time = start; !s->failed && (*end == HD_NO_TIME ? got < demand : time < *end); i++) {
-        int64_t left = d->steps[i].left > 0 ? d->steps[i].left : 0, share = most < left ? most : left;
-        int64_t part = share > least ? share : least;
-        int64_t until = *end == HD_NO_TIME ? time + (demand - got + part - 1) / part : *end;
+    for (int64_t time = start; !s->failed && (w->is_fixed ? time < w->end : got < w->demand); i++) {
+        bool is_last = w->is_fixed ? w->end - time <= w->wave : w->demand - got <= last;
+        int64_t left = d->steps[i].left > 0 ? d->steps[i].left : 0,
+                wanted = is_last && of->tail < most ? of->tail : most;
+        int64_t share = wanted < left ? wanted : left, part = share > least ? share : least;
+        int64_t until = is_last ? w->end : w->end - w->wave;
+        if (!w->is_fixed) until = time + (w->demand - (is_last ? 0 : last) - got + part - 1) / part;
         if (i + 1 < d->count && d->steps[i + 1].at < until)
             until = d->steps[i + 1].at;
         else
             split(s, d, until);
         d->steps[i].left -= (int32_t)share;
-        if (w) add_piece(s, w, (piece){time, (int32_t)share, (int32_t)part});
+        if (s->r->has_priorities) add_piece(s, w, (piece){time, (int32_t)share, (int32_t)part});
         got += part * (until - time);
         time = until;
-        if (*end == HD_NO_TIME && got >= demand) *end = time;
+        if (!w->is_fixed) w->end = time;
     }
-    if (*end == HD_NO_TIME) *end = start;
     return got;
 }
 
-/* ---- priorities ---- */
-
-static const replay_share *share_of(const replay_sharer *s, uint32_t node)
+/* The first time from `start` on at which something is left. */
+static int64_t next_left(const device *d, int64_t start)
 {
-    return &s->r->shares[node - s->r->first_work];
+    size_t i = d->count;
+    while (i > 1 && d->steps[i - 1].at > start) i--;
+    if (d->steps[i - 1].left > 0) return start;
+    while (i < d->count && d->steps[i].left <= 0) i++;
+    return i < d->count ? d->steps[i].at : start;
 }
+
+/* ---- priorities ---- */
 
 static piece piece_at(const running *w, int64_t time)
 {
@@ -252,28 +276,32 @@ static int64_t phase_at(int32_t *had, const running *w, int64_t time)
     return phase;
 }
 
-static void set_recorded(replay *r, uint32_t node, int64_t demand)
+static void set_recorded(replay *r, const running *w, int64_t demand)
 {
-    replay_share *share = &r->shares[node - r->first_work];
+    replay_share *share = &r->shares[w->node - r->first_work];
+    int64_t duration = r->graph->ends[w->node] - r->graph->starts[w->node];
     share->demand = demand;
-    r->is_crowded |=
-        share->sort == SHARE_SMS && demand < share->width * (r->graph->ends[node] - r->graph->starts[node]);
+    r->is_crowded |= share->sort == SHARE_SMS && demand < share->width * (duration - w->wave) + share->tail * w->wave;
+}
+
+static void add_moved(replay_sharer *s, replay_moved added)
+{
+    s->failed |= !hd_grow((void **)&s->moved, &s->moved_capacity, s->moved_count, sizeof *s->moved);
+    if (!s->failed) s->moved[s->moved_count++] = added;
 }
 
 /* From `time` on it holds what those before it leave. */
 static void plan_again(replay_sharer *s, device *d, running *w, int64_t time)
 {
-    int64_t end = w->is_fixed ? w->end : HD_NO_TIME, was = w->end, got = got_at(w, time);
+    int64_t was = w->end, got = got_at(w, time);
     int32_t most = w->stays ? piece_at(w, time).share : share_of(s, w->node)->width;
-    w->got = got;
     w->phase = phase_at(&w->had, w, time);
+    w->got = got;
     w->count = 0;
-    got += hold(s, d, time, &end, share_of(s, w->node), most, w->demand - got, w);
-    w->end = end;
-    if (s->recorded) set_recorded(s->recorded, w->node, got);
-    if (end == was) return;
-    s->failed |= !hd_grow((void **)&s->moved, &s->moved_capacity, s->moved_count, sizeof *s->moved);
-    if (!s->failed) s->moved[s->moved_count++] = (replay_moved){w->node, gpu_time(end)};
+    got = hold(s, d, w, time, most);
+    if (s->recorded) set_recorded(s->recorded, w, got);
+    if (w->end == was) return;
+    add_moved(s, (replay_moved){.node = w->node, .time = gpu_time(w->end)});
 }
 
 /* Those that keep what they hold, then all others by priority. */
@@ -295,17 +323,17 @@ static int64_t next_wave(const running *w, int64_t time)
 {
     int32_t had;
     int64_t phase = phase_at(&had, w, time);
-    return phase + (time - phase + w->wave - 1) / w->wave * w->wave;
+    return w->wave ? phase + (time - phase + w->wave - 1) / w->wave * w->wave : time;
 }
 
-/* Is it one that gives SMs to `begun`? At w->next. Else it may stay. */
+/* Is it one that gives SMs to `begun`? At w->next, in the trace at once, since that has begun. Else it may stay. */
 static bool can_give(const replay_sharer *s, running *w, const running *begun, int64_t time)
 {
     w->stays = false;
     if (w->end <= time || share_of(s, w->node)->priority <= share_of(s, begun->node)->priority) return false;
     w->held = piece_at(w, time).share;
-    w->next = next_wave(w, time);
-    w->stays = w->held && w->end - w->next < w->wave / 2;
+    w->next = s->recorded ? time : next_wave(w, time);
+    w->stays = w->held && w->end - w->next < (s->recorded ? w->wave : w->wave / 2);
     return !w->stays;
 }
 
@@ -348,27 +376,25 @@ static void end_past(device *d, int64_t time)
     d->running_count = kept;
 }
 
-/* Work that begins: as hold. */
-static int64_t run_kernel(replay_sharer *s, device *d, uint32_t node, int64_t start, int64_t *end, int64_t demand)
+/* Work that begins; *end: HD_NO_TIME, or it is fixed. */
+static void run_kernel(replay_sharer *s, device *d, uint32_t node, int64_t start, int64_t *end, int64_t demand)
 {
     const replay_share *share = share_of(s, node);
-    pass_time(d, start);
-    if (!s->r->has_priorities) return hold(s, d, start, end, share, share->width, demand, NULL);
     running w = {.node = node, .phase = start, .end = *end, .demand = demand, .is_fixed = *end != HD_NO_TIME};
-    w.wave = (w.is_fixed ? *end - start : demand / share->width) / share->waves;
-    if (w.wave < 1) w.wave = 1;
+    w.wave = w.is_fixed ? (*end - start) / share->waves : demand / (share->width * (share->waves - 1) + share->tail);
+    pass_time(d, start);
     end_past(d, start);
     size_t at = d->running_count;
     while (at && share_of(s, d->running[at - 1].node)->priority > share->priority) at--;
     s->failed |= !hd_grow((void **)&d->running, &d->running_capacity, d->running_count, sizeof *d->running);
-    if (s->failed) return 0;
+    if (s->failed) return;
+    if (!w.is_fixed) w.end = start;
+    demand = hold(s, d, &w, start, share->width);
     memmove(d->running + at + 1, d->running + at, (d->running_count++ - at) * sizeof w);
-    demand = hold(s, d, start, &w.end, share, share->width, demand, &w);
     d->running[at] = w;
-    if (s->recorded) set_recorded(s->recorded, node, demand);
-    give_way(s, d, &d->running[at], start);
+    if (s->recorded) set_recorded(s->recorded, &w, demand);
+    if (s->r->has_priorities) give_way(s, d, &d->running[at], start);
     *end = d->running[at].end;
-    return share->demand;
 }
 
 size_t replay_share_moved(const replay_moved **out, const replay_sharer *s)
@@ -378,6 +404,35 @@ size_t replay_share_moved(const replay_moved **out, const replay_sharer *s)
 }
 
 /* ---- the trace ---- */
+
+/* From `start` on, when it can begin; *behind: what has the SMs until then. */
+static int64_t can_begin(uint32_t *behind, const replay_sharer *s, device *d, uint32_t node, int64_t start)
+{
+    int64_t time = next_left(d, start), end = INT64_MAX;
+    const running asked = {.node = node};
+    for (size_t i = 0; time > start && s->r->has_priorities && i < d->running_count; i++) {
+        running *w = &d->running[i];
+        if (can_give(s, w, &asked, start > d->granted ? start : d->granted) && w->held && w->next < time)
+            time = w->next;
+    }
+    for (size_t i = 0; i < d->running_count; i++) {
+        const running *w = &d->running[i];
+        if (w->end < time || w->end >= end) continue;
+        end = w->end;
+        *behind = w->node;
+    }
+    return time;
+}
+
+/* How long kernels of the trace run before they could have begun. */
+static void see_early(replay_sharer *s, device *d, uint32_t node, int64_t start, int64_t end)
+{
+    uint32_t behind, before = s->r->plan.befores[node - s->r->first_work];
+    if (before != HD_NONE && s->r->graph->ends[before] > start) return;
+    int64_t time = can_begin(&behind, s, d, node, start);
+    d->early += (time < end ? time : end) - start;
+    d->worked += end - start;
+}
 
 static void take_recorded(replay_sharer *s, replay *r, uint32_t node)
 {
@@ -392,7 +447,8 @@ static void take_recorded(replay_sharer *s, replay *r, uint32_t node)
         share->full_ns = d->engines[engine];
         if (end > d->engines[engine]) d->engines[engine] = end;
     } else if (share->sort != SHARE_NONE) {
-        set_recorded(r, node, run_kernel(s, d, node, start, &end, 0));
+        see_early(s, d, node, start, end);
+        run_kernel(s, d, node, start, &end, 0);
         if (share->sort == SHARE_SMS) share->full_ns = d->full;
     }
 }
@@ -433,6 +489,8 @@ hd_status replay_find_shares(replay *r, hd_error *err)
     if (fine) s->recorded = r;
     for (size_t i = 0; fine && i < count; i++) take_recorded(s, r, list[i].node);
     if (fine) drop_engines(s, r);
+    for (uint32_t i = 0; fine && i < r->scope.device_count; i++)
+        r->begins_full |= s->devices[i].early > s->devices[i].worked / EARLY_PART;
     hd_large_free(list);
     fine = fine && !s->failed;
     replay_sharer_free(s);
@@ -472,6 +530,7 @@ void replay_sharer_free(replay_sharer *s)
     for (uint32_t i = 0; s->devices && i < s->r->scope.device_count; i++) {
         end_past(&s->devices[i], INT64_MAX);
         free(s->devices[i].running);
+        free(s->devices[i].waiters);
         free(s->devices[i].steps);
     }
     free(s->devices);
@@ -507,11 +566,10 @@ static bool is_copy(const replay *r, uint32_t node)
     return (sort == SHARE_IN || sort == SHARE_OUT) && !(r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE));
 }
 
-bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *s, const replay_times *times,
-                       const uint8_t *states, uint32_t node)
+static bool waits_for_engine(int64_t *start, uint32_t *behind, const replay_sharer *s, const replay_times *times,
+                             const uint8_t *states, uint32_t node)
 {
     const replay *r = s->r;
-    if (!replay_is_work(r, node) || !is_copy(r, node)) return false;
     const device *d = &s->devices[replay_gpu_work(r, node)->device];
     int engine = r->shares[node - r->first_work].sort == SHARE_OUT;
     uint32_t last = d->users[engine];
@@ -529,6 +587,83 @@ bool replay_share_wait(int64_t *start, uint32_t *behind, const replay_sharer *s,
         return false;
     *start = times->starts[next] + 1;
     return true;
+}
+
+/* ---- waiting for SMs ---- */
+
+static bool goes_before(const replay_sharer *s, const waiter *a, const waiter *b)
+{
+    int pa = share_of(s, a->node)->priority, pb = share_of(s, b->node)->priority;
+    return pa != pb ? pa < pb : a->since != b->since ? a->since < b->since : a->node < b->node;
+}
+
+static size_t find_waiter(const device *d, uint32_t node)
+{
+    size_t i = 0;
+    while (i < d->waiter_count && d->waiters[i].node != node) i++;
+    return i;
+}
+
+static void drop_waiter(device *d, size_t at)
+{
+    memmove(d->waiters + at, d->waiters + at + 1, (--d->waiter_count - at) * sizeof *d->waiters);
+}
+
+static void add_waiter(replay_sharer *s, device *d, waiter added)
+{
+    size_t at = d->waiter_count;
+    s->failed |= !hd_grow((void **)&d->waiters, &d->waiter_capacity, d->waiter_count, sizeof *d->waiters);
+    if (s->failed) return;
+    while (at && goes_before(s, &added, &d->waiters[at - 1])) at--;
+    memmove(d->waiters + at + 1, d->waiters + at, (d->waiter_count++ - at) * sizeof added);
+    d->waiters[at] = added;
+}
+
+/* The first that waits may begin now, or knows when. */
+static void wake_first(replay_sharer *s, device *d, int64_t time)
+{
+    waiter *w = d->waiters;
+    if (!d->waiter_count || w->wakes != HD_NO_TIME) return;
+    replay_moved moved = {.node = w->node, .is_start = true, .behind = HD_NONE};
+    w->wakes = moved.time = can_begin(&moved.behind, s, d, w->node, time);
+    add_moved(s, moved);
+}
+
+/* Nobody begins before the first that waits, and nobody at all while nothing is left. */
+static bool waits_for_sms(int64_t *start, uint32_t *behind, replay_sharer *s, const replay_times *times, uint32_t node)
+{
+    const replay *r = s->r;
+    device *d = &s->devices[replay_gpu_work(r, node)->device];
+    uint32_t before = r->plan.befores[node - r->first_work];
+    if (r->begins_full || r->plan.durations[node] > LONGEST) return false;
+    if (before != HD_NONE && times->ends[before] > *start) return false; /* it keeps its place in that */
+    waiter w = {node, *start, HD_NO_TIME};
+    size_t at = find_waiter(d, node);
+    if (at < d->waiter_count) {
+        if (d->waiters[at].wakes == *start) w.since = d->waiters[at].since;
+        drop_waiter(d, at);
+    }
+    if (!d->waiter_count || goes_before(s, &w, &d->waiters[0])) w.wakes = can_begin(behind, s, d, node, *start);
+    if (w.wakes == *start) return false;
+    add_waiter(s, d, w);
+    wake_first(s, d, *start);
+    *start = w.wakes == HD_NO_TIME ? GPU_LAST_TIME : w.wakes;
+    return true;
+}
+
+static bool is_kernel(const replay *r, uint32_t node)
+{
+    uint8_t sort = r->shares[node - r->first_work].sort;
+    return (sort == SHARE_SMS || sort == SHARE_HELD) && !(r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE));
+}
+
+bool replay_share_wait(int64_t *start, uint32_t *behind, replay_sharer *s, const replay_times *times,
+                       const uint8_t *states, uint32_t node)
+{
+    s->moved_count = 0;
+    if (!replay_is_work(s->r, node)) return false;
+    if (is_copy(s->r, node)) return waits_for_engine(start, behind, s, times, states, node);
+    return is_kernel(s->r, node) && waits_for_sms(start, behind, s, times, node);
 }
 
 int64_t replay_share_end(replay_sharer *s, uint32_t node, int64_t start)
@@ -551,6 +686,7 @@ int64_t replay_share_end(replay_sharer *s, uint32_t node, int64_t start)
     bool is_fixed = share->sort == SHARE_HELD || r->plan.flags[node] & PLAN_PINNED;
     if (!is_fixed) end = HD_NO_TIME;
     run_kernel(s, d, node, start, &end, demand);
+    wake_first(s, d, start);
     return gpu_time(end);
 }
 

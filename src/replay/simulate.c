@@ -289,32 +289,47 @@ static void move_after(timeline *l, uint32_t after)
     }
 }
 
+static void set_bound(replay_times *t, uint32_t node, uint32_t behind, unsigned kind)
+{
+    if (behind == HD_NONE) return;
+    t->bounds[node] = behind;
+    t->bound_kinds[node] = (uint8_t)kind;
+}
+
 static void move_others(timeline *l)
 {
+    replay_times *t = l->s->out;
     const replay_moved *moved;
     size_t count = replay_share_moved(&moved, l->sharer);
-    for (size_t i = 0; i < count; i++) { /* the end of what begins is about to be said */
-        if (l->s->states[moved[i].node] == NODE_DONE) move_end(l, moved[i].node, moved[i].end);
+    for (size_t i = 0; i < count; i++) {
+        const replay_moved *m = &moved[i];
+        if (m->is_start) {
+            t->starts[m->node] = m->time;
+            set_bound(t, m->node, m->behind, REPLAY_SMS);
+            push(l, m->node);
+        } else {
+            move_end(l, m->node, m->time);
+        }
     }
 }
 
 static void begin_first(timeline *l)
 {
     replay_times *t = l->s->out;
-    uint32_t node = l->heap[0].node, behind;
+    uint32_t node = l->heap[0].node, behind = HD_NONE;
     bool is_past = l->s->states[node] == NODE_DONE || l->heap[0].start != t->starts[node];
     HD_HEAP_POP(l->heap, l->count, x, y, x->start != y->start ? x->start < y->start : x->node < y->node);
     if (is_past) return;
     if (replay_share_wait(&t->starts[node], &behind, l->sharer, t, l->s->states, node)) {
-        t->bounds[node] = behind;
-        t->bound_kinds[node] = HD_EDGE_QUEUE;
+        set_bound(t, node, behind, replay_work(l->s->r, node)->role == HD_ROLE_KERNEL ? REPLAY_SMS : HD_EDGE_QUEUE);
         push(l, node);
+        move_others(l);
         return;
     }
     bool is_work = replay_is_work(l->s->r, node);
     t->ends[node] = is_work ? replay_share_end(l->sharer, node, t->starts[node]) : find_end(l->s, node);
-    move_others(l);
     l->s->states[node] = NODE_DONE;
+    move_others(l);
     for (size_t i = l->first_afters[node]; i < l->first_afters[node + 1]; i++) pass_on(l, l->afters[i]);
     if (node + 1 < l->s->r->first_work && has_thread(l->s, node + 1)) pass_on(l, node + 1);
 }

@@ -151,12 +151,86 @@ def check_shares(heddle, folder):
         yield name, abs(off) > 2 or is_told != (name == "kernels that do not tell"), f"{off:+.2f} %"
 
 
+class Blocks(Machine):
+    """A GPU that runs blocks: 100 SMs with room for two each. A free place goes to the kernel of the highest priority, then
+    to that which was there first."""
+
+    def __init__(self, priorities, seed, tells):
+        super().__init__(1 << 30, seed)
+        self.priorities, self.tells, self.kernels, self.places = priorities, tells, [], [0.0] * 200
+
+    def kernel(self, stream, blocks, length):  # of blocks that take about as long
+        self.id += 1
+        end = self.now + self.about(4)
+        self.row("cudaLaunchKernel", "cuda_runtime", 1, self.now, end, correlation=self.id)
+        self.kernels.append({"id": self.id, "stream": stream, "sent": end + self.about(2), "blocks": [length * self.rng.uniform(0.98, 1.02) for _ in range(blocks)], "starts": [], "end": None})
+        self.now = end + self.about(1)
+
+    def run_until(self, kernel):
+        """Blocks begin in the order of time, until all of that kernel have; what is sent later than that is not there yet."""
+        while len(kernel["starts"]) < len(kernel["blocks"]):
+            before, ready = {}, {}
+            for k in self.kernels:
+                if len(k["starts"]) < len(k["blocks"]) and k["stream"] not in ready:
+                    ready[k["stream"]] = (max(k["sent"], before.get(k["stream"], 0) + 1.1), k["id"], k)
+                before[k["stream"]] = k["end"] or 0
+            place = min(range(len(self.places)), key=self.places.__getitem__)
+            time = max(self.places[place], min(r[0] for r in ready.values()))
+            k = min((self.priorities.get(k["stream"], 0), at, number, k) for at, number, k in ready.values() if at <= time)[-1]
+            self.places[place] = time + k["blocks"][len(k["starts"])]
+            k["starts"].append(time)
+            k["end"] = max(k["end"] or 0, self.places[place])
+
+    def wait_for(self, stream):
+        for k in self.kernels:
+            if k["stream"] == stream:
+                self.run_until(k)
+        self.id += 1
+        end = max([self.now + 2] + [k["end"] + self.about(3) for k in self.kernels if k["stream"] == stream])
+        self.row("cudaStreamSynchronize", "cuda_runtime", 1, self.now, end, correlation=self.id)
+        self.row("Stream Sync", "cuda_sync", stream, self.now, end, device=0, stream=stream, correlation=self.id)
+        self.now = end + 1
+
+    def write(self, path):
+        for k in self.kernels:
+            self.run_until(k)
+            told = {"priority": self.priorities[k["stream"]]} if self.tells and k["stream"] in self.priorities else {}
+            self.row("gemm" if k["stream"] == 7 else "reduce", "kernel", k["stream"], k["starts"][0], k["end"], device=0, stream=k["stream"],
+                     correlation=k["id"], grid=[len(k["blocks"]), 1, 1], block=[1024, 1, 1], **told)
+        super().write(path)
+
+
+def check_priorities(heddle, folder):
+    """A thread sends long kernels to one stream and waits for short ones on another, over and again: by far shorter, if these
+    go first, unless the long ones are of one wave. Told by the trace, too, where there they do, how it were if all were equal."""
+    for name, waves, length, wide in (("many waves", 12, 40, 20), ("a few", 3, 150, 20), ("a wide one beside many", 8, 60, 200), ("one wave", 1, 400, 20)):
+        def program(m):
+            for _ in range(6):
+                m.kernel(7, 200 * waves, length)
+            for _ in range(12):
+                m.cpu("load", 20)
+                m.kernel(8, wide, 30)
+                m.wait_for(8)
+            m.wait_for(7)
+        def steps_of(priorities, options=(), tells=True, seed=1):
+            machine = Blocks(priorities, seed, tells)
+            for step in range(2):
+                machine.step(step, program)
+            machine.write(folder / "priorities.json")
+            return replay(heddle, folder / "priorities.json", *options)
+        before, after = steps(steps_of({})), steps(steps_of({8: -5}, seed=2))
+        for what, told, truth in (("first", steps_of({}, ["--schedule", "priorities=8:-5"]), after),
+                                  ("equal", steps_of({8: -5}, ["--schedule", "priorities=all:0"], seed=2), before)):
+            off = 100 * (steps(told, "changed") / truth - 1)
+            yield f"priorities: {name}, {what}", abs(off) > 3, f"{off:+.2f} %, before {before}, after {after}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
     heddle = parser.parse_args().heddle
     with tempfile.TemporaryDirectory() as folder:
-        results = list(check_depth(heddle, pathlib.Path(folder))) + list(check_shares(heddle, pathlib.Path(folder)))
+        results = list(check_depth(heddle, pathlib.Path(folder))) + list(check_shares(heddle, pathlib.Path(folder))) + list(check_priorities(heddle, pathlib.Path(folder)))
     for name, is_wrong, told in results:
         print(f"{'WRONG: ' if is_wrong else ''}{name}: {told}")
     sys.exit(any(is_wrong for _, is_wrong, _ in results))

@@ -28,26 +28,31 @@ def ask(*command, ok=(0,)):
 
 
 def stretch(part, whole, now):
-    return now + part - whole if part >= whole else part * now // whole
+    return now + part - whole if part >= whole or whole == 0 else part * now // whole
 
 
 class Sms:
-    """The SMs of a device, where priorities differ: who runs stands in an order, and takes what those before leave."""
+    """The SMs of a device: who runs stands in an order, and takes what those before leave."""
 
-    def __init__(self, priority):
-        self.priority = priority  # of a node
+    def __init__(self, priority, recorded=False):
+        self.priority, self.recorded = priority, recorded  # of a node; in the trace
         self.now = self.granted = self.full = -(1 << 62)
-        self.order, self.coming, self.count = [], [], 0
+        self.order, self.coming, self.count, self.waiters = [], [], 0, []
 
     def copy(self):
         out = copy.copy(self)
         out.order, out.coming = [dict(e) for e in self.order], list(self.coming)
         return out
 
+    def last_wave(self, e):
+        """What is to be got until then."""
+        return e["demand"] - e["tail"] * e["wave"] - e["got"]
+
     def shares(self):
         left, out = 1024, {}
         for e in self.order:
-            out[e["node"]] = min(e["most"], left)
+            is_last = e["until"] - self.now <= e["wave"] if e["until"] is not None else self.last_wave(e) <= 0
+            out[e["node"]] = min(e["most"], left, e["tail"] if is_last else 1024)
             left -= out[e["node"]]
         return out
 
@@ -63,14 +68,21 @@ class Sms:
     def rate(self, e, shares):
         return max(shares[e["node"]], e["width"] // 128, 1)
 
+    def ahead(self, e, shares):
+        """When it changes, and when it ends."""
+        if e["until"] is not None:
+            return [e["until"] - e["wave"]] if e["until"] - e["wave"] > self.now else [], e["until"]
+        last, rate = self.last_wave(e), self.rate(e, shares)
+        return [self.now - -last // rate] if last > 0 else [], self.now - -(e["demand"] - e["got"]) // rate
+
     def advance(self, to, ended):
         """`ended`: by node, (end, what it got)."""
         while True:
             while self.coming and self.coming[0][0] <= self.now:
                 self.reorder(*self.coming.pop(0)[1:])
             shares = self.shares()
-            ends = {e["node"]: e["until"] if e["until"] is not None else self.now + -(-(e["demand"] - e["got"]) // self.rate(e, shares)) for e in self.order}
-            after = min([to, *ends.values()] + [c[0] for c in self.coming if self.order])
+            ahead = {e["node"]: self.ahead(e, shares) for e in self.order}
+            after = min([to] + [t for changes, end in ahead.values() for t in changes + [end]] + [c[0] for c in self.coming if self.order])
             if self.order and after > self.now:
                 for e in self.order:
                     e["got"] += self.rate(e, shares) * (after - self.now)
@@ -80,8 +92,8 @@ class Sms:
                 if sum(shares.values()) >= 1024:
                     self.full = after
             self.now = max(after, self.now)
-            for e in [e for e in self.order if ends[e["node"]] <= self.now]:
-                ended[e["node"]] = (ends[e["node"]], e["got"])
+            for e in [e for e in self.order if ahead[e["node"]][1] <= self.now]:
+                ended[e["node"]] = (ahead[e["node"]][1], e["got"])
                 self.order.remove(e)
             if self.now >= to and not (self.coming and self.coming[0][0] <= self.now):
                 return
@@ -91,36 +103,69 @@ class Sms:
         future.advance(1 << 60, ended)
         return ended
 
-    def begin(self, node, start, width, waves, end, demand):
+    def givers(self, node, time):
+        """From `time` on, by node, when it gives SMs to that, and how many; who keeps its own."""
+        planned, then = self.outcome(), self.copy()
+        then.advance(time, {})
+        shares, gives, stays = then.shares(), {}, set()
+        for e in then.order:
+            if self.priority(e["node"]) > self.priority(node):
+                after = time + (-(time - e["phase"]) % e["wave"] if e["wave"] and not self.recorded else 0)
+                if shares[e["node"]] and planned[e["node"]][0] - after < (e["wave"] if self.recorded else e["wave"] // 2):
+                    stays.add(e["node"])
+                else:
+                    gives[e["node"]] = (after, shares[e["node"]])
+        return gives, stays, shares
+
+    def can_begin(self, node, start):
+        then = self.copy()
+        then.advance(start, {})
+        while sum(then.shares().values()) >= 1024:
+            then.advance(then.now + 1, {})
+        gives = self.givers(node, max(start, self.granted))[0]
+        return then.now if then.now <= start else min([then.now] + [t for t, held in gives.values() if held])
+
+    def begin(self, node, start, width, waves, tail, end, demand):
         """By node, (end, what it gets) of all that run then."""
         self.advance(start, {})
         if sum(self.shares().values()) >= 1024:
             self.full = start
-        wave = max(1, ((end - start) if end is not None else demand // width) // waves)
-        self.order.append({"node": node, "width": width, "most": width, "wave": wave, "phase": start, "had": 0, "got": 0,
+        wave = (end - start) // waves if end is not None else demand // (width * (waves - 1) + tail)
+        self.order.append({"node": node, "width": width, "most": width, "tail": tail, "wave": wave, "phase": start, "had": 0, "got": 0,
                            "until": end, "demand": demand, "number": self.count})
         self.count += 1
-        time, planned = max(start, self.granted), self.outcome()
-        then = self.copy()
-        then.advance(time, {})
-        shares = then.shares()
+        time = max(start, self.granted)
+        gives, stays, shares = self.givers(node, time)
         wanted, held = width - shares.get(node, width), 0
-        gives, stays = {}, set()
-        for e in then.order:
-            if self.priority(e["node"]) > self.priority(node):
-                after = time + -(time - e["phase"]) % e["wave"]
-                if shares[e["node"]] and planned[e["node"]][0] - after < e["wave"] // 2:
-                    stays.add(e["node"])
-                else:
-                    gives[e["node"]] = after
         if wanted > 0 and (gives or stays):
-            for after in sorted({gives[n] for n in gives if shares[n]}):
+            for after in sorted({t for t, share in gives.values() if share}):
                 if held < wanted:
-                    held += sum(shares[n] for n in gives if gives[n] == after)
+                    held += sum(share for t, share in gives.values() if t == after)
                     time = after
             self.granted = time
             self.coming.append((time, stays, {e["node"] for e in self.order}))
         return self.outcome()
+
+    # ---- who waits ----
+
+    def wake_first(self, time, can):
+        if self.waiters and self.waiters[0][2] is None:
+            node, since, _ = self.waiters[0]
+            can[node] = self.can_begin(node, time)
+            self.waiters[0] = (node, since, can[node])
+
+    def waits(self, node, start, can):
+        """It waits for SMs, or for those who wait before it: sets when it is asked again."""
+        since = next((since for n, since, wakes in self.waiters if n == node and wakes == start), start)
+        self.waiters = [w for w in self.waiters if w[0] != node]
+        key = lambda w: (self.priority(w[0]), w[1], w[0])
+        wakes = self.can_begin(node, start) if not self.waiters or key((node, since)) < key(self.waiters[0]) else None
+        if wakes == start:
+            return False
+        self.waiters = sorted(self.waiters + [(node, since, wakes)], key=key)
+        self.wake_first(start, can)
+        can[node] = wakes if wakes is not None else 1 << 60
+        return True
 
 
 class Replay:
@@ -149,7 +194,7 @@ class Replay:
         self.unchanged = self.simulate()
         self.change(changes)
         self.changed = self.simulate()
-        if {"scale", "launch-cost", "remove", "queue-depth"} & set(changes) and not {"overlap", "streams"} & set(changes):
+        if {"scale", "launch-cost", "remove", "queue-depth", "priorities"} & set(changes) and not {"overlap", "streams"} & set(changes):
             self.settle()
 
     # ---- delays ----
@@ -313,63 +358,40 @@ class Replay:
         if "block" in row["args"]:  # whole warps; registers in parts of 256
             warps = -(-row["args"]["block"][0] // 32)
             held = min(held, 2048 // (32 * warps), 65536 // (-(-registers * 32 // 256) * 256 or 1) // warps if registers else held)
-        waves = math.ceil(blocks / max(1, held if "block" in row["args"] else 1))
-        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms",
-                min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024, max(1, waves))
+        width = min(1024, int(blocks * 1024 + 1)) if blocks < 1 else 1024
+        by, is_known = blocks / max(1, held if "block" in row["args"] else 1), "block" in row["args"]
+        waves = max(1, math.ceil(by))
+        tail = min(width, int(width * (by - (waves - 1)) + 1)) if waves > 1 and is_known else width
+        return ("held" if name.startswith("nccl") or "Collective name" in row["args"] else "sms", width, waves, tail)
 
     def device(self, node):
         return self.rows[self.nodes[node]["id"]]["args"]["device"]
 
-    @staticmethod
-    def unused(taken, time):
-        return 1024 - sum(share for start, end, share in taken if start <= time < end)
-
-    def run_kernel(self, taken, start, width, end=None, demand=0):
-        """From `start` to `end`, or until it has got its demand. Adds what it takes to `taken`. (end, what it got)"""
-        time, got = start, 0
-        while time < end if end is not None else got < demand:
-            until = min([t for s, e, _ in taken for t in (s, e) if t > time], default=None)
-            share = max(0, min(width, self.unused(taken, time)))
-            rate = max(share, width // 128, 1)
-            enough = end if end is not None else time - (got - demand) // rate
-            until = enough if until is None else min(until, enough)
-            taken.append((time, until, share))
-            got += rate * (until - time)
-            time = until
-        return time, got
-
-    def has_priorities(self):
-        of = {}
-        for n in self.works:
-            if self.share[n] and self.share[n][0] in ("sms", "held"):
-                of.setdefault(self.device(n), set()).add(self.priority[n])
-        return any(len(x) > 1 for x in of.values())
-
     def look_at_shares(self):
-        taken, free, overlap, copied, devices = {}, {}, {}, {}, {}
+        free, overlap, copied, devices, early, worked = {}, {}, {}, {}, {}, {}
         self.full = {n: -(1 << 62) for n in self.nodes}
-        self.demand, self.is_crowded = {}, False
+        self.demand = {}
+        before = {n: s for n in self.works for s, k in self.into[n] if k == "queue"}
         for n in sorted(self.works, key=lambda n: (self.was[n][0], self.nodes[n]["id"])):
             start, end = self.was[n]
             kind, device = self.share[n] and self.share[n][0], self.device(n)
             if kind in ("in", "out"):
-                before = free.get((device, kind), -(1 << 62))
-                overlap[device, kind] = overlap.get((device, kind), 0) + max(0, min(end, before) - start)
+                last = free.get((device, kind), -(1 << 62))
+                overlap[device, kind] = overlap.get((device, kind), 0) + max(0, min(end, last) - start)
                 copied[device, kind] = copied.get((device, kind), 0) + end - start
-                self.full[n], free[device, kind] = before, max(before, end)
+                self.full[n], free[device, kind] = last, max(last, end)
             elif kind:
-                mine = taken.setdefault(device, [])
-                if kind == "sms":
-                    times = sorted({t for s, e, _ in mine for t in (s, e)})
-                    empty = [min(b, start) for a, b in zip(times, times[1:]) if a <= start and self.unused(mine, a) <= 0]
-                    self.full[n] = max(empty, default=self.full[n])
-                self.demand[n] = self.run_kernel(mine, start, self.share[n][1], end)[1]
-                if self.has_priorities():
-                    sms = devices.setdefault(device, Sms(self.priority.get))
-                    changed = {m: got for m, (_, got) in sms.begin(n, start, *self.share[n][1:], end, 0).items()}
-                    self.demand.update(changed)
-                    self.full[n] = sms.full if kind == "sms" else -(1 << 62)
-                self.is_crowded |= any(self.share[m][0] == "sms" and self.demand[m] < self.share[m][1] * (self.was[m][1] - self.was[m][0]) for m in self.demand)
+                sms = devices.setdefault(device, Sms(self.priority.get, True))
+                if n not in before or self.was[before[n]][1] <= start:
+                    early[device] = early.get(device, 0) + min(sms.can_begin(n, start), end) - start
+                    worked[device] = worked.get(device, 0) + end - start
+                self.demand.update({m: got for m, (_, got) in sms.begin(n, start, *self.share[n][1:], end, 0).items()})
+                self.full[n] = sms.full if kind == "sms" else self.full[n]
+        def needs(n):
+            (_, width, waves, tail), length = self.share[n], self.was[n][1] - self.was[n][0]
+            return width * (length - length // waves) + tail * (length // waves)
+        self.is_crowded = any(self.share[n][0] == "sms" and got < needs(n) for n, got in self.demand.items())
+        self.begins_full = any(early[d] > worked[d] // 10 for d in early)
         for n in self.works:
             kind = self.share[n] and self.share[n][0]
             if kind in ("in", "out") and overlap[self.device(n), kind] > copied[self.device(n), kind] // 50:
@@ -529,8 +551,7 @@ class Replay:
         edges = {n: [(s, k) for s, k in e if n not in self.pinned and not (k in ("launch", "sync") and n in self.gone)] for n, e in self.edges.items()}
         before, after, first = self.chains()
         shared, times, can = self.is_shared(first), {}, {}
-        taken, engines, devices = {}, {}, {}
-        by_priority = self.has_priorities()
+        engines, devices = {}, {}
         waiting = set(edges)
         while waiting or can:
             for n in [n for n in waiting if all(s in times for s, _ in edges[n])]:
@@ -558,21 +579,23 @@ class Replay:
                 width, whole = self.share[n][1], self.was[n][1] - self.was[n][0]
                 demand = self.demand[n] * self.length[n] // whole if whole else width * self.length[n]
                 fixed = kind == "held" or n in self.pinned
-                if by_priority:
-                    sms = devices.setdefault(device, Sms(self.priority.get))
-                    told = sms.begin(n, start, *self.share[n][1:], end if fixed else None, demand)
-                    times[n] = (start, told[n][0])
-                    del can[n]
-                    moved = [(m, told[m][0]) for m in told if m != n and told[m][0] != times[m][1]]
-                    while moved:  # who waits for it begins, or returns, at another time
-                        m, end = moved.pop()
-                        times[m] = (times[m][0], end)
-                        behind = [k for k in edges if any(s == m for s, _ in edges[k])]
-                        can.update({k: self.begin(k, edges[k], times) for k in behind if k in can})
-                        moved += [(k, self.returns(k, edges[k], times)) for k in behind if k in times and k in self.wake and k not in self.pinned | self.gone
-                                  and self.returns(k, edges[k], times) != times[k][1]]
+                sms = devices.setdefault(device, Sms(self.priority.get))
+                keeps = n in self.pinned or self.begins_full or (n in before and times[before[n]][1] > start)
+                if not keeps and sms.waits(n, start, can):
                     continue
-                end, _ = self.run_kernel(taken.setdefault(device, []), start, width, end if fixed else None, demand)
+                told = sms.begin(n, start, *self.share[n][1:], end if fixed else None, demand)
+                times[n] = (start, told[n][0])
+                del can[n]
+                moved = [(m, told[m][0]) for m in told if m != n and told[m][0] != times[m][1]]
+                while moved:  # who waits for it begins, or returns, at another time
+                    m, end = moved.pop()
+                    times[m] = (times[m][0], end)
+                    behind = [k for k in edges if any(s == m for s, _ in edges[k])]
+                    can.update({k: self.begin(k, edges[k], times) for k in behind if k in can})
+                    moved += [(k, self.returns(k, edges[k], times)) for k in behind if k in times and k in self.wake and k not in self.pinned | self.gone
+                              and self.returns(k, edges[k], times) != times[k][1]]
+                sms.wake_first(start, can)
+                continue
             if n in self.wake and n not in self.pinned | self.gone:
                 times[n] = (start, end)
                 end = self.returns(n, edges[n], times)
@@ -760,7 +783,7 @@ def main():
             if not said:  # the trace ends before
                 continue
             said = json.loads(said)
-            if "queue-depth" in changes and any("contradict" in r["note"] for r in said["notes"]):
+            if any("contradict" in r["note"] for r in said["notes"]):
                 stuck += 1  # what a queue holds back launches what that waits for
                 continue
             replay = Replay(trace.rows, graph, changes)
