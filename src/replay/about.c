@@ -13,7 +13,9 @@ static const hd_report_column check_columns[] = {
 };
 
 static const hd_report_column model_columns[] = {
-    {"delay", HD_VALUE_STRING, "of work behind a call, behind work on its queue, behind an event"},
+    {"delay", HD_VALUE_STRING,
+     "of work behind a call, behind work on its queue, behind an event; of a call behind the work for which it waits; "
+     "of a call that need not wait"},
     {"samples", HD_VALUE_COUNT, "where nothing else held the work back"},
     {"mean", HD_VALUE_DURATION, "of the middle four fifths of them: the delay in the replay"},
     {"after", HD_VALUE_STRING, "the end of that, or its start"},
@@ -39,7 +41,9 @@ static const hd_report_column what_if_columns[] = {
     {"before", HD_VALUE_DURATION, "replayed without change"},
     {"after", HD_VALUE_DURATION, "with the changes"},
     {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
-    {"uncertainty", HD_VALUE_DURATION, "what `after` may be off by: the error of the check, of it"},
+    {"uncertainty", HD_VALUE_DURATION,
+     "what `after` may be off by: the error of the check, of it; delays that vary as in the trace; what it leaves "
+     "open"},
     {0},
 };
 

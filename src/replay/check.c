@@ -13,6 +13,8 @@
 #include "replay/replay.h"
 #include "trace/event.h"
 
+enum { NAME_MOST = 80 }; /* bytes of a call's name in a table */
+
 /* ---- figures ---- */
 
 static int64_t span_of(const replay *r, const replay_times *t)
@@ -255,19 +257,35 @@ static hd_status add_missing(hd_report *out, const replay *r, hd_error *err)
     return HD_NOMEM(err);
 }
 
+static void add_lag(hd_table_builder *t, const char *name, const replay_lag *lag)
+{
+    if (!lag->samples) return;
+    hd_table_add_text(t, name);
+    hd_table_add_count(t, lag->samples);
+    hd_table_add_int(t, lag->ns);
+    hd_table_add_text(t, lag->from_start ? "start" : "end");
+    hd_table_add_int(t, lag->spread_ns);
+}
+
 static hd_status add_model(hd_report *out, const replay *r, hd_error *err)
 {
     hd_table_builder *t;
+    char name[120];
     HD_TRY(report_builder(&t, &replay_about, "model", err));
     for (unsigned i = 0; i < LAG_CLASSES; i++) {
-        char name[80];
-        if (!r->lags[i].samples) continue;
         replay_lag_name(name, sizeof name, i);
-        hd_table_add_text(t, name);
-        hd_table_add_count(t, r->lags[i].samples);
-        hd_table_add_int(t, r->lags[i].ns);
-        hd_table_add_text(t, r->lags[i].from_start ? "start" : "end");
-        hd_table_add_int(t, r->lags[i].spread_ns);
+        add_lag(t, name, &r->lags[i]);
+    }
+    for (size_t i = 0; i < r->return_kind_count; i++) {
+        const replay_return_kind *kind = &r->return_kinds[i];
+        hd_string of = hd_trace_string(r->trace, kind->name);
+        size_t size = of.data ? of.size : 0;
+        if (size > NAME_MOST) /* whole characters */
+            for (size = NAME_MOST; size && (of.data[size] & 0xc0) == 0x80;) size--;
+        snprintf(name, sizeof name, "return: %.*s", (int)size, of.data ? of.data : "");
+        add_lag(t, name, &kind->wake);
+        snprintf(name, sizeof name, "call: %.*s", (int)size, of.data ? of.data : "");
+        add_lag(t, name, &kind->own);
     }
     return report_add(out, t, err);
 }
@@ -295,13 +313,14 @@ hd_status replay_check(hd_report *out, replay *r, hd_error *err)
 
 /* ---- with changes ---- */
 
-static void add_what_if(hd_table_builder *t, const replay *r, const char *what, int64_t before, int64_t after)
+static void add_what_if(hd_table_builder *t, const replay *r, const char *what, int64_t before, int64_t after,
+                        int64_t doubt)
 {
     hd_table_add_text(t, what);
     hd_table_add_int(t, before);
     hd_table_add_int(t, after);
     gpu_cell_decimal(t, 100 * ((double)after - (double)before) / (double)before, before > 0);
-    hd_table_add_int(t, replay_scaled(after, r->error / 100));
+    hd_table_add_int(t, gpu_sum(replay_scaled(after, r->error / 100), doubt));
 }
 
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err)
@@ -314,7 +333,7 @@ hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err)
     HD_TRY(replay_measure(&after, r, &r->changed, err));
     HD_TRY(report_builder(&t, &replay_about, "what_if", err));
     for (int i = 0; i < REPLAY_MEASURES; i++) {
-        if (i != REPLAY_STEPS || before.ns[i]) add_what_if(t, r, whats[i], before.ns[i], after.ns[i]);
+        if (i != REPLAY_STEPS || before.ns[i]) add_what_if(t, r, whats[i], before.ns[i], after.ns[i], r->doubt.ns[i]);
     }
     return report_add(out, t, err);
 }

@@ -5,8 +5,8 @@
  * the mean of their middle four fifths, which neither outliers move nor times that were rounded. Delays of launches
  * count from the end of the call or from its start, whichever has the smaller spread; of a call that waits for what it
  * launches from its start, and what that is longer than of other calls is the call's own. A class without samples has
- * the delay of that of its kind, launch, queue or event, which has most; behind a queue of which no class has any, 1 us,
- * as all traces of NVIDIA's GPUs have at least.
+ * the delay of that of its kind, launch, queue or event, which has most; behind a queue of which no class has any, 1
+ * us, as all traces of NVIDIA's GPUs have at least.
  */
 #include <stdio.h>
 #include <string.h>

@@ -169,11 +169,12 @@ uint32_t replay_launch_node(const replay *r, uint32_t node)
     return HD_NONE;
 }
 
-static void drop_nodes(replay *r, node_range range)
+/* waits: what they wait for stays. */
+static void drop_nodes(replay *r, node_range range, bool waits)
 {
     for (uint32_t n = range.first; n < range.end; n++) {
         if (r->plan.flags[n] & PLAN_PINNED) continue;
-        r->plan.flags[n] |= PLAN_GONE;
+        if (!waits || !replay_return_of(r, n)) r->plan.flags[n] |= PLAN_GONE;
         r->plan.durations[n] = 0;
     }
 }
@@ -183,12 +184,13 @@ void replay_drop_calls(replay *r, unsigned flags)
     const hd_launches *l = r->scope.launches;
     for (size_t i = 0; i < l->launch_count; i++) {
         const hd_launch *launch = &l->launches[i];
-        bool all = launch->work_count > 0;
+        bool all = launch->work_count > 0, any_stays = false;
         for (uint32_t w = 0; all && w < launch->work_count; w++) {
             uint32_t node = r->nodes[l->work_order[launch->first_work + w]];
             all = node != HD_NONE && r->plan.flags[node] & flags;
+            any_stays |= all && !(r->plan.flags[node] & PLAN_GONE);
         }
-        if (all) drop_nodes(r, replay_nodes_of_launch(r, launch));
+        if (all) drop_nodes(r, replay_nodes_of_launch(r, launch), any_stays);
     }
 }
 
@@ -253,13 +255,13 @@ static hd_status remove_named(replay *r, hd_error *err)
         if (!is_marked(r, marks, n) || r->plan.flags[n] & PLAN_GONE) continue;
         hd_event e = hd_event_at(r->trace, HD_KIND_SLICE, g->slices[n]);
         int64_t duration = e.duration_ns > 0 ? e.duration_ns : 0;
-        drop_nodes(r, nodes_of(r, e.track, e.row, gpu_time(e.start_ns), duration));
+        drop_nodes(r, nodes_of(r, e.track, e.row, gpu_time(e.start_ns), duration), false);
     }
     for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
         bool is_gone = is_marked(r, marks, n);
         for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++)
             is_gone |= g->edge_kinds[e] == HD_EDGE_LAUNCH && r->plan.flags[g->froms[e]] & PLAN_GONE;
-        if (is_gone) drop_nodes(r, (node_range){n, n + 1});
+        if (is_gone) drop_nodes(r, (node_range){n, n + 1}, false);
     }
     free(marks);
     if (status == HD_OK) replay_drop_calls(r, PLAN_GONE);

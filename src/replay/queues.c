@@ -7,8 +7,12 @@
 #include "base/sorted.h"
 #include "base/text/decimal.h"
 #include "replay/priorities.h"
+#include "trace/roles/copy_ways.h"
 
-enum { STREAMS_MOST = 128 }; /* hardware queues of a GPU */
+enum {
+    STREAMS_MOST = 128, /* hardware queues of a GPU */
+    LOOK_BACK = 1024    /* pieces of work in a row that are moved */
+};
 
 /* ---- fuse ---- */
 
@@ -161,6 +165,19 @@ static void keep_events(adder *a, const hd_graph_lane *lane, uint32_t node)
     }
 }
 
+/* Who waited for work that is moved waits for the events for which its queue waited before that. */
+static void keep_events_of(adder *a, uint32_t node, uint32_t moved, uint8_t kind)
+{
+    const hd_graph *g = a->r->graph;
+    const hd_graph_lane *lane = hd_graph_lane_of(g, moved);
+    uint32_t stayed = a->lasts[0][moved - a->r->first_work];
+    for (uint32_t k = moved + 1; k-- > lane->first_node && k != stayed && moved - k < LOOK_BACK;) {
+        for (size_t e = g->first_edges[k]; e < g->first_edges[k + 1]; e++) {
+            if (g->edge_kinds[e] == HD_EDGE_EVENT) add_edge(a, node, g->froms[e], kind);
+        }
+    }
+}
+
 /* A call that waited for a queue waits for all that it became, an event for all but what does without events; the call
  * of a copy waits for that alone. */
 static void keep_waits(adder *a, uint32_t node)
@@ -172,6 +189,7 @@ static void keep_waits(adder *a, uint32_t node)
         if ((!is_event && g->edge_kinds[e] != HD_EDGE_SYNC) || !replay_is_work(a->r, from)) continue;
         if (!is_event && replay_own_call(a->r, from) == node) continue;
         bool overlaps = a->r->plan.flags[from] & PLAN_NO_EVENT;
+        if (overlaps) keep_events_of(a, node, from, g->edge_kinds[e]);
         uint64_t by = a->by[hd_graph_lane_of(g, from) - g->lanes];
         uint32_t last = a->lasts[1][from - a->r->first_work];
         if (!overlaps && !is_event && last != HD_NONE) add_edge(a, node, last, g->edge_kinds[e]);
@@ -198,6 +216,25 @@ bool replay_index_added(replay_plan *p, const replay *r, replay_edge *list, size
     return spare && p->first_added;
 }
 
+/* What stood behind a copy to the device may need it, and a copy from it what stood before. */
+static bool list_data(replay *r, const adder *a)
+{
+    adder data = {.r = r};
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
+        uint32_t before = n == r->first_work ? HD_NONE : n - 1, moved = a->lasts[1][n - r->first_work];
+        uint32_t way = hd_copy_way_of(hd_trace_string(r->trace, replay_work(r, n)->name));
+        bool is_moved = r->plan.flags[n] & PLAN_NO_EVENT;
+        if (is_moved && way == HD_COPY_WAY('D', 'H') && a->lasts[0][n - r->first_work] != HD_NONE)
+            add_edge(&data, n, a->lasts[0][n - r->first_work], HD_EDGE_DATA);
+        if (is_moved || moved == HD_NONE || moved != before) continue;
+        way = hd_copy_way_of(hd_trace_string(r->trace, replay_work(r, moved)->name));
+        if (way == HD_COPY_WAY('H', 'D')) add_edge(&data, n, moved, HD_EDGE_DATA);
+    }
+    r->data = data.list;
+    r->data_count = data.count;
+    return !data.failed;
+}
+
 static bool add_edges(replay *r, adder *a)
 {
     const hd_graph *g = r->graph;
@@ -208,7 +245,7 @@ static bool add_edges(replay *r, adder *a)
             keep_waits(a, lane->first_node + i);
         }
     }
-    return replay_index_added(&r->plan, r, a->list, a->count) && !a->failed;
+    return replay_index_added(&r->plan, r, a->list, a->count) && list_data(r, a) && !a->failed;
 }
 
 /* ---- overlap, schedule ---- */

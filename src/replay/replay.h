@@ -51,6 +51,14 @@ typedef struct replay_lag {
     bool from_start; /* of a launch: counted from the start of the call, else from its end */
 } replay_lag;
 
+static inline uint64_t replay_chance(uint64_t seed, uint64_t number)
+{
+    uint64_t x = seed * 0x9e3779b97f4a7c15u + number;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
 /* ---- a replay ---- */
 
 /* What is to run. */
@@ -74,6 +82,7 @@ typedef struct replay_plan {
     uint32_t *slots;     /* by node of a thread: the work for whose start that call waits, HD_NONE; NULL: no limit */
     replay_edge *added;  /* edges that the graph does not have, by node */
     size_t *first_added; /* by node, one more at the end; NULL: there are none */
+    uint64_t chance;     /* delays vary as they do in the trace, as this has it; 0: all are the mean (doubt.c) */
 } replay_plan;
 
 typedef struct replay_times {
@@ -110,6 +119,12 @@ typedef struct replay_share {
     int8_t priority; /* lower ones go first */
     uint8_t sort;
 } replay_share;
+
+/* check.c */
+enum { REPLAY_STEPS, REPLAY_SPAN, REPLAY_BUSY, REPLAY_MEASURES };
+typedef struct replay_measures {
+    int64_t ns[REPLAY_MEASURES]; /* steps: their sum, 0: there are none */
+} replay_measures;
 
 typedef struct replay {
     const hd_trace *trace;
@@ -148,6 +163,9 @@ typedef struct replay {
     uint32_t waiting;             /* the most that waits with the changes, if there is no limit */
     uint64_t cut_copies, orphans; /* on hardware */
     double error;                 /* percent: the largest of the check, but for the one work that is off most */
+    replay_edge *data;            /* that the trace does not tell, but may be: of copies that were moved */
+    size_t data_count;
+    replay_measures doubt; /* how far what the trace does not tell moves the result of changes */
 } replay;
 
 static inline const hd_work *replay_work(const replay *r, uint32_t node)
@@ -251,7 +269,7 @@ bool replay_share_wait(int64_t *start, uint32_t *behind, replay_sharer *sharer, 
                        const uint8_t *states, uint32_t node);
 /* When a node that begins ends. Those that begin earlier are asked first. */
 int64_t replay_share_end(replay_sharer *sharer, uint32_t node, int64_t start);
-/* Since replay_share_wait: what ran then, gave it SMs by its lower priority, and ends at another time than was said; what
+/* Since replay_share_wait: what ran then, gave SMs by its lower priority, and ends at another time than was said; what
  * waited for SMs, and is asked again then. */
 typedef struct replay_moved {
     uint32_t node, behind;
@@ -275,16 +293,16 @@ hd_status replay_set_streams(replay *r, hd_error *err);
 hd_status replay_settle(replay *r, hd_error *err);
 
 /* check.c */
-enum { REPLAY_STEPS, REPLAY_SPAN, REPLAY_BUSY, REPLAY_MEASURES };
-typedef struct replay_measures {
-    int64_t ns[REPLAY_MEASURES]; /* steps: their sum, 0: there are none */
-} replay_measures;
 hd_status replay_measure(replay_measures *out, const replay *r, const replay_times *times, hd_error *err);
 hd_status replay_check(hd_report *out, replay *r, hd_error *err); /* tables check, model, missing; sets error */
 /* Median, 99 % and largest; sorts the list. */
 hd_status replay_middle(int64_t out[3], int64_t *list, size_t count, const replay *r, hd_error *err);
 hd_status replay_add_steps(hd_report *out, const replay *r, hd_error *err);
 hd_status replay_add_what_if(hd_report *out, const replay *r, hd_error *err);
+
+/* doubt.c */
+int64_t replay_doubt(const replay *r, unsigned lag, uint32_t node, uint64_t chance);
+hd_status replay_find_doubt(replay *r, hd_error *err);
 
 /* notes.c */
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);

@@ -75,41 +75,54 @@ static int64_t own_of(const replay *r, const waiting *w, const replay_return_kin
     return kind->own.ns < room ? kind->own.ns : room;
 }
 
-static void add_return(replay *r, const waiting *w, const replay_return_kind *kind)
+static void add_return(replay *r, const waiting *w, const replay_return_kind *kind, const replay_lag *wake)
 {
     bool has_waited = w->since_ns <= 0;
-    int64_t wake = w->length, room = w->length + w->since_ns;
+    int64_t wake_ns = w->length, room = w->length + w->since_ns;
     if (has_waited && !(r->plan.flags[w->node] & PLAN_PINNED)) r->plan.durations[w->node] = own_of(r, w, kind);
-    if (!has_waited && kind->wake.samples) wake = kind->wake.ns < room ? kind->wake.ns : room;
+    if (!has_waited && wake->samples) wake_ns = wake->ns < room ? wake->ns : room;
     hd_sync_kind what = hd_sync_kind_of(hd_trace_string(r->trace, w->name));
-    r->returns[r->return_count++] = (replay_return){w->node, (uint8_t)what, wake};
+    r->returns[r->return_count++] = (replay_return){w->node, (uint8_t)what, wake_ns};
 }
 
-static bool add_returns(replay *r, waiting *list, size_t count)
+static bool add_kinds(replay *r, const waiting *list, size_t count)
 {
-    waiting *spare = hd_large_new(count + 1, sizeof *spare, r->large);
     replay_sample *samples = hd_large_new(count + 1, sizeof *samples, r->large);
-    r->returns = hd_large_new(2 * count + 1, sizeof *r->returns, r->large);
-    bool fine = spare && samples && r->returns;
-    if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->name != y->name ? x->name < y->name : x->length < y->length);
+    bool fine = samples != NULL;
     for (size_t first = 0, end; fine && first < count; first = end) {
         for (end = first + 1; end < count && list[end].name == list[first].name;) end++;
         fine = add_kind(r, list + first, end - first, samples);
-        for (size_t i = first; fine && i < end; i++)
-            add_return(r, &list[i], &r->return_kinds[r->return_kind_count - 1]);
     }
-    if (fine) HD_SORT_RUNS(r->returns, r->returns + count, count, x, y, x->node < y->node);
-    hd_large_free(spare);
     hd_large_free(samples);
     return fine;
 }
 
+/* Where no call of a name had to wait, it wakes like those of the name of which most had. */
+static void add_returns(replay *r, const waiting *list, size_t count)
+{
+    const replay_return_kind *kind = r->return_kinds, *most = kind;
+    for (size_t i = 0; i < r->return_kind_count; i++)
+        if (r->return_kinds[i].wake.samples > most->wake.samples) most = &r->return_kinds[i];
+    for (size_t i = 0; i < count; i++) {
+        while (kind->name != list[i].name) kind++;
+        add_return(r, &list[i], kind, kind->wake.samples ? &kind->wake : &most->wake);
+    }
+}
+
 hd_status replay_find_returns(replay *r, hd_error *err)
 {
-    waiting *list = NULL;
+    waiting *list = NULL, *spare;
     size_t count = 0;
-    bool fine = list_waiting(&list, &count, r) && add_returns(r, list, count);
+    bool fine = list_waiting(&list, &count, r);
+    spare = hd_large_new(count + 1, sizeof *spare, r->large);
+    r->returns = hd_large_new(2 * count + 1, sizeof *r->returns, r->large);
+    fine = fine && spare && r->returns;
+    if (fine) HD_SORT_RUNS(list, spare, count, x, y, x->name != y->name ? x->name < y->name : x->length < y->length);
+    fine = fine && add_kinds(r, list, count);
+    if (fine) add_returns(r, list, count);
+    if (fine) HD_SORT_RUNS(r->returns, r->returns + count, count, x, y, x->node < y->node);
     hd_large_free(list);
+    hd_large_free(spare);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

@@ -128,6 +128,7 @@ static hd_status run(hd_report *out, hd_trace **out_trace, replay *r, hd_error *
     if ((r->has_change || r->options->ties) && r->error > r->options->max_error) return refuse(out, r, err);
     HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
     HD_TRY(replay_settle(r, err));
+    HD_TRY(replay_find_doubt(r, err));
     if (r->has_change && !r->depth && !r->options->queue_depth)
         HD_TRY(replay_most_waiting(&r->waiting, r, &r->changed, err));
     HD_TRY(replay_add_what_if(out, r, err));
@@ -150,6 +151,7 @@ static void deinit(replay *r)
     hd_large_free(r->launch_classes);
     hd_large_free(r->returns);
     free(r->return_kinds);
+    hd_large_free(r->data);
     free(r->queues);
     hd_large_free(r->awaited);
     hd_large_free(r->names);

@@ -1,10 +1,10 @@
 /* share.c - what work of several queues of a device shares: its SMs, and an engine for copies of each direction
  *
  * SMs      A kernel can hold as many as it has blocks. Those that begin first get theirs first, the others what is
- *          left. Blocks run in waves, by what an SM has room for; the last is not always full, which leaves some. Nothing
- *          begins while nothing is left, unless kernels of the trace do so (then they get at least a part of theirs).
- *          In the trace this tells how much a kernel needs; in a replay, when it has got that. Kernels of communication
- *          hold SMs, but take their time.
+ *          left. Blocks run in waves, by what an SM has room for; the last is not always full, which leaves some.
+ *          Nothing begins while nothing is left, unless kernels of the trace do so (then they get at least a part of
+ *          theirs). In the trace this tells how much a kernel needs; in a replay, when it has got that. Kernels of
+ *          communication hold SMs, but take their time.
  * Priority Where priorities differ (priorities.c), free SMs go to the highest first. A block that runs is not stopped:
  *          what begins takes SMs of lower priorities when a wave of their blocks ends; waves are equally long, and
  *          counted from the start of the kernel. Who has no blocks left that wait, in its last wave, keeps its SMs
@@ -207,8 +207,8 @@ static const replay_share *share_of(const replay_sharer *s, uint32_t node)
     return &s->r->shares[node - s->r->first_work];
 }
 
-/* From `start` on, with up to `most` SMs, until it has got what it needs, which sets its end, or to that, if it is fixed.
- * Returns what it got. */
+/* From `start` on, with up to `most` SMs, until it has got what it needs, which sets its end, or to that, if it is
+ * fixed. Returns what it got. */
 static int64_t hold(replay_sharer *s, device *d, running *w, int64_t start, int32_t most)
 {
     const replay_share *of = share_of(s, w->node);

@@ -10,35 +10,37 @@
 #include "replay/replay.h"
 #include "trace/roles/sync_calls.h"
 
+static int64_t delay_of(const replay *r, const replay_plan *plan, unsigned lag, uint32_t node)
+{
+    int64_t ns = r->lags[lag].ns;
+    if (!plan || !plan->chance) return ns;
+    int64_t varied = ns + replay_doubt(r, lag, node, plan->chance);
+    return varied < 0 && ns >= 0 ? 0 : varied;
+}
+
 /* Work that begins while what is before it runs does so behind the same part of it; else behind the delay that such
  * work has. */
 int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, uint32_t from, hd_edge_kind kind,
                      replay_span from_now)
 {
     const hd_graph *g = r->graph;
-    int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part;
-    const replay_lag *lag;
-    uint32_t call;
+    int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part, delay;
     if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
-    switch (kind) {
-    case HD_EDGE_LAUNCH:
-        lag = &r->lags[replay_lag_class(r, node, from, kind)];
-        if (lag->from_start) return from_now.start + replay_stretch(lag->ns, whole, now);
-        call = plan && lag->call_ns ? replay_own_call(r, node) : HD_NONE;
-        if (call != HD_NONE) return from_now.end + lag->ns - lag->call_ns + plan->durations[call];
-        return from_now.end + lag->ns > from_now.start ? from_now.end + lag->ns : from_now.start;
-    case HD_EDGE_EVENT: return from_now.end + r->lags[replay_lag_class(r, node, from, kind)].ns;
-    case HD_EDGE_QUEUE:
-        if (plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
-        if (from + 1 != node || g->ends[from] <= g->starts[node]) {
-            lag = &r->lags[replay_lag_class(r, node, from, kind)];
-            bool is_in_graph = plan && plan->flags[node] & PLAN_NO_LAUNCH;
-            return from_now.end + (is_in_graph && lag->of == LAG_CLASSES ? 0 : lag->ns);
-        }
-        break;
-    default:
-        if (g->ends[from] <= g->starts[node]) return from_now.end;
+    if (kind == HD_EDGE_QUEUE && plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
+    if (kind == HD_EDGE_LAUNCH || kind == HD_EDGE_EVENT ||
+        (kind == HD_EDGE_QUEUE && (from + 1 != node || g->ends[from] <= g->starts[node]))) {
+        unsigned lag = replay_lag_class(r, node, from, kind);
+        const replay_lag *l = &r->lags[lag];
+        delay = delay_of(r, plan, lag, node);
+        bool is_in_graph = kind == HD_EDGE_QUEUE && plan && plan->flags[node] & PLAN_NO_LAUNCH;
+        if (is_in_graph && l->of == LAG_CLASSES) return from_now.end;
+        if (kind != HD_EDGE_LAUNCH) return from_now.end + delay;
+        if (l->from_start) return from_now.start + replay_stretch(delay, whole, now);
+        uint32_t call = plan && l->call_ns ? replay_own_call(r, node) : HD_NONE;
+        if (call != HD_NONE) return from_now.end + delay - l->call_ns + plan->durations[call];
+        return from_now.end + delay > from_now.start ? from_now.end + delay : from_now.start;
     }
+    if (kind != HD_EDGE_QUEUE && g->ends[from] <= g->starts[node]) return from_now.end;
     part = g->starts[node] - g->starts[from];
     return from_now.start + replay_stretch(part, whole, now);
 }

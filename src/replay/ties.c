@@ -49,14 +49,6 @@ typedef struct ties {
     bool failed;       /* no memory */
 } ties;
 
-static uint64_t chance_of(uint64_t seed, uint64_t number)
-{
-    uint64_t x = seed * 0x9e3779b97f4a7c15u + number;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* ---- groups ---- */
 
 /* HD_NONE: not known, or another call launches it now. */
@@ -134,11 +126,11 @@ static void draw(const ties *t, tied *list, size_t count, uint64_t seed)
 {
     for (size_t i = 0; i < count; i++) {
         tied *x = &list[i], *before = &t->of_threads[x->thread];
-        uint64_t chance = chance_of(seed, x->node), room = (uint64_t)x->latest - (uint64_t)x->launched;
+        uint64_t chance = replay_chance(seed, x->node), room = (uint64_t)x->latest - (uint64_t)x->launched;
         bool is_free = t->base->ends[x->node] > x->launched;
         x->at = (uint32_t)i;
         x->time = x->launched + (int64_t)(room ? chance % (room + 1) : 0);
-        x->chance = is_free ? chance_of(chance, seed) | 1 : 0;
+        x->chance = is_free ? replay_chance(chance, seed) | 1 : 0;
         bool is_later =
             before->node != HD_NONE && (before->time != x->time ? before->time > x->time : before->chance > x->chance);
         if (is_later) {

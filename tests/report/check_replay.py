@@ -294,12 +294,15 @@ class Replay:
         named = {}
         for n in waits:
             named.setdefault(self.nodes[n]["name"] if self.nodes[n].get("id") is not None else None, []).append(n)
-        for nodes in named.values():
-            since = {n: self.was[n][0] - waits[n] for n in nodes}
-            length = {n: self.was[n][1] - self.was[n][0] for n in nodes}
-            waited = [length[n] for n in nodes if since[n] <= 0]
-            wake = self.mean(waited) if waited else None
-            alone = [length[n] for n in nodes if since[n] > 0 and since[n] >= (wake or 0)]
+        since = {n: self.was[n][0] - end for n, end in waits.items()}
+        length = {n: self.was[n][1] - self.was[n][0] for n in waits}
+        order = [r["name"] for r in self.rows]  # strings have numbers as they come
+        of = {name: [length[n] for n in nodes if since[n] <= 0] for name, nodes in named.items()}
+        most = max(of, key=lambda name: (len(of[name]), -(order.index(name) if name else 1 << 30)), default=None)
+        for name, nodes in named.items():
+            waited = of[name]
+            wake = self.mean(waited or of[most]) if of[most] else None
+            alone = [length[n] for n in nodes if since[n] > 0 and since[n] >= (wake if waited else 0)]
             own = self.mean(alone) if alone else None
             for n in nodes:
                 self.wake[n] = length[n] if since[n] <= 0 or wake is None else min(wake, length[n] + since[n])
@@ -494,6 +497,11 @@ class Replay:
                 last = before[n] if before.get(n) is not None else lane[0] - 1
                 new += [(before[n], "queue")] if before.get(n) is not None else []
                 new += [(s, "event") for k in lane if last < k < n for s, kind in self.into[k] if kind == "event"]
+            for s, k in edges:
+                if k in ("sync", "event") and s in moved and not (k == "sync" and self.own_call(s) == n):  # the events before what is moved
+                    lane = next(q for q in self.queues() if s in q)
+                    stayed = max((o for o in lane if o < s and o not in moved), default=-1)
+                    new += [(o, k) for w in lane if stayed < w <= s for o, kind in self.into[w] if kind == "event"]
             new += [(o, k) for s, k in edges if k in ("sync", "event") for o in beside.get(s, []) if not (k == "sync" and self.own_call(s) == n)]
             left_behind = {s for s in moved if self.nodes[n]["name"] in ("cudaStreamSynchronize", "cudaEventSynchronize") and self.kind_of(s) == "communication"}
             self.edges[n] = [(s, k) for s, k in new if not (k == "event" and (n in moved or s in moved)) and not (k == "sync" and s in left_behind)]

@@ -1,0 +1,75 @@
+/* doubt.c - how far what the trace does not tell moves the result of changes
+ *
+ * The self-check tells how far the replay is off as it is. With changes other work may come first, and other delays may
+ * count: so the changed plan is replayed again with delays that vary as they did in the trace, those of few samples
+ * more, as well as what the trace leaves open. By how much steps, span and busy time then differ is part of their
+ * uncertainty.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "replay/replay.h"
+
+enum { RUNS = 2 };
+
+/* Delays lie evenly within twice their median distance from the mean, and the mean is off by what few samples leave
+ * open: by half of a delay without any. */
+int64_t replay_doubt(const replay *r, unsigned lag, uint32_t node, uint64_t chance)
+{
+    const replay_lag *l = &r->lags[lag];
+    int64_t width = 2 * l->spread_ns, size = l->ns < 0 ? -l->ns : l->ns;
+    int64_t mean =
+        (int64_t)((double)width / sqrt((double)l->samples + 1) + (double)size / 2 / ((double)l->samples + 1));
+    uint64_t of_class = replay_chance(chance, UINT64_MAX - lag), of_node = replay_chance(chance, node);
+    int64_t off = width ? (int64_t)(of_node % (2 * (uint64_t)width + 1)) - width : 0;
+    return off + (of_class % 2 ? mean : -mean);
+}
+
+/* How far a replay of this plan is from the known one, if that is more than what is known. */
+static hd_status compare(replay_measures *most, replay *r, const replay_plan *plan, hd_error *err)
+{
+    replay_measures known, other;
+    replay_times times;
+    hd_status status = replay_simulate(&times, r, plan, err);
+    if (status == HD_OK) status = replay_measure(&known, r, &r->changed, err);
+    if (status == HD_OK) status = replay_measure(&other, r, &times, err);
+    for (int i = 0; status == HD_OK && i < REPLAY_MEASURES; i++) {
+        int64_t off = other.ns[i] < known.ns[i] ? known.ns[i] - other.ns[i] : other.ns[i] - known.ns[i];
+        if (off > most->ns[i]) most->ns[i] = off;
+    }
+    replay_times_deinit(&times);
+    return status;
+}
+
+static void add(replay_measures *sum, const replay_measures *more)
+{
+    for (int i = 0; i < REPLAY_MEASURES; i++) sum->ns[i] = gpu_sum(sum->ns[i], more->ns[i]);
+}
+
+static hd_status compare_data(replay_measures *most, replay *r, hd_error *err)
+{
+    replay_plan plan = r->plan;
+    size_t count = plan.first_added[r->graph->node_count];
+    replay_edge *list = hd_large_new(count + r->data_count + 1, sizeof *list, r->large);
+    if (list && count) memcpy(list, plan.added, count * sizeof *list);
+    if (list) memcpy(list + count, r->data, r->data_count * sizeof *list);
+    bool fine = list && replay_index_added(&plan, r, list, count + r->data_count);
+    hd_status status = fine ? compare(most, r, &plan, err) : HD_NOMEM(err);
+    hd_large_free(list);
+    if (plan.first_added != r->plan.first_added) hd_large_free(plan.first_added);
+    return status;
+}
+
+hd_status replay_find_doubt(replay *r, hd_error *err)
+{
+    replay_measures delays = {{0}}, data = {{0}};
+    replay_plan varied = r->plan;
+    if (!r->has_change) return HD_OK;
+    for (varied.chance = 1; varied.chance <= RUNS; varied.chance++) HD_TRY(compare(&delays, r, &varied, err));
+    if (r->data_count) HD_TRY(compare_data(&data, r, err));
+    add(&r->doubt, &delays);
+    add(&r->doubt, &data);
+    return HD_OK;
+}
