@@ -137,7 +137,21 @@ size_t *job_largest_first(const char *const *paths, size_t count)
     return order;
 }
 
-hd_status job_files_pack(char **out, size_t *out_size, const job_files *files, hd_error *err)
+hd_status job_files_sort(job_files *files, hd_error *err)
+{
+    size_t *order = job_largest_first((const char *const *)files->list, files->count);
+    char **sorted = order ? malloc((files->count + 1) * sizeof *sorted) : NULL;
+    for (size_t i = 0; sorted && i < files->count; i++) sorted[i] = files->list[order[i]];
+    free(order);
+    if (!sorted) return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    free(files->list);
+    files->list = sorted;
+    files->capacity = files->count + 1;
+    return HD_OK;
+}
+
+/* The paths behind each other, each with its zero byte. */
+static hd_status pack(char **out, size_t *out_size, const job_files *files, hd_error *err)
 {
     FILE *bytes = open_memstream(out, out_size);
     for (size_t i = 0; bytes && i < files->count; i++) fwrite(files->list[i], 1, strlen(files->list[i]) + 1, bytes);
@@ -145,11 +159,21 @@ hd_status job_files_pack(char **out, size_t *out_size, const job_files *files, h
     return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
 }
 
-hd_status job_files_unpack(job_files *files, const char *bytes, size_t size, hd_error *err)
+hd_status job_files_share(job_files *files, hd_mpi *mpi, hd_error *err)
 {
-    for (const char *at = bytes; at < bytes + size; at += strlen(at) + 1)
-        if (!add_path(files, NULL, at)) return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    return HD_OK;
+    char *told = NULL;
+    void *heard = NULL;
+    size_t size = 0;
+    bool first = hd_mpi_rank(mpi) == 0;
+    hd_status status = first ? pack(&told, &size, files, err) : HD_OK;
+    if (status == HD_OK) status = hd_mpi_broadcast(&heard, &size, mpi, told, size, err);
+    if (!first) job_files_deinit(files);
+    for (const char *at = heard, *end = at + size; !first && status == HD_OK && at < end; at += strlen(at) + 1)
+        if (!add_path(files, NULL, at))
+            status = hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    free(told);
+    free(heard);
+    return status;
 }
 
 void job_files_deinit(job_files *files)

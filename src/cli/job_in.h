@@ -6,6 +6,7 @@
 #include "heddle/convert.h"
 #include "heddle/format.h"
 #include "heddle/job.h"
+#include "heddle/mpi.h"
 
 /* Which of the files: every `count`th from `index` on. count 0: all. */
 typedef struct job_shard {
@@ -23,9 +24,10 @@ typedef struct job_files {
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
 /* The same of a folder that stands for itself, and ranks in their order. */
 hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);
-/* The paths behind each other, each with its zero byte, and back. The caller frees *out with free. Errors: MEMORY. */
-hd_status job_files_pack(char **out, size_t *out_size, const job_files *files, hd_error *err);
-hd_status job_files_unpack(job_files *files, const char *bytes, size_t size, hd_error *err);
+/* All processes get those of process 0, instead of their own. Errors: MEMORY; of MPI. */
+hd_status job_files_share(job_files *files, hd_mpi *mpi, hd_error *err);
+/* The largest first. Errors: MEMORY. */
+hd_status job_files_sort(job_files *files, hd_error *err);
 /* Leaves none. */
 void job_files_deinit(job_files *files);
 /* The order in which processes take files: the largest first, of equal ones as they stand. The caller frees it with

@@ -324,29 +324,13 @@ static hd_status new_job(apart *a, const char *parts, const hd_convert_options *
     return hd_convert_job_new(&a->job, inputs, a->inputs->count, to, parts, options, &a->run->err);
 }
 
-/* What process 0 has found is what all convert. */
-static hd_status share_inputs(apart *a, hd_mpi *mpi)
-{
-    char *told = NULL;
-    void *heard = NULL;
-    size_t size = 0;
-    bool first = hd_mpi_rank(mpi) == 0;
-    hd_status status = first ? job_files_pack(&told, &size, a->inputs, &a->run->err) : HD_OK;
-    if (status == HD_OK) status = hd_mpi_broadcast(&heard, &size, mpi, told, size, &a->run->err);
-    if (!first) job_files_deinit(a->inputs);
-    if (!first && status == HD_OK) status = job_files_unpack(a->inputs, heard, size, &a->run->err);
-    free(told);
-    free(heard);
-    return status;
-}
-
-/* And what it has made is where all put their parts. */
+/* What process 0 has found is what all convert, and what it has made is where all put their parts. */
 static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *options)
 {
     void *folder = NULL;
     size_t size;
     hd_status status = hd_mpi_rank(mpi) == 0 ? new_job(a, NULL, options) : HD_OK;
-    if (status == HD_OK) status = share_inputs(a, mpi);
+    if (status == HD_OK) status = job_files_share(a->inputs, mpi, &a->run->err);
     if (status != HD_OK) return status;
     const char *made = a->job ? hd_convert_job_folder(a->job) : "";
     status = hd_mpi_broadcast(&folder, &size, mpi, made, strlen(made) + 1, &a->run->err);

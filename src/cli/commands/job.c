@@ -45,9 +45,7 @@ static const cli_option options[] = {
 typedef struct work {
     cli_run *run;
     hd_job *job;
-    char *bytes; /* of the paths */
-    const char **paths;
-    size_t count;
+    job_files files;
     hd_read_options read;
     hd_byte_sink *packed; /* the summaries of this process */
     /* While stderr is locked. */
@@ -58,46 +56,18 @@ typedef struct work {
 
 /* ---- which files ---- */
 
-/* The paths, largest first, each with its zero byte. */
-static hd_status pack_files(char **out, size_t *out_size, const job_files *files, hd_error *err)
+/* What process 0 finds is what all work on: the largest first. */
+static hd_status find_files(work *w, hd_mpi *mpi)
 {
-    size_t *order = job_largest_first((const char *const *)files->list, files->count);
-    FILE *bytes = order ? open_memstream(out, out_size) : NULL;
-    for (size_t i = 0; bytes && i < files->count; i++)
-        fwrite(files->list[order[i]], 1, strlen(files->list[order[i]]) + 1, bytes);
-    free(order);
-    if (bytes && fclose(bytes) == 0) return HD_OK;
-    return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-}
-
-static hd_status find_files(char **out, size_t *out_size, cli_run *run)
-{
+    cli_run *run = w->run;
     const struct job_options *o = run->options;
-    job_files found = {0};
+    bool finds = hd_mpi_rank(mpi) == 0;
     hd_status status = HD_OK;
-    for (int i = 0; i < run->operand_count && status == HD_OK; i++)
-        status = job_files_add(&found, run->operands[i], &run->err);
-    if (o->ranks && status == HD_OK) status = job_files_add(&found, o->ranks, &run->err);
-    if (status == HD_OK) status = pack_files(out, out_size, &found, &run->err);
-    job_files_deinit(&found);
-    return status;
-}
-
-/* What process 0 finds is what all work on. */
-static hd_status agree_on_files(work *w, hd_mpi *mpi)
-{
-    char *packed = NULL;
-    void *bytes = NULL;
-    size_t size = 0;
-    hd_status status = hd_mpi_rank(mpi) == 0 ? find_files(&packed, &size, w->run) : HD_OK;
-    if (status == HD_OK) status = hd_mpi_broadcast(&bytes, &size, mpi, packed, size, &w->run->err);
-    free(packed);
-    if (status != HD_OK) return status;
-    w->bytes = bytes;
-    w->paths = malloc((size + 1) * sizeof *w->paths);
-    if (!w->paths) return hd_error_set(&w->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    for (const char *at = w->bytes; at < w->bytes + size; at += strlen(at) + 1) w->paths[w->count++] = at;
-    return HD_OK;
+    for (int i = 0; finds && i < run->operand_count && status == HD_OK; i++)
+        status = job_files_add(&w->files, run->operands[i], &run->err);
+    if (finds && o->ranks && status == HD_OK) status = job_files_add(&w->files, o->ranks, &run->err);
+    if (finds && status == HD_OK) status = job_files_sort(&w->files, &run->err);
+    return status == HD_OK ? job_files_share(&w->files, mpi, &run->err) : status;
 }
 
 /* ---- the work ---- */
@@ -131,7 +101,7 @@ static hd_status summarise(void *context, size_t item, hd_error *err)
     work *w = context;
     cli_run own = *w->run;
     own.global.quiet = true; /* no progress of one of many files */
-    hd_status status = job_add(w->job, &own, w->paths[item], &w->read);
+    hd_status status = job_add(w->job, &own, w->files.list[item], &w->read);
     if (status == HD_ERR_MEMORY) *err = own.err;
     flockfile(stderr);
     if (status != HD_OK && status != HD_ERR_MEMORY) tell(w, &own);
@@ -144,13 +114,13 @@ static void count_done(void *context, size_t item)
 {
     work *w = context;
     flockfile(stderr);
-    if (w->progress.on) cli_progress_update(&w->progress, w->done += size_of(w->paths[item]), w->total);
+    if (w->progress.on) cli_progress_update(&w->progress, w->done += size_of(w->files.list[item]), w->total);
     funlockfile(stderr);
 }
 
 static const char *name_of(void *context, size_t item)
 {
-    return ((work *)context)->paths[item];
+    return ((work *)context)->files.list[item];
 }
 
 static hd_status take(const void **out, size_t *out_size, void *context, hd_error *err)
@@ -208,11 +178,11 @@ static hd_status share_work(work *w, hd_mpi *mpi)
     enum { FEW = 8 };
     const struct job_options *o = w->run->options;
     hd_error *err = &w->run->err;
-    bool alone = hd_mpi_size(mpi) == 1, few = w->count < FEW;
+    bool alone = hd_mpi_size(mpi) == 1, few = w->files.count < FEW;
     bool many = alone ? !few : !o->threads;
     w->read =
         (hd_read_options){.lazy = true, .threads = many ? 1 : (unsigned)o->threads, .memory_limit = o->memory_limit};
-    const hd_mpi_work shared = {.count = w->count,
+    const hd_mpi_work shared = {.count = w->files.count,
                                 .work = summarise,
                                 .name = name_of,
                                 .done = count_done,
@@ -221,7 +191,7 @@ static hd_status share_work(work *w, hd_mpi *mpi)
     cli_progress_init(&w->progress, w->run, "summarising");
     if (!alone) cli_progress_in_lines(&w->progress, w->run); /* launchers show them */
     w->progress.on &= hd_mpi_rank(mpi) == 0;
-    for (size_t i = 0; w->progress.on && i < w->count; i++) w->total += size_of(w->paths[i]);
+    for (size_t i = 0; w->progress.on && i < w->files.count; i++) w->total += size_of(w->files.list[i]);
     hd_status status = hd_mpi_share(mpi, &shared, err);
     cli_progress_deinit(&w->progress);
     if (status == HD_OK)
@@ -242,15 +212,14 @@ static int run(cli_run *run)
     if (status != HD_OK) return CLI_FAILED;
     status = hd_trace_write_check(o->output, NULL, &run->err);
     if (status == HD_OK) status = hd_job_new(&w.job, &run->err);
-    if (status == HD_OK) status = agree_on_files(&w, mpi);
+    if (status == HD_OK) status = find_files(&w, mpi);
     if (status == HD_OK) status = share_work(&w, mpi);
     if (status != HD_OK) cli_report(run);
     if (status != HD_OK) hd_mpi_abort(mpi);
     hd_mpi_close(mpi);
     hd_byte_sink_free(w.packed);
     hd_job_free(w.job);
-    free(w.paths);
-    free(w.bytes);
+    job_files_deinit(&w.files);
     bool fails = status != HD_OK || (o->strict && w.troubles);
     run->reported = fails; /* what else was told is not fatal */
     return fails ? CLI_FAILED : CLI_OK;
