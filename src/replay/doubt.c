@@ -28,15 +28,15 @@ int64_t replay_doubt(const replay *r, unsigned lag, uint32_t node, uint64_t chan
 }
 
 /* How far a replay of this plan is from the known one, if that is more than what is known. */
-static hd_status compare(replay_measures *most, replay *r, const replay_plan *plan, hd_error *err)
+static hd_status compare(replay_measures *most, const replay_measures *known, replay *r, const replay_plan *plan,
+                         hd_error *err)
 {
-    replay_measures known, other;
+    replay_measures other;
     replay_times times;
     hd_status status = replay_simulate(&times, r, plan, err);
-    if (status == HD_OK) status = replay_measure(&known, r, &r->changed, err);
     if (status == HD_OK) status = replay_measure(&other, r, &times, err);
     for (int i = 0; status == HD_OK && i < REPLAY_MEASURES; i++) {
-        int64_t off = other.ns[i] < known.ns[i] ? known.ns[i] - other.ns[i] : other.ns[i] - known.ns[i];
+        int64_t off = other.ns[i] < known->ns[i] ? known->ns[i] - other.ns[i] : other.ns[i] - known->ns[i];
         if (off > most->ns[i]) most->ns[i] = off;
     }
     replay_times_deinit(&times);
@@ -48,7 +48,7 @@ static void add(replay_measures *sum, const replay_measures *more)
     for (int i = 0; i < REPLAY_MEASURES; i++) sum->ns[i] = gpu_sum(sum->ns[i], more->ns[i]);
 }
 
-static hd_status compare_data(replay_measures *most, replay *r, hd_error *err)
+static hd_status compare_data(replay_measures *most, const replay_measures *known, replay *r, hd_error *err)
 {
     replay_plan plan = r->plan;
     size_t count = plan.first_added[r->graph->node_count];
@@ -56,7 +56,7 @@ static hd_status compare_data(replay_measures *most, replay *r, hd_error *err)
     if (list && count) memcpy(list, plan.added, count * sizeof *list);
     if (list) memcpy(list + count, r->data, r->data_count * sizeof *list);
     bool fine = list && replay_index_added(&plan, r, list, count + r->data_count);
-    hd_status status = fine ? compare(most, r, &plan, err) : HD_NOMEM(err);
+    hd_status status = fine ? compare(most, known, r, &plan, err) : HD_NOMEM(err);
     hd_large_free(list);
     if (plan.first_added != r->plan.first_added) hd_large_free(plan.first_added);
     return status;
@@ -64,11 +64,12 @@ static hd_status compare_data(replay_measures *most, replay *r, hd_error *err)
 
 hd_status replay_find_doubt(replay *r, hd_error *err)
 {
-    replay_measures delays = {{0}}, data = {{0}};
+    replay_measures known, delays = {{0}}, data = {{0}};
     replay_plan varied = r->plan;
     if (!r->has_change) return HD_OK;
-    for (varied.chance = 1; varied.chance <= RUNS; varied.chance++) HD_TRY(compare(&delays, r, &varied, err));
-    if (r->data_count) HD_TRY(compare_data(&data, r, err));
+    HD_TRY(replay_measure(&known, r, &r->changed, err));
+    for (varied.chance = 1; varied.chance <= RUNS; varied.chance++) HD_TRY(compare(&delays, &known, r, &varied, err));
+    if (r->data_count) HD_TRY(compare_data(&data, &known, r, err));
     add(&r->doubt, &delays);
     add(&r->doubt, &data);
     return HD_OK;

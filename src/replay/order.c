@@ -231,19 +231,19 @@ static hd_status keep_streams(replay *r, hd_error *err)
 hd_status replay_settle(replay *r, hd_error *err)
 {
     const replay_options *o = r->options;
-    bool moved = true;
     if (!r->has_change || (o->schedule && !replay_is_priorities(o->schedule)) || (o->overlap && !o->streams))
         return HD_OK;
     replay_measures first = {{0}}, last = {{0}};
     if (!r->queues) HD_TRY(keep_streams(r, err));
-    for (int round = 0; (o->streams || r->awaited_count) && round < ROUNDS_MOST; round++) {
+    int round = 0;
+    for (bool moved; (o->streams || r->awaited_count) && round < ROUNDS_MOST; round++) {
         HD_TRY(set_order(&moved, r, &r->changed, err));
         if (!moved) break;
         if (round == 0) HD_TRY(replay_measure(&first, r, &r->changed, err));
         replay_times_deinit(&r->changed);
         HD_TRY(replay_simulate(&r->changed, r, &r->plan, err));
-        HD_TRY(replay_measure(&last, r, &r->changed, err));
     }
+    if (round) HD_TRY(replay_measure(&last, r, &r->changed, err));
     for (int i = 0; i < REPLAY_MEASURES; i++) /* threads may have to wait for one another */
         r->doubt.ns[i] = last.ns[i] < first.ns[i] ? first.ns[i] - last.ns[i] : last.ns[i] - first.ns[i];
     return HD_OK;

@@ -110,6 +110,7 @@ typedef struct replay_return_kind {
 
 /* What a piece of work takes of its device (share.c). */
 enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
+enum { SHARE_ALL = 1024 }; /* SMs of a device */
 typedef struct replay_share {
     int64_t demand;  /* ns times width */
     int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
