@@ -9,8 +9,9 @@
  * Order   by start, then by number: edges come from what stands before. What contradicts it (clocks that differ, a
  *         negative delay) is left out and counted, so that there are no cycles.
  *
- * Threads are those with operators or calls; if there are none, those with Python frames; else all. Times are kept
- * within 146 years of 0. A graph borrows the trace, never changes, and may be read by any number of threads.
+ * Threads are those with operators, or calls that launch, wait or are about events; if there are none, those with other
+ * calls; then those with Python frames; else all. Times are kept within 146 years of 0. A graph borrows the trace,
+ * never changes, and may be read by any number of threads.
  */
 #ifndef HEDDLE_GRAPH_H
 #define HEDDLE_GRAPH_H
@@ -161,7 +162,7 @@ typedef enum hd_graph_format {
                       are one box */
 } hd_graph_format;
 
-/* Errors: what the sink returns; MEMORY. */
+/* Errors: what the sink returns; ARGUMENT: no node is of the row `around`; MEMORY. */
 hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format format, const hd_graph_view *view,
                          hd_error *err);
 /* The same as a file, which appears whole or not at all: .txt, .json, .dot or .gv; .svg by Graphviz' dot. Errors: also
