@@ -66,6 +66,7 @@ static hd_status fuse(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
     uint8_t *marks, *is_awaited = find_awaited(r);
+    bool any = false;
     hd_status status = replay_marks(&marks, r, r->options->fuse, "fuse", err);
     if (!is_awaited && status == HD_OK) status = HD_NOMEM(err);
     for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
@@ -73,11 +74,14 @@ static hd_status fuse(replay *r, hd_error *err)
         bool is_pair = before != HD_NONE && marks[r->names[n]] == 2 && marks[r->names[before]] == 2 &&
                        replay_work(r, n)->role == HD_ROLE_KERNEL && replay_work(r, before)->role == HD_ROLE_KERNEL &&
                        !((r->plan.flags[n] | r->plan.flags[before]) & (PLAN_PINNED | PLAN_GONE));
-        if (is_pair && can_fuse(r, is_awaited, before, n)) r->plan.flags[n] |= PLAN_NO_LAUNCH | PLAN_NO_LAG;
+        if (!is_pair || !can_fuse(r, is_awaited, before, n)) continue;
+        r->plan.flags[n] |= PLAN_NO_LAUNCH | PLAN_NO_LAG;
+        any = true;
     }
     free(marks);
     hd_large_free(is_awaited);
     if (status == HD_OK) replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    if (!any) replay_note_idle(r, "fuse", r->options->fuse);
     return status;
 }
 
@@ -120,10 +124,12 @@ static hd_status make_graphs(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
     step_launches *steps = malloc(((size_t)r->scope.step_count + 1) * sizeof *steps);
+    bool any = false;
     if (!steps) return HD_NOMEM(err);
     for (uint32_t i = 0; i < r->scope.step_count; i++) steps[i] = (step_launches){HD_NONE, HD_NONE};
     find_launches(steps, r);
     for (uint32_t i = 0; i < r->scope.step_count; i++) {
+        any |= steps[i].first != HD_NONE;
         for (uint32_t n = steps[i].first + 1; steps[i].last != HD_NONE && n <= steps[i].last; n++) {
             if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC) || r->plan.flags[n] & PLAN_PINNED) continue;
             r->plan.durations[n] = 0;
@@ -132,6 +138,7 @@ static hd_status make_graphs(replay *r, hd_error *err)
     }
     free(steps);
     replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    if (!any) replay_note_idle(r, "graph", "");
     return HD_OK;
 }
 
@@ -250,8 +257,17 @@ static bool add_edges(replay *r, adder *a)
 
 /* ---- overlap, schedule ---- */
 
-static hd_status parse_overlap(bool *out, const char *text, hd_error *err)
+static bool has_class(const replay *r, size_t class)
 {
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
+        if (replay_gpu_work(r, n)->class == class) return true;
+    }
+    return false;
+}
+
+static hd_status parse_overlap(bool *out, replay *r, hd_error *err)
+{
+    const char *text = r->options->overlap;
     while (*text) {
         size_t size = strcspn(text, ","), class = 0;
         while (class < GPU_CLASSES &&
@@ -261,6 +277,7 @@ static hd_status parse_overlap(bool *out, const char *text, hd_error *err)
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                                 "overlap: '%.*s' is neither communication nor copy", (int)(size < 40 ? size : 40),
                                 text);
+        if (!has_class(r, class)) replay_note_idle(r, "overlap", gpu_class_names[class]);
         out[class] = true;
         text += size + (text[size] == ',');
     }
@@ -341,7 +358,7 @@ hd_status replay_change_queues(replay *r, hd_error *err)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "schedule: goes without streams, which keeps the order of launches");
     if (o->schedule) HD_TRY(parse_schedule(&by, r, err));
-    if (o->overlap) HD_TRY(parse_overlap(overlaps, o->overlap, err));
+    if (o->overlap) HD_TRY(parse_overlap(overlaps, r, err));
     if (o->overlap || (o->schedule && !replay_is_priorities(o->schedule))) HD_TRY(part(r, overlaps, by, err));
     if (o->streams) HD_TRY(replay_set_streams(r, err));
     if (o->fuse) HD_TRY(fuse(r, err));

@@ -188,8 +188,9 @@ hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to s
 uint32_t gpu_step_at(const gpu_scope *scope, int64_t rank, int64_t time);
 static inline const char *gpu_step_note(const gpu_scope *scope)
 {
-    return scope->step_count ? scope->step_source
-                             : "there are no steps, nor does anything repeat: name their annotations by --step";
+    return scope->step_count
+               ? scope->step_source
+               : "there are no steps, nor does anything repeat: name their annotations by --step (replay: --steps)";
 }
 /* The same with --by step, else HD_NONE. */
 static inline uint32_t gpu_step_by(const gpu_scope *scope, int64_t rank, int64_t time)
