@@ -156,7 +156,7 @@ typedef struct replay {
     bool begins_full;     /* in the trace kernels begin while nothing is left of the SMs */
     replay_plan plan;
     replay_times unchanged, changed;
-    char gpu_names[2][64], gpu_note[320];
+    char gpu_names[2][64], gpu_note[400];
     char idle[320]; /* options that find nothing to change */
     bool has_window, has_change;
     int64_t from, until;
