@@ -181,8 +181,9 @@ static const hd_option_about options[] = {
     {"streams", HD_OPTION_COUNT, NULL,
      "the queues become this many, in the order of launches, but those of communication alone", FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in turn, as "
-     "if it needed nothing of what stands before it but data that is told; priorities=STREAM:PRIORITY,...: kernels of "
+     "recorded; streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in "
+     "turn, as if it needed nothing of what stands before it but data that is told; priorities=STREAM:PRIORITY,...: "
+     "kernels of "
      "the stream of that number, of communication or of all have this priority, lower ones go first; priorities: as "
      "the trace tells",
      FIELD(schedule)},

@@ -340,12 +340,13 @@ static hd_status parse_schedule(uint64_t *out, replay *r, hd_error *err)
     const char *text = r->options->schedule;
     int64_t by = 0;
     if (replay_is_priorities(text)) return replay_change_priorities(r, err);
+    if (!strcmp(text, "recorded")) by = 1;
     if (!strcmp(text, "earliest")) by = STREAMS_MOST;
     if (!strncmp(text, "streams=", 8) && !hd_fixed_parse_whole(&by, text + 8, strlen(text + 8))) by = 0;
     *out = (uint64_t)by;
     if (by >= 1 && by <= STREAMS_MOST) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "schedule: '%.40s' is neither priorities, earliest nor streams=N, of 1 to %d", text,
+                        "schedule: '%.40s' is neither recorded, priorities, earliest nor streams=N, of 1 to %d", text,
                         STREAMS_MOST);
 }
 
