@@ -150,7 +150,7 @@ typedef struct adder {
     const uint64_t *by; /* by lane: how many queues take what stays, in turn */
     replay_edge *list;
     size_t count, capacity;
-    bool failed;
+    bool failed, moves[GPU_CLASSES]; /* moves: some of these overlap */
 } adder;
 
 static void add_edge(adder *a, uint32_t node, uint32_t from, uint8_t kind)
@@ -257,17 +257,8 @@ static bool add_edges(replay *r, adder *a)
 
 /* ---- overlap, schedule ---- */
 
-static bool has_class(const replay *r, size_t class)
+static hd_status parse_overlap(bool *out, const char *text, hd_error *err)
 {
-    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
-        if (replay_gpu_work(r, n)->class == class) return true;
-    }
-    return false;
-}
-
-static hd_status parse_overlap(bool *out, replay *r, hd_error *err)
-{
-    const char *text = r->options->overlap;
     while (*text) {
         size_t size = strcspn(text, ","), class = 0;
         while (class < GPU_CLASSES &&
@@ -277,7 +268,6 @@ static hd_status parse_overlap(bool *out, replay *r, hd_error *err)
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                                 "overlap: '%.*s' is neither communication nor copy", (int)(size < 40 ? size : 40),
                                 text);
-        if (!has_class(r, class)) replay_note_idle(r, "overlap", gpu_class_names[class]);
         out[class] = true;
         text += size + (text[size] == ',');
     }
@@ -303,6 +293,7 @@ static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool
         bool is_moved = is_parted && overlaps[replay_gpu_work(r, n)->class];
         for (int i = 0; i < 2; i++) a->lasts[i][n - r->first_work] = last[i];
         last[is_moved] = n;
+        a->moves[replay_gpu_work(r, n)->class] |= is_moved;
         if (is_moved) {
             r->plan.befores[n - r->first_work] = a->lasts[1][n - r->first_work];
             r->plan.flags[n] |= PLAN_NO_EVENT;
@@ -327,6 +318,9 @@ static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *er
         if (g->lanes[l].is_queue) part_lane(&a, r, &g->lanes[l], overlaps, bys[l]);
     }
     fine = fine && add_edges(r, &a);
+    for (size_t c = 0; c < GPU_CLASSES; c++) {
+        if (overlaps[c] && !a.moves[c]) replay_note_idle(r, "overlap", gpu_class_names[c]);
+    }
     for (int i = 0; i < 2; i++) hd_large_free(a.lasts[i]);
     free(bys);
     return fine ? HD_OK : HD_NOMEM(err);
@@ -359,7 +353,7 @@ hd_status replay_change_queues(replay *r, hd_error *err)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "schedule: goes without streams, which keeps the order of launches");
     if (o->schedule) HD_TRY(parse_schedule(&by, r, err));
-    if (o->overlap) HD_TRY(parse_overlap(overlaps, r, err));
+    if (o->overlap) HD_TRY(parse_overlap(overlaps, o->overlap, err));
     if (o->overlap || (o->schedule && !replay_is_priorities(o->schedule))) HD_TRY(part(r, overlaps, by, err));
     if (o->streams) HD_TRY(replay_set_streams(r, err));
     if (o->fuse) HD_TRY(fuse(r, err));

@@ -799,7 +799,7 @@ def main():
             if not said:  # the trace ends before
                 continue
             said = json.loads(said)
-            if any("contradict" in r["note"] for r in said["notes"]):
+            if any("contradict one another" in r["note"] for r in said["notes"]):
                 stuck += 1  # what a queue holds back launches what that waits for
                 continue
             replay = Replay(trace.rows, graph, changes)
