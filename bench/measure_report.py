@@ -7,7 +7,7 @@ import sys
 from measure_run import THREADS, alternate, memory, run_once, warm, Outcome
 
 REPORT_SECONDS, SUMMARY_SECONDS, MEMORY = 0.5, 1.5, 30
-REPLAY_SECONDS, SLACK_SECONDS = 3, 5
+GRAPH_SECONDS, GRAPH_MB, REPLAY_SECONDS, SLACK_SECONDS = 3, 1500, 3, 5
 READING = 1.3  # times the reading
 SLICES = ("breakdown", "kernels", "copies", "operators", "ranges", "steps", "launches", "queue", "idle", "syncs",
           "communication", "flops", "states", "summary")
@@ -45,6 +45,10 @@ def report(bench):
             limit = SUMMARY_SECONDS if which == "summary" else REPORT_SECONDS
             bench.add(f"report {which}, store", name, size, outcome, f"{outcome.seconds:.2f} s", "",
                       f"{limit} s, {MEMORY} %", outcome.seconds <= limit and memory(outcome, size) <= MEMORY, others)
+        (outcome,), others = alternate(([bench.heddle, "graph", store], None, (0,)))
+        bench.add("graph, store", name, size, outcome, f"{outcome.seconds:.2f} s", "",
+                  f"{GRAPH_SECONDS} s, {GRAPH_MB} MB",
+                  outcome.seconds <= GRAPH_SECONDS and outcome.peak_bytes <= GRAPH_MB * 1e6, others)
         (outcome,), others = alternate(
             ([bench.heddle, "replay", "-q", "--max-error", "1e9", "--scale", "*=0.5", store], None, (0,)))
         bench.add("replay twice, store", name, size, outcome, f"{outcome.seconds:.2f} s", "", f"{REPLAY_SECONDS} s",

@@ -9,8 +9,9 @@
  * Order   by start, then by number: edges come from what stands before. What contradicts it (clocks that differ, a
  *         negative delay) is left out and counted, so that there are no cycles.
  *
- * Threads are those with operators or calls; if there are none, those with Python frames; else all. Times are kept
- * within 146 years of 0. A graph borrows the trace, never changes, and may be read by any number of threads.
+ * Threads are those with operators, or calls that launch, wait or are about events; if there are none, those with other
+ * calls; then those with Python frames; else all. Times are kept within 146 years of 0. A graph borrows the trace,
+ * never changes, and may be read by any number of threads.
  */
 #ifndef HEDDLE_GRAPH_H
 #define HEDDLE_GRAPH_H
@@ -75,9 +76,9 @@ typedef struct hd_graph {
     uint64_t waits_without_work;    /* calls of which it is not known what they wait for, or that wait for nothing */
 } hd_graph;
 
-/* launches: of the trace. Collectives of several ranks are matched by group and sequence, as hd_collective in job.h has
- * them; sends and receives are not, since nobody tells who sends to whom. The caller frees *out, which is NULL after a
- * failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
+/* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as
+ * hd_collective in job.h has them; sends and receives are not, since nobody tells who sends to whom. The caller frees
+ * *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void hd_graph_free(hd_graph *graph);
 
@@ -161,7 +162,7 @@ typedef enum hd_graph_format {
                       are one box */
 } hd_graph_format;
 
-/* Errors: what the sink returns; MEMORY. */
+/* Errors: what the sink returns; ARGUMENT: no node is of the row `around`; MEMORY. */
 hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format format, const hd_graph_view *view,
                          hd_error *err);
 /* The same as a file, which appears whole or not at all: .txt, .json, .dot or .gv; .svg by Graphviz' dot. Errors: also

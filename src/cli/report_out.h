@@ -12,6 +12,9 @@ hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_op
 /* Of a trace that was read as it was asked for: DAMAGED or IO if not all of that could be read. */
 hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *err);
 
+/* A trace can be written there, as `to` or by the extension; else the usage error is told. */
+int report_check_format(cli_run *run, const char *path, const char *to);
+
 /* The first rows of a table as text, indented, fitted to the terminal. */
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows);
 

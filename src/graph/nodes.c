@@ -15,12 +15,15 @@ typedef struct host_slice {
     uint32_t row, name;
 } host_slice;
 
-/* What a thread runs. One of Python alone, as what watches others, neither starts work nor waits for it. */
-typedef enum program { PROGRAM_NONE, PROGRAM_PYTHON, PROGRAM_CALLS } program;
+/* What a thread runs. What watches others - Python alone, calls that ask whether an event has come, or those of the
+ * system - neither starts work nor waits for it. */
+typedef enum program { PROGRAM_NONE, PROGRAM_PYTHON, PROGRAM_CALLS, PROGRAM_WORK } program;
 
-static program program_of(hd_role role)
+static program program_of(const graph_maker *m, hd_role role, uint32_t name)
 {
-    if (role == HD_ROLE_OP || role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return PROGRAM_CALLS;
+    if (role == HD_ROLE_OP) return PROGRAM_WORK;
+    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER)
+        return m->calls_of[name] == HD_SYNC_NONE ? PROGRAM_CALLS : PROGRAM_WORK;
     return role == HD_ROLE_PYTHON ? PROGRAM_PYTHON : PROGRAM_NONE;
 }
 
@@ -51,6 +54,12 @@ static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uin
     return graph_lane_of_track(g->m->trace, track);
 }
 
+static void note_program(gatherer *g, uint32_t lane, program runs)
+{
+    if (runs > g->runs[lane]) g->runs[lane] = (uint8_t)runs;
+    if (runs > g->most) g->most = (uint8_t)runs;
+}
+
 static bool count_slice(gatherer *g, const hd_block *block, uint32_t row)
 {
     hd_role role;
@@ -62,9 +71,7 @@ static bool count_slice(gatherer *g, const hd_block *block, uint32_t row)
         m->told[m->told_count++] = (uint32_t)(block->first_row + row);
     }
     if (lane == HD_NONE) return true;
-    program runs = program_of(role);
-    if (runs > g->runs[lane]) g->runs[lane] = (uint8_t)runs;
-    if (runs > g->most) g->most = (uint8_t)runs;
+    note_program(g, lane, program_of(g->m, role, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row)));
     g->counts[lane]++;
     return true;
 }
@@ -320,6 +327,10 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
         m->ranks[t] = hd_trace_rank_of(m->trace, t);
     }
     if (fine) name_calls(m);
+    for (size_t i = 0; fine && i < m->launches->launch_count; i++) {
+        uint32_t track = m->launches->launches[i].track;
+        if (track < tracks) note_program(&g, graph_lane_of_track(m->trace, track), PROGRAM_WORK);
+    }
     fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g) && make_threads(&g);
     hd_large_free(g.slices);
     fine = fine && make_queues(m);

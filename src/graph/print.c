@@ -44,16 +44,22 @@ static void spread(printer *p, const hd_graph_view *view, unsigned distance)
     }
 }
 
-static bool choose(printer *p, const hd_graph_view *view)
+static hd_status choose(printer *p, const hd_graph_view *view, hd_error *err)
 {
+    bool any = !view->has_around;
     p->near = hd_large_zeroed((size_t)p->g->node_count + 1, sizeof *p->near, UINT64_MAX);
-    if (!p->near) return false;
+    if (!p->near) return HD_NOMEM(err);
     for (uint32_t n = 0; n < p->g->node_count; n++) {
         bool is_wanted = !view->has_around || (p->g->slices[n] != HD_NONE && p->g->slices[n] == view->around);
         p->near[n] = is_wanted && is_in_window(p->g, n, view);
+        any |= p->near[n] != 0;
     }
+    if (!any)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "no thread or queue of the graph runs event %" PRIu64 "%s", view->around,
+                            view->has_window ? " in that time" : "");
     for (unsigned d = 0; view->has_around && d < view->depth && d < NEAR_MAX; d++) spread(p, view, d + 1);
-    return true;
+    return HD_OK;
 }
 
 /* ---- pieces of text ---- */
@@ -296,7 +302,7 @@ hd_status hd_graph_print(hd_sink sink, const hd_graph *graph, hd_graph_format fo
 {
     printer p = {.g = graph, .sink = sink};
     HD_OWN_OPTIONS(hd_graph_view, view, err);
-    hd_status status = choose(&p, view) ? HD_OK : HD_NOMEM(err);
+    hd_status status = choose(&p, view, err);
     if (status == HD_OK && format == HD_GRAPH_TEXT) status = print_text(&p, err);
     if (status == HD_OK && format == HD_GRAPH_JSON) print_json(&p);
     if (status == HD_OK && format == HD_GRAPH_DOT) status = print_dot(&p, err);

@@ -58,8 +58,9 @@ static const hd_report_column step_columns[] = {
 static const hd_report_column path_columns[] = {
     {"class", HD_VALUE_STRING,
      "what runs: cpu, gap (of a thread), sync (a call, after it waited), compute, "
-     "communication, copy; or the delay behind a launch, in a full launch queue, on a queue, behind an event"},
-    {"before", HD_VALUE_DURATION, "on the critical path of the replay without change"},
+     "communication, copy; or the delay behind a launch, in a full launch queue, on a queue, behind an event, other "
+     "(for the SMs, a collective, data); recorded: before the first of it, whose time stays"},
+    {"before", HD_VALUE_DURATION, "on the critical path of the replay without change, which is as long as its span"},
     {"after", HD_VALUE_DURATION, "with the changes; null: there are none"},
     {0},
 };
@@ -180,8 +181,9 @@ static const hd_option_about options[] = {
     {"streams", HD_OPTION_COUNT, NULL,
      "the queues become this many, in the order of launches, but those of communication alone", FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in turn, as "
-     "if it needed nothing of what stands before it but data that is told; priorities=STREAM:PRIORITY,...: kernels of "
+     "recorded; streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in "
+     "turn, as if it needed nothing of what stands before it but data that is told; priorities=STREAM:PRIORITY,...: "
+     "kernels of "
      "the stream of that number, of communication or of all have this priority, lower ones go first; priorities: as "
      "the trace tells",
      FIELD(schedule)},

@@ -28,8 +28,8 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
     char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
-        widths[200], name[80], instead[80];
-    const char *more[13] = {NULL};
+        widths[200], name[80], instead[80], idle[400], backward[240];
+    const char *more[15] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -45,6 +45,9 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
              (unsigned long long)over);
     if ((r->has_change || r->options->ties) && r->error > r->options->max_error) more[count++] = refused;
+    snprintf(idle, sizeof idle, "these find nothing to change: %s", r->idle);
+    if (*r->idle) more[count++] = idle;
+    if (gpu_note_backward(backward, sizeof backward, r->graph)) more[count++] = backward;
     if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
     if (over) more[count++] = overlaps;
     uint64_t guessed = count_guesses(&lag, r);

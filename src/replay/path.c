@@ -14,11 +14,13 @@ typedef enum path_class {
     PATH_COMMUNICATION,
     PATH_COPY,
     PATH_OTHER,
+    PATH_RECORDED,
     PATH_CLASSES
 } path_class;
 
-static const char *const class_names[PATH_CLASSES] = {
-    "cpu", "gap", "sync", "launch", "launch queue", "queue", "event", "compute", "communication", "copy", "other"};
+static const char *const class_names[PATH_CLASSES] = {"cpu",           "gap",   "sync",  "launch",
+                                                      "launch queue",  "queue", "event", "compute",
+                                                      "communication", "copy",  "other", "recorded"};
 
 static path_class class_of_node(const replay *r, uint32_t node)
 {
@@ -40,13 +42,15 @@ static path_class class_of_delay(hd_edge_kind kind)
                                            : PATH_OTHER;
 }
 
-/* Sums add up to the time from the start of the first node of the path to the end of the last. */
-static int64_t sum_path(int64_t *sums, const replay *r, const replay_times *t)
+/* Sums add up to the span of all nodes. */
+static hd_status sum_path(int64_t *sums, const replay *r, const replay_times *t, hd_error *err)
 {
     const hd_graph *g = r->graph;
     uint32_t node = 0;
+    int64_t first = g->node_count ? t->starts[0] : 0;
     for (uint32_t n = 1; n < g->node_count; n++) {
         if (t->ends[n] >= t->ends[node]) node = n;
+        if (t->starts[n] < first) first = t->starts[n];
     }
     int64_t last = g->node_count ? t->ends[node] : 0, time = last;
     while (g->node_count) {
@@ -63,17 +67,18 @@ static int64_t sum_path(int64_t *sums, const replay *r, const replay_times *t)
         }
         node = from;
     }
-    return last - time;
+    sums[PATH_RECORDED] += time - first;
+    int64_t sum = 0;
+    for (int c = 0; c < PATH_CLASSES; c++) sum += sums[c];
+    return sum == last - first ? HD_OK : gpu_broken("path of the replay", sum, last - first, err);
 }
 
 hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err)
 {
-    int64_t before[PATH_CLASSES] = {0}, after[PATH_CLASSES] = {0}, sum = 0;
+    int64_t before[PATH_CLASSES] = {0}, after[PATH_CLASSES] = {0};
     hd_table_builder *t;
-    int64_t length = sum_path(before, r, &r->unchanged);
-    for (int c = 0; c < PATH_CLASSES; c++) sum += before[c];
-    if (sum != length) return gpu_broken("path of the replay", sum, length, err);
-    if (r->has_change) sum_path(after, r, &r->changed);
+    HD_TRY(sum_path(before, r, &r->unchanged, err));
+    if (r->has_change) HD_TRY(sum_path(after, r, &r->changed, err));
     HD_TRY(report_builder(&t, &replay_about, "path", err));
     for (int c = 0; c < PATH_CLASSES; c++) {
         if (!before[c] && !after[c]) continue;

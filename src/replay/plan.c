@@ -40,6 +40,18 @@ hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, con
     return status;
 }
 
+void replay_note_idle(replay *r, const char *option, const char *text)
+{
+    size_t used = strlen(r->idle);
+    snprintf(r->idle + used, sizeof r->idle - used, "%s--%s%s%s%s", used ? ", " : "", option, *text ? " '" : "", text,
+             *text ? "'" : "");
+}
+
+static hd_status none_of(const char *text, const char *option, hd_error *err)
+{
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s: the graph has none of '%.60s'", option, text);
+}
+
 /* ---- as it was ---- */
 
 /* Work is in the window where its call is. */
@@ -56,13 +68,13 @@ static bool is_left_out(const replay *r, uint32_t node, int64_t stream)
 /* "*gemm*,4711": names, and ids of slices, which are marked in `rows`; what is left are patterns, in `patterns`. */
 static hd_status part_events(uint8_t *rows, uint64_t row_count, char *patterns, const char *text, hd_error *err)
 {
+    char *end = patterns;
     for (size_t size; *text; text += size + (text[size] == ',')) {
         int64_t id;
         size = strcspn(text, ",");
         if (!hd_fixed_parse_whole(&id, text, size)) {
-            memcpy(patterns, text, size);
-            patterns[size] = ',';
-            patterns += size + 1;
+            if (end > patterns) *end++ = ',';
+            end = mempcpy(end, text, size);
         } else if (id < 0 || (uint64_t)id >= row_count) {
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "events: there is no slice %lld",
                                 (long long)id);
@@ -70,7 +82,7 @@ static hd_status part_events(uint8_t *rows, uint64_t row_count, char *patterns, 
             rows[id] = 1;
         }
     }
-    *patterns = '\0';
+    *end = '\0';
     return HD_OK;
 }
 
@@ -94,17 +106,28 @@ static hd_status pin_others(replay *r, replay_plan *plan, hd_error *err)
     free(marks);
     free(patterns);
     hd_large_free(rows);
-    if (status != HD_OK || any) return status;
-    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "events: the graph has none of '%.60s'", text);
+    return status != HD_OK || any ? status : none_of(text, "events", err);
+}
+
+static hd_status parse_stream(int64_t *out, const replay *r, hd_error *err)
+{
+    const char *text = r->options->stream;
+    *out = -1;
+    if (!text) return HD_OK;
+    if (!hd_fixed_parse_whole(out, text, strlen(text)) || *out < 0)
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
+                            text);
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
+        if (hd_trace_track_at(r->trace, replay_work(r, n)->track)->stream == *out) return HD_OK;
+    }
+    return none_of(text, "stream", err);
 }
 
 hd_status replay_plan_init(replay_plan *plan, replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
-    int64_t stream = -1;
-    if (r->options->stream && !hd_fixed_parse_whole(&stream, r->options->stream, strlen(r->options->stream)))
-        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "stream: '%.40s' is no number of a stream",
-                            r->options->stream);
+    int64_t stream;
+    HD_TRY(parse_stream(&stream, r, err));
     *plan =
         (replay_plan){.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan->durations, r->large),
                       .flags = hd_large_zeroed((size_t)g->node_count + 1, 1, r->large),
@@ -216,6 +239,7 @@ static hd_status set_launch_cost(replay *r, hd_error *err)
     hd_convert_time cost = r->options->launch_cost;
     if (cost.unit != HD_CONVERT_NS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "launch-cost: is a time, such as 2us");
+    if (!r->scope.launches->launch_count) replay_note_idle(r, "launch-cost", "");
     for (size_t i = 0; i < r->scope.launches->launch_count; i++)
         set_cost(r, replay_nodes_of_launch(r, &r->scope.launches->launches[i]), cost.value);
     return HD_OK;
@@ -223,10 +247,23 @@ static hd_status set_launch_cost(replay *r, hd_error *err)
 
 /* ---- kernels, operators, calls by name ---- */
 
+/* "PATTERN=0.5" in a list of patterns */
+static bool has_factor(const char *patterns)
+{
+    for (size_t size; *patterns; patterns += size + (patterns[size] == ',')) {
+        size = strcspn(patterns, ",");
+        const char *equals = memrchr(patterns, '=', size);
+        char *end;
+        if (equals && (strtod(equals + 1, &end), end > equals + 1 && end == patterns + size)) return true;
+    }
+    return false;
+}
+
 /* "PATTERN=0.5" */
 static hd_status scale(replay *r, const char *text, hd_error *err)
 {
     uint8_t *marks;
+    bool any = false;
     const char *equals = strrchr(text, '=');
     char *end = NULL, patterns[1024];
     double factor = equals ? strtod(equals + 1, &end) : -1;
@@ -237,11 +274,17 @@ static hd_status scale(replay *r, const char *text, hd_error *err)
                             "1000",
                             text);
     snprintf(patterns, sizeof patterns, "%.*s", (int)(equals - text), text);
+    if (has_factor(patterns))
+        return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "scale: '%.60s' has two factors: give the option for each", text);
     hd_status status = replay_marks(&marks, r, patterns, "scale", err);
     for (uint32_t n = 0; status == HD_OK && n < r->graph->node_count; n++) {
-        if (is_marked(r, marks, n)) r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
+        if (!is_marked(r, marks, n)) continue;
+        r->plan.durations[n] = replay_scaled(r->plan.durations[n], factor);
+        any = true;
     }
     free(marks);
+    if (!any) replay_note_idle(r, "scale", patterns);
     return status;
 }
 
@@ -250,21 +293,25 @@ static hd_status remove_named(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
     uint8_t *marks;
+    bool any = false;
     hd_status status = replay_marks(&marks, r, r->options->remove, "remove", err);
     for (uint32_t n = 0; status == HD_OK && n < r->first_work; n++) {
         if (!is_marked(r, marks, n) || r->plan.flags[n] & PLAN_GONE) continue;
+        any = true;
         hd_event e = hd_event_at(r->trace, HD_KIND_SLICE, g->slices[n]);
         int64_t duration = e.duration_ns > 0 ? e.duration_ns : 0;
         drop_nodes(r, nodes_of(r, e.track, e.row, gpu_time(e.start_ns), duration), false);
     }
     for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
         bool is_gone = is_marked(r, marks, n);
+        any |= is_gone;
         for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++)
             is_gone |= g->edge_kinds[e] == HD_EDGE_LAUNCH && r->plan.flags[g->froms[e]] & PLAN_GONE;
         if (is_gone) drop_nodes(r, (node_range){n, n + 1}, false);
     }
     free(marks);
     if (status == HD_OK) replay_drop_calls(r, PLAN_GONE);
+    if (!any) replay_note_idle(r, "remove", r->options->remove);
     return status;
 }
 

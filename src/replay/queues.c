@@ -66,6 +66,7 @@ static hd_status fuse(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
     uint8_t *marks, *is_awaited = find_awaited(r);
+    bool any = false;
     hd_status status = replay_marks(&marks, r, r->options->fuse, "fuse", err);
     if (!is_awaited && status == HD_OK) status = HD_NOMEM(err);
     for (uint32_t n = r->first_work; status == HD_OK && n < g->node_count; n++) {
@@ -73,11 +74,14 @@ static hd_status fuse(replay *r, hd_error *err)
         bool is_pair = before != HD_NONE && marks[r->names[n]] == 2 && marks[r->names[before]] == 2 &&
                        replay_work(r, n)->role == HD_ROLE_KERNEL && replay_work(r, before)->role == HD_ROLE_KERNEL &&
                        !((r->plan.flags[n] | r->plan.flags[before]) & (PLAN_PINNED | PLAN_GONE));
-        if (is_pair && can_fuse(r, is_awaited, before, n)) r->plan.flags[n] |= PLAN_NO_LAUNCH | PLAN_NO_LAG;
+        if (!is_pair || !can_fuse(r, is_awaited, before, n)) continue;
+        r->plan.flags[n] |= PLAN_NO_LAUNCH | PLAN_NO_LAG;
+        any = true;
     }
     free(marks);
     hd_large_free(is_awaited);
     if (status == HD_OK) replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    if (!any) replay_note_idle(r, "fuse", r->options->fuse);
     return status;
 }
 
@@ -120,10 +124,12 @@ static hd_status make_graphs(replay *r, hd_error *err)
 {
     const hd_graph *g = r->graph;
     step_launches *steps = malloc(((size_t)r->scope.step_count + 1) * sizeof *steps);
+    bool any = false;
     if (!steps) return HD_NOMEM(err);
     for (uint32_t i = 0; i < r->scope.step_count; i++) steps[i] = (step_launches){HD_NONE, HD_NONE};
     find_launches(steps, r);
     for (uint32_t i = 0; i < r->scope.step_count; i++) {
+        any |= steps[i].first != HD_NONE;
         for (uint32_t n = steps[i].first + 1; steps[i].last != HD_NONE && n <= steps[i].last; n++) {
             if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC) || r->plan.flags[n] & PLAN_PINNED) continue;
             r->plan.durations[n] = 0;
@@ -132,6 +138,7 @@ static hd_status make_graphs(replay *r, hd_error *err)
     }
     free(steps);
     replay_drop_calls(r, PLAN_NO_LAUNCH | PLAN_GONE);
+    if (!any) replay_note_idle(r, "graph", "");
     return HD_OK;
 }
 
@@ -143,7 +150,7 @@ typedef struct adder {
     const uint64_t *by; /* by lane: how many queues take what stays, in turn */
     replay_edge *list;
     size_t count, capacity;
-    bool failed;
+    bool failed, moves[GPU_CLASSES]; /* moves: some of these overlap */
 } adder;
 
 static void add_edge(adder *a, uint32_t node, uint32_t from, uint8_t kind)
@@ -286,6 +293,7 @@ static void part_lane(adder *a, replay *r, const hd_graph_lane *lane, const bool
         bool is_moved = is_parted && overlaps[replay_gpu_work(r, n)->class];
         for (int i = 0; i < 2; i++) a->lasts[i][n - r->first_work] = last[i];
         last[is_moved] = n;
+        a->moves[replay_gpu_work(r, n)->class] |= is_moved;
         if (is_moved) {
             r->plan.befores[n - r->first_work] = a->lasts[1][n - r->first_work];
             r->plan.flags[n] |= PLAN_NO_EVENT;
@@ -310,6 +318,9 @@ static hd_status part(replay *r, const bool *overlaps, uint64_t by, hd_error *er
         if (g->lanes[l].is_queue) part_lane(&a, r, &g->lanes[l], overlaps, bys[l]);
     }
     fine = fine && add_edges(r, &a);
+    for (size_t c = 0; c < GPU_CLASSES; c++) {
+        if (overlaps[c] && !a.moves[c]) replay_note_idle(r, "overlap", gpu_class_names[c]);
+    }
     for (int i = 0; i < 2; i++) hd_large_free(a.lasts[i]);
     free(bys);
     return fine ? HD_OK : HD_NOMEM(err);
@@ -323,12 +334,13 @@ static hd_status parse_schedule(uint64_t *out, replay *r, hd_error *err)
     const char *text = r->options->schedule;
     int64_t by = 0;
     if (replay_is_priorities(text)) return replay_change_priorities(r, err);
+    if (!strcmp(text, "recorded")) by = 1;
     if (!strcmp(text, "earliest")) by = STREAMS_MOST;
     if (!strncmp(text, "streams=", 8) && !hd_fixed_parse_whole(&by, text + 8, strlen(text + 8))) by = 0;
     *out = (uint64_t)by;
     if (by >= 1 && by <= STREAMS_MOST) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
-                        "schedule: '%.40s' is neither priorities, earliest nor streams=N, of 1 to %d", text,
+                        "schedule: '%.40s' is neither recorded, priorities, earliest nor streams=N, of 1 to %d", text,
                         STREAMS_MOST);
 }
 

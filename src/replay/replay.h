@@ -156,7 +156,8 @@ typedef struct replay {
     bool begins_full;     /* in the trace kernels begin while nothing is left of the SMs */
     replay_plan plan;
     replay_times unchanged, changed;
-    char gpu_names[2][64], gpu_note[320];
+    char gpu_names[2][64], gpu_note[400];
+    char idle[320]; /* options that find nothing to change */
     bool has_window, has_change;
     int64_t from, until;
     uint64_t depth, blocked;      /* of launch queues, 0: no limit known; the calls that tell it */
@@ -245,6 +246,7 @@ node_range replay_nodes_of_launch(const replay *r, const hd_launch *launch);
 uint32_t replay_launch_node(const replay *r, uint32_t node);
 /* The nodes of launches take no time whose works all have one of these flags. */
 void replay_drop_calls(replay *r, unsigned flags);
+void replay_note_idle(replay *r, const char *option, const char *text); /* it finds nothing to change */
 /* A list of patterns as a mark by string: 2 passes, 1 does not; the caller frees it with free. */
 hd_status replay_marks(uint8_t **out, const replay *r, const char *patterns, const char *option, hd_error *err);
 

@@ -18,6 +18,7 @@ typedef struct exchange {
     gpu_op_figures ops;
     gpu_i128 known, bound, rest; /* time of work: by its operator, bound by compute on the first GPU; all other */
     double memory;               /* factor of the rest */
+    char told[64];               /* what the trace says in the place of the GPU that was given */
 } exchange;
 
 /* A model of the table by its whole name, or the first that has `text` as a word. Into out, of 64 bytes. */
@@ -32,6 +33,21 @@ static hd_status find_model(char *out, const hd_gpus *gpus, const char *text, si
     return HD_OK;
 }
 
+/* The first model that the trace tells of its GPUs, but for `given`; into out, of 64 bytes, empty if there is none. */
+static hd_status find_told(char *out, const exchange *x, const hd_gpus *gpus, hd_error *err)
+{
+    gpu_peaks told;
+    hd_status status = gpu_peaks_init(&told, &x->r->scope, gpus, NULL, false, err);
+    *out = '\0';
+    for (uint32_t i = 0; status == HD_OK && i < told.texts.count && !*out; i++) {
+        hd_string name = gpu_text_of(&told.texts, i);
+        if (!x->from.given || report_gpu_find(gpus, name) != x->from.given)
+            snprintf(out, 64, "%.*s", (int)(name.size < 63 ? name.size : 63), name.data);
+    }
+    gpu_peaks_deinit(&told);
+    return status;
+}
+
 /* "A=>B", "=>B" or "B". */
 static hd_status init_peaks(exchange *x, const hd_gpus *gpus, hd_error *err)
 {
@@ -43,7 +59,7 @@ static hd_status init_peaks(exchange *x, const hd_gpus *gpus, hd_error *err)
     HD_TRY(find_model(names[1], gpus, to, strlen(to), err));
     HD_TRY(gpu_peaks_init(&x->from, &r->scope, gpus, is_told ? NULL : names[0], false, err));
     HD_TRY(gpu_peaks_init(&x->to, &r->scope, gpus, names[1], false, err));
-    return HD_OK;
+    return find_told(is_told ? names[0] : x->told, x, gpus, err);
 }
 
 static bool rooflines(gpu_roofline out[2], exchange *x, int64_t rank, const gpu_shape_figures *work)
@@ -105,10 +121,11 @@ static void tell(const exchange *x)
     double all = (double)(x->known + x->rest), known = all > 0 ? 100 * (double)x->known / all : 0;
     snprintf(
         x->r->gpu_note, sizeof x->r->gpu_note,
-        "gpu: %s%s%s by rooflines: of %.1f %% of the time of compute work FLOP and bytes are known, of %.1f %% compute "
-        "is the bound; the rest takes %.3f of its time, as memory's bandwidth",
-        x->r->gpu_names[0], *x->r->gpu_names[0] ? " to " : "", x->r->gpu_names[1], known,
-        all > 0 ? 100 * (double)x->bound / all : 0, x->memory);
+        "gpu: %s%s%s by rooflines%s%s: of %.1f %% of the time of compute work FLOP and bytes are known, of %.1f %% "
+        "compute is the bound; the rest takes %.3f of its time, as memory's bandwidth",
+        x->r->gpu_names[0], *x->r->gpu_names[0] ? " to " : "", x->r->gpu_names[1],
+        *x->told ? ", but the trace tells " : "", x->told, known, all > 0 ? 100 * (double)x->bound / all : 0,
+        x->memory);
 }
 
 hd_status replay_change_gpu(replay *r, hd_error *err)
@@ -119,7 +136,10 @@ hd_status replay_change_gpu(replay *r, hd_error *err)
     if (status == HD_OK) status = init_peaks(&x, r->gpus ? r->gpus : own, err);
     if (status == HD_OK) status = gpu_op_figures_init(&x.ops, &r->scope, err);
     if (status == HD_OK) status = scale_works(&x, err);
-    if (status == HD_OK) tell(&x);
+    if (status == HD_OK && (x.known || x.rest))
+        tell(&x);
+    else if (status == HD_OK)
+        replay_note_idle(r, "gpu", r->options->gpu);
     gpu_op_figures_deinit(&x.ops);
     gpu_peaks_deinit(&x.from);
     gpu_peaks_deinit(&x.to);

@@ -34,6 +34,9 @@ class Trace:
                     self.collective(number, start + rng.randint(0, 60))
         if rng.random() < 0.3:  # a thread that watches
             self.add("python_function", "wait", 99, rng.randint(0, 50), rng.randint(0, 2000))
+            if rng.random() < 0.5:
+                self.add("cuda_runtime", "cudaEventQuery", 99, rng.randint(0, 4000), 1, correlation=self.next_id)
+                self.next_id += 1
         rng.shuffle(self.rows)
 
     def add(self, cat, name, tid, start, dur, **args):
@@ -106,14 +109,21 @@ def first_launched(queue, time):
     return next((k for k in range(len(queue)) if any(q["launched"] is not None and q["launched"] >= time for q in queue[:k + 1])), len(queue))
 
 
+def runs(row):
+    """What a thread with it does: works, asks, watches; nothing that is known."""
+    if row["cat"] == "cpu_op" or row["name"] in (*NAMES.values(), "cudaLaunchKernel"):
+        return 3
+    return {"cuda_runtime": 2, "python_function": 1}.get(row["cat"], 0)
+
+
 class Graph:
     def __init__(self, rows):
         self.rows, self.edges, self.lanes, self.queues = rows, [], {}, {}
         is_host = [r["cat"] not in ("kernel", "gpu_memcpy", "cuda_sync") for r in rows]
-        wanted = next((cats for cats in (("cpu_op", "cuda_runtime"), ("python_function",)) if any(r["cat"] in cats for r in rows)), None)
+        most = max(runs(r) for r in rows)
         for tid in dict.fromkeys(r["tid"] for r, host in zip(rows, is_host) if host):  # tracks are in the order of the file
             of = [i for i, r in enumerate(rows) if is_host[i] and r["tid"] == tid]
-            if not wanted or any(rows[i]["cat"] in wanted for i in of):
+            if any(runs(rows[i]) == most for i in of):
                 order = sorted(of, key=lambda i: (rows[i]["start"], -rows[i]["end"], i))
                 self.lanes[tid] = [{"at": n, "tid": tid, "order": order} for n in cut(rows, order)]
         calls = {r["args"]["correlation"]: i for i, r in enumerate(rows) if r["cat"] == "cuda_runtime"}

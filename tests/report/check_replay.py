@@ -411,7 +411,8 @@ class Replay:
         if not changes.get("from", 0) <= start - first < changes.get("until", 1 << 60):
             return True
         if "events" in changes:
-            return changes["events"] not in (self.nodes[node].get("id"), self.nodes[node]["name"] if self.nodes[node].get("id") is not None else None)
+            row = self.nodes[node].get("id")
+            return row is None or not {str(row), self.nodes[node]["name"]} & set(changes["events"].split(","))
         return self.is_work[node] and "stream" in changes and self.rows[self.nodes[node]["id"]]["args"]["stream"] != changes["stream"]
 
     def in_slice(self, row):
@@ -430,10 +431,12 @@ class Replay:
                 if stream in ("all", self.rows[self.nodes[n]["id"]]["args"]["stream"]) or stream == self.kind_of(n):
                     self.priority[n] = priority
         name = {n: x["name"] if x.get("id") is not None else None for n, x in self.nodes.items()}
+        self.idle = []  # finds nothing
         for pattern, factor in changes.get("scale", []):
-            for n in self.nodes:
-                if name[n] and fnmatch.fnmatchcase(name[n], pattern) and n not in self.pinned:
-                    self.length[n] = int(self.length[n] * factor + 0.5)
+            wanted = [n for n in self.nodes if name[n] and fnmatch.fnmatchcase(name[n], pattern) and n not in self.pinned]
+            for n in wanted:
+                self.length[n] = int(self.length[n] * factor + 0.5)
+            self.idle += [] if wanted else [f"--scale '{pattern}'"]
         if "launch-cost" in changes:
             for row in sorted(self.calls.values(), key=lambda i: (self.rows[i]["start"], i)):
                 of = [n for n in self.in_slice(row) if n not in self.pinned]
@@ -443,6 +446,7 @@ class Replay:
                     given += self.length[n]
         if "remove" in changes:
             wanted = [n for n in self.nodes if name[n] and fnmatch.fnmatchcase(name[n], changes["remove"]) and n not in self.pinned]
+            self.idle += [] if wanted else [f"--remove '{changes['remove']}'"]
             for n in wanted:
                 self.drop([n] if self.is_work[n] else self.in_slice(self.nodes[n]["id"]))
             self.drop([n for n in self.nodes if self.is_work[n] and any(k == "launch" and s in self.gone for s, k in self.into[n])])
@@ -686,8 +690,12 @@ def problems(replay, said, rows, written):
             yield f"what_if: {row}, not {figures(replay.unchanged)}, {figures(replay.changed)}"
     for side, times in (("before", replay.unchanged), ("after", replay.changed)):
         total = sum(r[side] or 0 for r in said["path"])
-        if total > figures(times)["span"]:
-            yield f"the path of {total} ns is longer than the span"
+        if said["path"] and (side == "before" or "what_if" in said) and total != figures(times)["span"]:
+            yield f"the path of {total} ns is not the span of {figures(times)['span']} ns"
+    notes = " ".join(r["note"] for r in said["notes"] if "nothing to change" in r["note"])
+    for text in ("--scale '", "--remove '"):
+        if notes.count(text) != sum(i.startswith(text) for i in replay.idle) or not all(i in notes for i in replay.idle):
+            yield f"nothing to change: {notes}, not {replay.idle}"
     wanted = replay.events()
     got = {e["args"]["n"]: tuple(int(decimal.Decimal(str(v)) * 1000) for v in (e["ts"], e["ts"] + e["dur"]))
            for e in written["traceEvents"] if e["ph"] == "X"}
@@ -728,8 +736,8 @@ def random_changes(rng):
         out["stream"] = rng.choice([20, 22, 1020, 1022])
         options += ["--stream", str(out["stream"])]
     elif rng.random() < 0.15:
-        out["events"] = rng.choice(["gemm_a", "nccl_c", "cudaLaunchKernel", 0, 3, 7])
-        options += ["--events", str(out["events"])]
+        out["events"] = rng.choice(["gemm_a", "nccl_c,3", "7,cudaLaunchKernel,gemm_b", "0", "3"])
+        options += ["--events", out["events"]]
     more = rng.random()
     if more < 0.3:
         out["overlap"] = rng.choice(["communication", "copy"])
@@ -787,11 +795,11 @@ def main():
                 changes["priorities"] = [(rng.choice(streams + ["all"]), rng.randint(-3, 2)) for _ in range(rng.randint(1, 3))]
                 options += ["--schedule", "priorities=" + ",".join(f"{s}:{p}" for s, p in changes["priorities"])]
             out.unlink(missing_ok=True)
-            said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if {"from", "events"} & set(changes) else (0,))
+            said = ask(args.heddle, "replay", "--json", "--max-error", "1e9", *options, "-o", out, path, ok=(0, 2) if {"from", "events", "stream"} & set(changes) else (0,))
             if not said:  # the trace ends before
                 continue
             said = json.loads(said)
-            if any("contradict" in r["note"] for r in said["notes"]):
+            if any("contradict one another" in r["note"] for r in said["notes"]):
                 stuck += 1  # what a queue holds back launches what that waits for
                 continue
             replay = Replay(trace.rows, graph, changes)

@@ -106,6 +106,7 @@ static int fill_view(hd_graph_view *view, hd_convert_time times[2], cli_run *run
 {
     const struct graph_options *o = run->options;
     *view = (hd_graph_view){.has_around = o->around >= 0, .around = (uint64_t)o->around, .depth = (unsigned)o->depth};
+    if (!view->has_around && o->depth != defaults.depth) return cli_usage_error(run, "--depth goes with --around");
     if (o->step && (o->from || o->until))
         return cli_usage_error(run, "--step is a window; it takes no --from, --until");
     if (o->output && (run->global.json || o->dot || o->format != FORMAT_SUMMARY))

@@ -25,17 +25,7 @@ static int check_output(cli_run *run)
         if (o->sync) return cli_usage_error(run, "--sync needs -o OUT");
         return CLI_OK;
     }
-    bool is_file = strcmp(o->output, "-") != 0 && strncmp(o->output, "/dev/", 5) != 0;
-    const hd_format_info *info = o->to ? hd_format_find(o->to) : hd_format_for_path(o->output);
-    if (o->to && !info) return cli_usage_error(run, "--to: no format '%.40s'; heddle formats lists them", o->to);
-    if (info && !info->writes)
-        return cli_usage_error(run, "%s can be read, but not written; heddle formats lists what can", info->name);
-    if (!info && is_file)
-        return cli_usage_error(run,
-                               "no format is known by the extension of '%.100s': name one with --to, or use an "
-                               "extension that heddle formats lists",
-                               o->output);
-    return CLI_OK;
+    return report_check_format(run, o->output, o->to);
 }
 
 static int fill_options(cli_run *run, hd_symbolize_options *out)

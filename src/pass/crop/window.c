@@ -26,10 +26,11 @@ hd_status hd_crop_window_find(int64_t *from_ns, int64_t *until_ns, bool *any, co
     *from_ns = clock_time(facts, from, -INT64_MAX);
     *until_ns = to_the_end ? INT64_MAX : clock_time(facts, until, INT64_MAX);
     *any = true;
-    if (from.unit == HD_CONVERT_NS && *from_ns > facts->end_ns)
+    if (*from_ns > facts->end_ns)
         return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
                             "ends %.9g s after its start, so nothing is left from %.9g s on",
-                            ((double)facts->end_ns - (double)facts->start_ns) / 1e9, (double)from.value / 1e9);
+                            ((double)facts->end_ns - (double)facts->start_ns) / 1e9,
+                            ((double)*from_ns - (double)facts->start_ns) / 1e9);
     if (*from_ns >= *until_ns)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "the time to begin at is not before the time to end at: nothing would be left");

@@ -285,6 +285,29 @@ static void note(hd_table_builder *builder, const char *form, uint64_t a, uint64
     hd_table_add_text(builder, text);
 }
 
+bool gpu_note_backward(char *out, size_t size, const hd_graph *graph)
+{
+    size_t used = (size_t)snprintf(out, size, "dependencies that contradict the clock are left out:");
+    bool any = false;
+    for (int k = 0; k < HD_EDGE_KINDS; k++) {
+        if (!graph->backward[k] || used >= size) continue;
+        used += (size_t)snprintf(out + used, size - used, "%s %llu of kind %s", any ? "," : "",
+                                 (unsigned long long)graph->backward[k], hd_edge_kind_name((hd_edge_kind)k));
+        any = true;
+    }
+    return any;
+}
+
+/* A reader told that the input ends in the middle. */
+static bool is_cut(const hd_trace *trace)
+{
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const char *dot = strrchr(hd_trace_ledger_at(trace, i)->code, '.');
+        if (dot && (!strcmp(dot, ".truncated") || !strcmp(dot, ".cut"))) return true;
+    }
+    return false;
+}
+
 hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_scope *s, const char *const *more,
                         hd_error *err)
 {
@@ -296,6 +319,8 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
         unlinked += s->works[i].launch == HD_NONE;
         before += s->works[i].before;
     }
+    if (is_cut(s->trace))
+        hd_table_add_text(builder, "the input ends in the middle: what was behind that is missing; heddle info tells");
     if (!s->launches->work_count) hd_table_add_text(builder, "there is no GPU work in this trace");
     if (s->launches->work_count && !s->counted) hd_table_add_text(builder, "the options leave out all GPU work");
     if (s->counted && !s->has_launches)

@@ -299,13 +299,10 @@ static hd_status add_slack(critical_path *p, hd_error *err)
 
 static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err)
 {
-    char backward[120], guessed[200], waits[120], data[120];
+    char backward[240], guessed[200], waits[120], data[120];
     const hd_graph *g = p->graph;
     const char *more[5] = {NULL};
     size_t count = 0;
-    uint64_t all = 0;
-    for (int k = 0; k < HD_EDGE_KINDS; k++) all += g->backward[k];
-    snprintf(backward, sizeof backward, "%" PRIu64 " dependencies contradict the clock and are left out", all);
     snprintf(guessed, sizeof guessed,
              "of %" PRIu64
              " waits of streams for events the trace does not tell which stream recorded them: taken as that "
@@ -313,7 +310,7 @@ static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err
              g->waits_guessed);
     if (g->waits_guessed) more[count++] = guessed;
     snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
-    if (all) more[count++] = backward;
+    if (gpu_note_backward(backward, sizeof backward, g)) more[count++] = backward;
     if (g->waits_without_work) more[count++] = waits;
     snprintf(data, sizeof data, "%" PRIu64 " dependencies are left out, on what is not there or stands twice",
              g->dependencies_left_out);

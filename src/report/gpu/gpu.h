@@ -9,7 +9,7 @@
 #define HD_REPORT_GPU_GPU_H
 
 #include "base/map.h"
-#include "heddle/launches.h"
+#include "heddle/graph.h"
 #include "pass/filter/pattern.h"
 #include "report/report.h"
 
@@ -188,8 +188,9 @@ hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to s
 uint32_t gpu_step_at(const gpu_scope *scope, int64_t rank, int64_t time);
 static inline const char *gpu_step_note(const gpu_scope *scope)
 {
-    return scope->step_count ? scope->step_source
-                             : "there are no steps, nor does anything repeat: name their annotations by --step";
+    return scope->step_count
+               ? scope->step_source
+               : "there are no steps, nor does anything repeat: name their annotations by --step (replay: --steps)";
 }
 /* The same with --by step, else HD_NONE. */
 static inline uint32_t gpu_step_by(const gpu_scope *scope, int64_t rank, int64_t time)
@@ -435,6 +436,8 @@ hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest
 /* The table `notes`: what the trace lacks, and how much; and `more`, sentences that end with NULL, or NULL. */
 hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_scope *scope, const char *const *more,
                         hd_error *err);
+/* How many edges of a graph the clock contradicts, by kind; false: none. */
+bool gpu_note_backward(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \

@@ -1,4 +1,4 @@
-/* ranks_graph.c - hd_graph_new: a graph, with the collectives of its ranks matched by group and sequence */
+/* ranks_graph.c - hd_graph_new: a graph, with the collectives of its ranks or devices matched by group and sequence */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -7,17 +7,18 @@
 #include "report/job/groups.h"
 #include "trace/ranks.h"
 
-static bool has_ranks(const hd_trace *trace, const hd_launches *launches)
+/* GPU work is of several ranks, or devices of one. */
+static bool has_several(const hd_trace *trace, const hd_launches *launches)
 {
-    uint32_t seen = HD_NONE;
-    int64_t first = HD_NO_NUMBER;
+    uint32_t first = HD_NONE, seen = HD_NONE;
     for (size_t i = 0; i < launches->work_count; i++) {
         uint32_t track = launches->works[i].track;
         if (track == seen || track >= hd_trace_track_count(trace)) continue;
-        int64_t rank = hd_trace_rank_of(trace, track);
-        if (seen != HD_NONE && rank != first) return true;
         seen = track;
-        first = rank;
+        if (first == HD_NONE) first = track;
+        if (hd_trace_rank_of(trace, track) != hd_trace_rank_of(trace, first) ||
+            hd_trace_track_at(trace, track)->device != hd_trace_track_at(trace, first)->device)
+            return true;
     }
     return false;
 }
@@ -30,13 +31,14 @@ static int compare(const hd_collective *x, const hd_collective *y)
     return order ? order : job_compare_numbers(x->device, y->device);
 }
 
-/* Whether list[0 … count) is one operation, of each rank and device once. */
+/* Whether list[0 … count) is one operation, of each rank and device once; the rank of all is known, or of none. */
 static bool is_one(const hd_collective *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const hd_string *x = &list[0]->operation, *y = &list[i]->operation;
         bool is_same = x->size == y->size && (!x->size || memcmp(x->data, y->data, x->size) == 0);
-        if (!is_same || list[i]->rank == HD_NO_NUMBER || (i && compare(list[i - 1], list[i]) == 0)) return false;
+        bool is_beside = (list[i]->rank == HD_NO_NUMBER) == (list[0]->rank == HD_NO_NUMBER);
+        if (!is_same || !is_beside || (i && compare(list[i - 1], list[i]) == 0)) return false;
     }
     return count > 1 && !list[0]->is_point_to_point;
 }
@@ -78,6 +80,6 @@ static hd_status new_of_ranks(hd_graph **out, const hd_trace *trace, const hd_la
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
 {
     *out = NULL;
-    return has_ranks(trace, launches) ? new_of_ranks(out, trace, launches, err)
-                                      : graph_new(out, trace, launches, NULL, 0, err);
+    return has_several(trace, launches) ? new_of_ranks(out, trace, launches, err)
+                                        : graph_new(out, trace, launches, NULL, 0, err);
 }

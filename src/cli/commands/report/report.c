@@ -363,15 +363,34 @@ static int collect_options(asked *a, cli_run *run)
     return check_options(a, run);
 }
 
+/* A table whose meaning begins "with --NAME" is made only with that option: its name if it is not given; NULL. */
+static const char *lacks_option(const cli_run *run, const hd_report_table_about *table, size_t *out_size)
+{
+    const cli_given *given = &((const struct report_options *)run->options)->given;
+    static const char with[] = "with --";
+    const char *name = table->meaning + sizeof with - 1;
+    if (strncmp(table->meaning, with, sizeof with - 1) != 0) return NULL;
+    *out_size = strcspn(name, ": ");
+    for (size_t i = 0; i < given->count; i++) {
+        if (strlen(given->names[i]) == *out_size && memcmp(given->names[i], name, *out_size) == 0) return NULL;
+    }
+    return name;
+}
+
 static int check_tables(const asked *a, cli_run *run)
 {
     const struct report_options *chosen = run->options;
     for (const char *at = chosen->table; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char known[512] = "";
-        size_t size = strcspn(at, ",");
+        size_t size = strcspn(at, ","), option_size;
         bool found = false;
         for (size_t i = 0; i < a->count; i++) {
-            found |= table_of(a->abouts[i], at, size) != NULL;
+            const hd_report_table_about *table = table_of(a->abouts[i], at, size);
+            const char *option = table ? lacks_option(run, table, &option_size) : NULL;
+            if (option)
+                return cli_usage_error(run, "--table: report %s makes '%s' only with --%.*s", a->abouts[i]->name,
+                                       table->name, (int)option_size, option);
+            found |= table != NULL;
             for (const hd_report_table_about *t = a->abouts[i]->tables; t->name; t++) {
                 size_t used = strlen(known);
                 snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", t->name);
