@@ -69,6 +69,13 @@ def check_full(heddle, folder, traces, whole):
         out.write_bytes(b"before")
         run(heddle, *command, "-o", out, code=1, say=["out.hds"], preexec_fn=small_files)
         assert out.read_bytes() == b"before" and os.listdir(out.parent) == ["out.hds"], (command, os.listdir(out.parent))
+    run(heddle, "combine", whole, "-o", f"{out.parent}/job.parquet/", code=1, say=["kernels.parquet"], preexec_fn=small_files)
+    assert os.listdir(out.parent) == ["out.hds"], "some of the tables"
+    tables = folder / "job.parquet"
+    tables.mkdir()
+    (tables / "ledger.parquet").write_text("of a job that lost something")
+    run(heddle, "combine", whole, "-o", f"{tables}/")
+    assert "ledger.parquet" not in os.listdir(tables) and len(os.listdir(tables)) == 11, os.listdir(tables)
     run(heddle, "combine", whole, "-o", out.parent / "none" / "out.hds", code=1, say=["No such file"])
 
 

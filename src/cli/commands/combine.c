@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/job_in.h"
 #include "cli/shared_options.h"
@@ -48,6 +49,19 @@ static void count_lost(void *user, const hd_error *why)
     job_print_lost(l->run, why);
 }
 
+/* Tables that an earlier job left in this folder, and this one has not. */
+static void remove_others(const char *folder, const hd_report *report)
+{
+    for (size_t i = 0, k = 0; hd_job_table_at(i); i++) {
+        const char *name = hd_job_table_at(i)->name;
+        bool is_ours = k < report->table_count && strcmp(hd_table_name(report->tables[k]), name) == 0;
+        char *path = NULL;
+        k += is_ours;
+        if (!is_ours && asprintf(&path, "%s%s.parquet", folder, name) >= 0) unlink(path);
+        free(path);
+    }
+}
+
 static hd_status write_parquet(const hd_job *job, losses *l)
 {
     const struct combine_options *o = l->run->options;
@@ -66,6 +80,7 @@ static hd_status write_parquet(const hd_job *job, losses *l)
         status = hd_error_set(&l->run->err, HD_ERR_ARGUMENT, o->output, HD_OFFSET_NONE,
                               "nothing to write: no rank has %s", all ? "any table" : o->table);
     if (status == HD_OK) status = hd_report_write(o->output, HD_REPORT_PARQUET, &part, 1, &l->run->err);
+    if (status == HD_OK && all) remove_others(o->output, &report);
     hd_report_free(&report);
     return status;
 }
