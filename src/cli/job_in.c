@@ -334,6 +334,38 @@ static uint64_t print_doubles(cli_run *run, const hd_job *job)
     return doubles;
 }
 
+static bool is_damaged(const hd_job *job, size_t member)
+{
+    hd_table *ledger = NULL;
+    bool has = false;
+    if (hd_job_table(&ledger, job, member, "ledger", NULL) != HD_OK || !ledger) return false; /* told elsewhere */
+    size_t level = hd_table_find_column(ledger, "level"), size;
+    for (size_t row = 0; level != SIZE_MAX && row < hd_table_row_count(ledger) && !has; row++) {
+        const char *text = hd_table_get_string(&size, ledger, row, level);
+        has = size != strlen("note") || memcmp(text, "note", size) != 0;
+    }
+    hd_table_free(ledger);
+    return has;
+}
+
+uint64_t job_print_damage(cli_run *run, const hd_job *job)
+{
+    ranges ranks = {0};
+    uint64_t damaged = 0;
+    for (size_t i = 0; i < hd_job_count(job); i++) {
+        if (!is_damaged(job, i)) continue;
+        damaged++;
+        int64_t rank = hd_job_at(job, i)->rank;
+        if (rank != HD_NO_NUMBER) add_range(&ranks, rank, rank);
+    }
+    if (damaged && !run->global.quiet)
+        fprintf(stderr,
+                "heddle: of %" PRIu64
+                " trace%s something was lost or repaired: rank %s; `heddle report job` tells what\n",
+                damaged, damaged == 1 ? "" : "s", ranks.count ? ranks.text : "unknown");
+    return damaged;
+}
+
 uint64_t job_print_misfits(cli_run *run, const char *path, const hd_job *job)
 {
     int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
@@ -348,7 +380,8 @@ uint64_t job_print_misfits(cli_run *run, const char *path, const hd_job *job)
     if (least != most && !run->global.quiet)
         fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
     int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
-    uint64_t missing = print_missing(run, job, world), ranks = count - doubles;
+    uint64_t misfits = print_missing(run, job, world) + doubles + (least != most) + job_print_damage(run, job);
+    uint64_t ranks = count - doubles;
     if (!run->global.quiet) fprintf(stderr, "%s: %" PRIu64 " rank%s\n", path, ranks, ranks == 1 ? "" : "s");
-    return missing + doubles + (least != most);
+    return misfits;
 }
