@@ -286,7 +286,7 @@ static void print_range(FILE *out, uint64_t *count, int64_t first, int64_t last)
     if (last > first) fprintf(out, "-%" PRId64, last);
 }
 
-static uint64_t print_missing(cli_run *run, const hd_job *job, int64_t world)
+static uint64_t print_missing(const hd_job *job, int64_t world)
 {
     int64_t next = 0;
     uint64_t missing = 0, ranges = 0;
@@ -306,13 +306,12 @@ static uint64_t print_missing(cli_run *run, const hd_job *job, int64_t world)
     }
     if (ranges > RANGES_MAX) fprintf(out, " and more");
     fclose(out);
-    if (missing && !run->global.quiet)
-        fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing, world, text);
+    if (missing) fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing, world, text);
     free(text);
     return missing;
 }
 
-uint64_t job_print_misfits(cli_run *run, const hd_job *job)
+uint64_t job_print_misfits(const hd_job *job)
 {
     int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
     uint64_t doubles = 0;
@@ -323,11 +322,11 @@ uint64_t job_print_misfits(cli_run *run, const hd_job *job)
         if (m->rank > highest) highest = m->rank;
         if (i && m->rank != HD_NO_NUMBER && m->rank == hd_job_at(job, i - 1)->rank) doubles++;
     }
-    if (doubles && !run->global.quiet)
+    if (doubles)
         fprintf(stderr, "heddle: %" PRIu64 " summar%s of a rank that another is of too: two jobs, or two recordings?\n",
                 doubles, doubles == 1 ? "y is" : "ies are");
-    if (least != most && !run->global.quiet)
+    if (least != most)
         fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
     int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
-    return print_missing(run, job, world) + doubles + (least != most);
+    return print_missing(job, world) + doubles + (least != most);
 }

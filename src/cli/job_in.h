@@ -59,6 +59,6 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 void job_print_lost(void *user, const hd_error *why);
 /* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest. And
  * what is there twice, and world sizes that differ. Returns how many of these there are. */
-uint64_t job_print_misfits(cli_run *run, const hd_job *job);
+uint64_t job_print_misfits(const hd_job *job);
 
 #endif

@@ -87,6 +87,19 @@ def check_archive(launch, heddle, serial, kind="auto"):
     expect(done.returncode == 0 and files_of("job.otf2") == serial, f"{launch}: the serial archive", done)
 
 
+def check_order(launch, heddle):
+    """Files whose sizes each process sees in another order, as if they grew: each is converted once."""
+    for process in range(2):
+        Path(f"seen{process}").mkdir()
+        for rank in range(6):
+            blanks = " " * 1000 * (rank if process else 6 - rank)
+            Path(f"seen{process}/rank{rank}.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}' + blanks)
+    here = 'cd "seen$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} % 2))" && exec "$0" "$@"'
+    done = run(*launch, "sh", "-c", here, Path(heddle).absolute(), "convert", "--mpi", "auto", *(f"rank{rank}.json" for rank in range(6)),
+               Path("seen.otf2").absolute())
+    expect(done.returncode == 0 and "6 events in, 12 out, nothing lost" in done.stdout, "an order that differs", done)
+
+
 def check_damaged_archive(launch, heddle):
     done = convert(launch, heddle, "auto", RANKS, "none.otf2")
     expect(done.returncode != 0 and "rank5.json.gz: 1 of 6 ranks were not converted" in done.stderr and
@@ -253,6 +266,7 @@ def main():
             check_killed([*launch, 4], heddle, how)
         if archive:
             check_damaged_archive([*launch, 4], heddle)
+            check_order([*launch, 2], heddle)
             check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
         check_hosts(options.kind, heddle, serial, archive)
     return 0

@@ -167,7 +167,7 @@ static hd_status write_job(work *w)
         return hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to summarise");
     if (status == HD_OK) status = hd_job_write(w->job, o->output, &write, &run->err);
     if (status != HD_OK) return status;
-    w->troubles += job_print_misfits(run, w->job);
+    w->troubles += job_print_misfits(w->job);
     if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", o->output, count, count == 1 ? "" : "s");
     return HD_OK;
 }
