@@ -277,56 +277,13 @@ void job_print_lost(void *user, const hd_error *why)
     cli_report(run);
 }
 
-enum { RANGES_MAX = 20 };
-
-static void print_range(FILE *out, uint64_t *count, int64_t first, int64_t last)
+hd_status job_print_misfits(uint64_t *out, cli_run *run, const hd_job *job)
 {
-    if (++*count > RANGES_MAX) return;
-    fprintf(out, *count > 1 ? ", %" PRId64 : "%" PRId64, first);
-    if (last > first) fprintf(out, "-%" PRId64, last);
-}
-
-static uint64_t print_missing(const hd_job *job, int64_t world)
-{
-    int64_t next = 0;
-    uint64_t missing = 0, ranges = 0;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return 0;
-    for (size_t i = 0; i <= hd_job_count(job); i++) {
-        int64_t rank = i < hd_job_count(job) ? hd_job_at(job, i)->rank : world;
-        if (rank == HD_NO_NUMBER || rank < 0) continue;
-        if (rank > world) rank = world;
-        if (rank > next) {
-            missing += (uint64_t)(rank - next);
-            print_range(out, &ranges, next, rank - 1);
-        }
-        if (rank >= next && rank < INT64_MAX) next = rank + 1;
-    }
-    if (ranges > RANGES_MAX) fprintf(out, " and more");
-    fclose(out);
-    if (missing) fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing, world, text);
-    free(text);
-    return missing;
-}
-
-uint64_t job_print_misfits(const hd_job *job)
-{
-    int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
-    uint64_t doubles = 0;
-    for (size_t i = 0; i < hd_job_count(job); i++) {
-        const hd_job_member *m = hd_job_at(job, i);
-        if (m->world_size > most) most = m->world_size;
-        if (m->world_size != HD_NO_NUMBER && (least == HD_NO_NUMBER || m->world_size < least)) least = m->world_size;
-        if (m->rank > highest) highest = m->rank;
-        if (i && m->rank != HD_NO_NUMBER && m->rank == hd_job_at(job, i - 1)->rank) doubles++;
-    }
-    if (doubles)
-        fprintf(stderr, "heddle: %" PRIu64 " summar%s of a rank that another is of too: two jobs, or two recordings?\n",
-                doubles, doubles == 1 ? "y is" : "ies are");
-    if (least != most)
-        fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
-    int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
-    return print_missing(job, world) + doubles + (least != most);
+    hd_misfit *found;
+    size_t count;
+    hd_status status = hd_job_misfits(&found, &count, job, &run->err);
+    report_say_misfits(run, found, count);
+    free(found);
+    *out = count;
+    return status;
 }

@@ -57,8 +57,7 @@ void job_clocks_deinit(job_clocks *clocks);
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
-/* "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest. And
- * what is there twice, and world sizes that differ. Returns how many of these there are. */
-uint64_t job_print_misfits(const hd_job *job);
+/* A line for each misfit; how many there are. */
+hd_status job_print_misfits(uint64_t *out, cli_run *run, const hd_job *job);
 
 #endif

@@ -53,6 +53,16 @@ void report_say_losses(cli_run *run, const char *path, const report_losses *loss
     funlockfile(stderr);
 }
 
+void report_say_misfits(cli_run *run, const hd_misfit *misfits, size_t count)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    for (size_t i = 0; i < count; i++) {
+        cli_say(&p, "heddle: ");
+        cli_say_name(&p, misfits[i].text);
+        cli_say(&p, "\n");
+    }
+}
+
 hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd_write_options options)
 {
     report_losses losses = {0};

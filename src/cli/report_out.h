@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "heddle/format.h"
+#include "heddle/job.h"
 #include "heddle/report.h"
 
 /* Read a trace while showing progress. The error is left in run->err. */
@@ -22,6 +23,9 @@ typedef struct report_losses {
 void report_add_loss(void *user, const hd_ledger_row *row);
 /* A line on standard error, also with -q, which leaves out what is known anyway; nothing where there is no loss. */
 void report_say_losses(cli_run *run, const char *path, const report_losses *losses);
+
+/* A line for each on standard error, also with -q. */
+void report_say_misfits(cli_run *run, const hd_misfit *misfits, size_t count);
 
 /* Write a trace for which there is no other report: losses are told. The error is left in run->err. */
 hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd_write_options options);

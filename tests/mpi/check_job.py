@@ -69,7 +69,7 @@ def files_of(folder):
 
 
 def convert(launch, heddle, kind, *paths):
-    paths = [Path(path).absolute() for path in paths]
+    paths = [path if path == "--strict" else Path(path).absolute() for path in paths]
     return run(*launch, heddle, "convert", "-q", "--clean", "--mpi", kind, *paths)
 
 
@@ -84,7 +84,17 @@ def make_archive(heddle):
 
 def check_archive(launch, heddle, serial, kind="auto"):
     done = convert(launch, heddle, kind, *GOOD, "job.otf2")
-    expect(done.returncode == 0 and files_of("job.otf2") == serial, f"{launch}: the serial archive", done)
+    expect(done.returncode == 0 and files_of("job.otf2") == serial and done.stderr.count("2 of 7 ranks are missing: 4-5") == 1,
+           f"{launch}: the serial archive", done)
+
+
+def check_twin(launch, heddle, serial):
+    """A second file of a rank is left out, and told."""
+    done = convert(launch, heddle, "auto", *GOOD, "traces/rank1_old.json.gz", "twin.otf2")
+    expect(done.returncode == 0 and files_of("twin.otf2") == serial and "(merge.rank-twice " in done.stderr and
+           done.stderr.count("rank 1 is there more than once (rank1.json.gz and rank1_old.json.gz)") == 1, "a rank twice", done)
+    done = convert(launch, heddle, "auto", "--strict", *GOOD, "traces/rank1_old.json.gz", "strict.otf2")
+    expect(done.returncode != 0 and "strict refuses" in done.stderr and not list(Path().glob("*strict.otf2*")), "strict", done)
 
 
 def check_order(launch, heddle):
@@ -244,6 +254,7 @@ def main():
             if archive:
                 check_archive([], heddle, archive)
                 check_damaged_archive([], heddle)
+                check_twin([], heddle, archive)
                 check_full_disk(heddle, archive)
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
@@ -267,6 +278,7 @@ def main():
         if archive:
             check_damaged_archive([*launch, 4], heddle)
             check_order([*launch, 2], heddle)
+            check_twin([*launch, 2], heddle, archive)
             check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
         check_hosts(options.kind, heddle, serial, archive)
     return 0

@@ -99,7 +99,8 @@ static int run(cli_run *run)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to combine");
     else
         status = parquet ? write_parquet(job, &l) : hd_job_write(job, o->output, &write, &run->err);
-    uint64_t misfits = status == HD_OK ? job_print_misfits(job) : 0;
+    uint64_t misfits = 0;
+    if (status == HD_OK) status = job_print_misfits(&misfits, run, job);
     if (status == HD_OK && !run->global.quiet)
         fprintf(stderr, "%s: %zu rank%s\n", o->output, hd_job_count(job), hd_job_count(job) == 1 ? "" : "s");
     hd_job_free(job);

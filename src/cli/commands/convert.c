@@ -438,6 +438,7 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
         say_text(&p, report, out);
     else if (status == HD_OK)
         say_losses(run, report, out);
+    if (has_report) report_say_misfits(run, report->misfits, report->misfit_count);
     if (status != HD_OK) run->err = err;
     hd_convert_report_free(report);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;

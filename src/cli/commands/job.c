@@ -163,13 +163,15 @@ static hd_status write_job(work *w)
     const hd_job_write_options write = {.sync = o->sync, .lost = tell_lost, .user = w};
     hd_status status = hd_job_finish(w->job, &run->err);
     size_t count = hd_job_count(w->job);
+    uint64_t misfits = 0;
     if (status == HD_OK && !count)
         return hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to summarise");
     if (status == HD_OK) status = hd_job_write(w->job, o->output, &write, &run->err);
     if (status != HD_OK) return status;
-    w->troubles += job_print_misfits(w->job);
+    status = job_print_misfits(&misfits, run, w->job);
+    w->troubles += misfits;
     if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", o->output, count, count == 1 ? "" : "s");
-    return HD_OK;
+    return status;
 }
 
 /* With MPI a thread for each process, as there is one per core; else one for each file, or for few files several. */
