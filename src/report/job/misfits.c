@@ -26,7 +26,7 @@ typedef struct finder {
     const hd_job_member **members; /* by rank, the unknown first */
     size_t count;
     gpu_texts texts;
-    gpu_groups lists; /* {group, list} */
+    gpu_groups lists; /* {group, spelling} */
     gpu_groups seats; /* {group, rank} */
     seat *seat_list;
     size_t seat_capacity;
@@ -159,15 +159,18 @@ static void say_group(finder *f, uint32_t group, int64_t teller, int64_t other)
         append(m, " for rank %" PRId64 " than for rank %" PRId64, teller, other);
 }
 
-static bool see_list(finder *f, uint32_t group, uint32_t list, int64_t teller)
+/* spelling: a list as it was told, of which most are seen before. */
+static bool see_list(finder *f, uint32_t group, uint32_t spelling, int64_t teller)
 {
-    const uint32_t key[2] = {group, list};
+    const uint32_t key[2] = {group, spelling};
     uint32_t known = f->lists.count;
     hd_misfit *m = &f->lines[f->line_count];
     bool differs = false;
     int64_t rank;
     if (gpu_group(&f->lists, key) == HD_NONE) return false;
     if (f->lists.count == known) return true;
+    uint32_t list = gpu_text_json(&f->texts, gpu_text_of(&f->texts, spelling));
+    if (list == HD_NONE) return false;
     for (size_t at = 0; next_rank(&rank, gpu_text_of(&f->texts, list), &at);) {
         const int64_t place[2] = {group, rank};
         uint32_t seats = f->seats.count, number = gpu_group(&f->seats, place);
@@ -188,13 +191,10 @@ static hd_status see_groups(void *user, size_t place, const job_cells *cells, hd
     finder *f = user;
     (void)place;
     for (size_t row = 0; row < cells->rows; row++) {
-        uint32_t group;
-        int64_t ranks = job_int(cells, row, RANKS);
-        if (!job_text(&group, &f->texts, cells, row, GROUP)) return HD_NOMEM(err);
-        if (group == HD_NONE || ranks == HD_NO_NUMBER) continue;
-        const hd_packed_text *text = &cells->packed.texts[ranks];
-        uint32_t list = gpu_text_json(&f->texts, (hd_string){text->data, text->size});
-        if (list == HD_NONE || !see_list(f, group, list, job_int(cells, row, RANK))) return HD_NOMEM(err);
+        uint32_t group, ranks;
+        bool fine = job_text(&group, &f->texts, cells, row, GROUP) && job_text(&ranks, &f->texts, cells, row, RANKS);
+        if (fine && group != HD_NONE && ranks != HD_NONE) fine = see_list(f, group, ranks, job_int(cells, row, RANK));
+        if (!fine) return HD_NOMEM(err);
     }
     return HD_OK;
 }
