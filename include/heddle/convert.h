@@ -8,6 +8,7 @@
 #define HEDDLE_CONVERT_H
 
 #include "heddle/format.h"
+#include "heddle/job.h"
 #include "heddle/pass.h"
 
 #ifdef __cplusplus
@@ -83,6 +84,8 @@ typedef struct hd_convert_report {
     hd_convert_step *steps;
     bool ranks_by_place; /* no input said its rank */
     bool processes;      /* several inputs were taken as processes of one run */
+    size_t misfit_count; /* of several ranks; they are notes in the ledger as well */
+    hd_misfit *misfits;
     uint64_t new_lanes, moved_slices, snapped_crossings;
     size_t ledger_count; /* of reading, of the steps and of writing */
     hd_ledger_row *ledger;
@@ -95,8 +98,8 @@ void hd_convert_report_free(hd_convert_report *report);
 /* inputs[0 … count) into the file `to`, which may be one of them: it appears whole or not at all. "-" is standard
  * input, output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; out may be
  * NULL, else the caller frees *out. After a failure *out is NULL, or holds what was known by then, so that its ledger
- * tells what strict refused. Errors: as of hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, two inputs
- * of one rank, and what is no memory profile; DAMAGED or UNSUPPORTED when strict. */
+ * tells what strict refused. Errors: as of hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, a rank
+ * that is not told, and what is no memory profile; DAMAGED or UNSUPPORTED when strict. */
 hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
                      const hd_convert_options *options, hd_error *err);
 

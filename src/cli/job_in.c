@@ -277,111 +277,27 @@ void job_print_lost(void *user, const hd_error *why)
     cli_report(run);
 }
 
-enum { RANGES_MAX = 20 };
-
-/* "3, 5-7 and more" */
-typedef struct ranges {
-    char text[RANGES_MAX * 43 + 16];
-    size_t size;
-    uint64_t count, ranks;
-} ranges;
-
-static void add_range(ranges *r, int64_t first, int64_t last)
+hd_status job_print_damage(cli_run *run, const hd_job *job)
 {
-    static const char *const forms[] = {"%s%" PRId64, "%s%" PRId64 "-%" PRId64};
-    r->ranks += (uint64_t)(last - first) + 1;
-    r->count++;
-    if (r->count <= RANGES_MAX)
-        r->size += (size_t)sprintf(r->text + r->size, forms[last > first], r->count > 1 ? ", " : "", first, last);
-    else if (r->count == RANGES_MAX + 1)
-        strcpy(r->text + r->size, " and more");
+    hd_misfit *found;
+    size_t count;
+    hd_status status = hd_job_misfits(&found, &count, job, &run->err);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(found[i].code, "job.traces-damaged") == 0) report_say_misfits(run, &found[i], 1);
+    free(found);
+    return status;
 }
 
-static uint64_t print_missing(cli_run *run, const hd_job *job, int64_t world)
+hd_status job_print_misfits(uint64_t *out, cli_run *run, const char *path, const hd_job *job)
 {
-    int64_t next = 0;
-    ranges missing = {0};
-    for (size_t i = 0; i <= hd_job_count(job); i++) {
-        int64_t rank = i < hd_job_count(job) ? hd_job_at(job, i)->rank : world;
-        if (rank == HD_NO_NUMBER || rank < 0) continue;
-        if (rank > world) rank = world;
-        if (rank > next) add_range(&missing, next, rank - 1);
-        if (rank >= next && rank < INT64_MAX) next = rank + 1;
-    }
-    if (missing.ranks && !run->global.quiet)
-        fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing.ranks, world,
-                missing.text);
-    return missing.ranks;
-}
-
-/* Returns how many summaries are of a rank that one before is of. */
-static uint64_t print_doubles(cli_run *run, const hd_job *job)
-{
-    ranges ranks = {0};
-    int64_t told = HD_NO_NUMBER;
-    uint64_t doubles = 0;
-    for (size_t i = 1; i < hd_job_count(job); i++) {
-        int64_t rank = hd_job_at(job, i)->rank;
-        if (rank == HD_NO_NUMBER || rank != hd_job_at(job, i - 1)->rank) continue;
-        if (rank != told) add_range(&ranks, rank, rank);
-        told = rank;
-        doubles++;
-    }
-    if (doubles && !run->global.quiet)
-        fprintf(stderr,
-                "heddle: %" PRIu64 " summar%s of a rank that another is of too, two jobs or two recordings: %s\n",
-                doubles, doubles == 1 ? "y is" : "ies are", ranks.text);
-    return doubles;
-}
-
-static bool is_damaged(const hd_job *job, size_t member)
-{
-    hd_table *ledger = NULL;
-    bool has = false;
-    if (hd_job_table(&ledger, job, member, "ledger", NULL) != HD_OK || !ledger) return false; /* told elsewhere */
-    size_t level = hd_table_find_column(ledger, "level"), size;
-    for (size_t row = 0; level != SIZE_MAX && row < hd_table_row_count(ledger) && !has; row++) {
-        const char *text = hd_table_get_string(&size, ledger, row, level);
-        has = size != strlen("note") || memcmp(text, "note", size) != 0;
-    }
-    hd_table_free(ledger);
-    return has;
-}
-
-uint64_t job_print_damage(cli_run *run, const hd_job *job)
-{
-    ranges ranks = {0};
-    uint64_t damaged = 0;
-    for (size_t i = 0; i < hd_job_count(job); i++) {
-        if (!is_damaged(job, i)) continue;
-        damaged++;
-        int64_t rank = hd_job_at(job, i)->rank;
-        if (rank != HD_NO_NUMBER) add_range(&ranks, rank, rank);
-    }
-    if (damaged && !run->global.quiet)
-        fprintf(stderr,
-                "heddle: of %" PRIu64
-                " trace%s something was lost or repaired: rank %s; `heddle report job` tells what\n",
-                damaged, damaged == 1 ? "" : "s", ranks.count ? ranks.text : "unknown");
-    return damaged;
-}
-
-uint64_t job_print_misfits(cli_run *run, const char *path, const hd_job *job)
-{
-    int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
-    size_t count = hd_job_count(job);
-    for (size_t i = 0; i < count; i++) {
-        const hd_job_member *m = hd_job_at(job, i);
-        if (m->world_size > most) most = m->world_size;
-        if (m->world_size != HD_NO_NUMBER && (least == HD_NO_NUMBER || m->world_size < least)) least = m->world_size;
-        if (m->rank > highest) highest = m->rank;
-    }
-    uint64_t doubles = print_doubles(run, job);
-    if (least != most && !run->global.quiet)
-        fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
-    int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
-    uint64_t misfits = print_missing(run, job, world) + doubles + (least != most) + job_print_damage(run, job);
-    uint64_t ranks = count - doubles;
-    if (!run->global.quiet) fprintf(stderr, "%s: %" PRIu64 " rank%s\n", path, ranks, ranks == 1 ? "" : "s");
-    return misfits;
+    hd_misfit *found;
+    size_t ranks = hd_job_count(job), count;
+    hd_status status = hd_job_misfits(&found, &count, job, &run->err);
+    report_say_misfits(run, found, count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(found[i].code, "job.rank-twice") == 0) ranks -= found[i].count;
+    if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", path, ranks, ranks == 1 ? "" : "s");
+    free(found);
+    *out = count;
+    return status;
 }

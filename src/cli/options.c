@@ -19,7 +19,7 @@ const cli_option cli_global_options[] = {
      .letter = 'q',
      .kind = CLI_FLAG,
      .field = offsetof(cli_globals, quiet),
-     .help = "no progress, and only what was asked for"},
+     .help = "only what was asked for, and what was lost"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
     {.name = "version", .kind = CLI_FLAG, .field = offsetof(cli_globals, version), .help = "print the version"},
     {0},

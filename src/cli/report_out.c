@@ -1,7 +1,10 @@
 /* report_out.c - what the commands that print reports share */
 #include "cli/report_out.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "cli/printer.h"
 
 hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_options options)
 {
@@ -23,6 +26,51 @@ hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *e
                         "%llu block%s of events cannot be read: what is shown lacks them; heddle convert keeps "
                         "the rest",
                         lost, lost == 1 ? "" : "s");
+}
+
+void report_add_loss(void *user, const hd_ledger_row *row)
+{
+    report_losses *sum = user;
+    size_t used = strlen(sum->codes);
+    char count[HD_VALUE_TEXT_BYTES];
+    if (row->level != HD_LEDGER_LOSS) return;
+    snprintf(sum->codes + used, sizeof sum->codes - used, "%s%s %s", sum->count ? ", " : "", row->code,
+             hd_text_count(count, row->count));
+    sum->count += row->count;
+}
+
+void report_say_losses(cli_run *run, const char *path, const report_losses *losses)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    char count[HD_VALUE_TEXT_BYTES];
+    if (!losses->count) return;
+    flockfile(stderr);
+    cli_say(&p, "heddle: ");
+    cli_say_name(&p, strcmp(path, "-") == 0 ? "standard output" : path);
+    cli_say(&p, ": %s loss%s (", hd_text_count(count, losses->count), losses->count == 1 ? "" : "es");
+    cli_say_name(&p, losses->codes);
+    cli_say(&p, ")\n");
+    funlockfile(stderr);
+}
+
+void report_say_misfits(cli_run *run, const hd_misfit *misfits, size_t count)
+{
+    cli_printer p = {.run = run, .to_stderr = true};
+    for (size_t i = 0; i < count; i++) {
+        cli_say(&p, "heddle: ");
+        cli_say_name(&p, misfits[i].text);
+        cli_say(&p, "\n");
+    }
+}
+
+hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd_write_options options)
+{
+    report_losses losses = {0};
+    options.ledger = report_add_loss;
+    options.ledger_user = &losses;
+    hd_status status = hd_trace_write(trace, path, &options, &run->err);
+    if (status == HD_OK) report_say_losses(run, path, &losses);
+    return status;
 }
 
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows)

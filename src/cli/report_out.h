@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "heddle/format.h"
+#include "heddle/job.h"
 #include "heddle/report.h"
 
 /* Read a trace while showing progress. The error is left in run->err. */
@@ -14,6 +15,23 @@ hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *e
 
 /* A trace can be written there, as `to` or by the extension; else the usage error is told. */
 int report_check_format(cli_run *run, const char *path, const char *to);
+
+/* What was lost: how much, and of what. */
+typedef struct report_losses {
+    uint64_t count;
+    char codes[400]; /* "code 2, code 1" */
+} report_losses;
+
+/* As hd_write_options.ledger; user: the losses. */
+void report_add_loss(void *user, const hd_ledger_row *row);
+/* A line on standard error, also with -q, which leaves out what is known anyway; nothing where there is no loss. */
+void report_say_losses(cli_run *run, const char *path, const report_losses *losses);
+
+/* A line for each on standard error, also with -q. */
+void report_say_misfits(cli_run *run, const hd_misfit *misfits, size_t count);
+
+/* Write a trace for which there is no other report: losses are told. The error is left in run->err. */
+hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd_write_options options);
 
 /* The first rows of a table as text, indented, fitted to the terminal. */
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows);

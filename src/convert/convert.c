@@ -14,7 +14,9 @@
 #include "format/format.h"
 #include "pass/filter/filter.h"
 #include "pass/lanes/threshold.h"
+#include "pass/merge/merge.h"
 #include "pass/pass.h"
+#include "report/job/job.h"
 #include "trace/chunk.h"
 
 /* What belongs to an input, by its place. */
@@ -258,11 +260,33 @@ static hd_status run_on(hd_pass_report *sum, converter *c, const chain_link *l, 
     return HD_OK;
 }
 
+hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged, hd_error *err)
+{
+    for (size_t i = 0; i < report->misfit_count; i++)
+        HD_TRY(
+            hd_trace_add_ledger(merged, "job", report->misfits[i].code, HD_LEDGER_NOTE, report->misfits[i].count, err));
+    return HD_OK;
+}
+
+static hd_status merge_inputs(hd_pass_report *sum, converter *c, const chain_link *l)
+{
+    hd_job *ranks;
+    HD_TRY(hd_job_new(&ranks, c->err));
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < c->count && status == HD_OK; i++)
+        status = job_add_place(ranks, c->inputs[i].trace, c->inputs[i].path, hd_merge_rank_of(&c->inputs[i]), c->err);
+    if (status == HD_OK) status = run_on(sum, c, l, 0, c->count);
+    if (status == HD_OK && !sum->processes && c->count > 1)
+        status = hd_job_misfits(&c->report->misfits, &c->report->misfit_count, ranks, c->err);
+    hd_job_free(ranks);
+    return status == HD_OK ? convert_note_misfits(c->report, c->inputs->trace, c->err) : status;
+}
+
 static hd_status run_link(converter *c, const chain_link *l)
 {
     hd_pass_report sum = {0};
     if (hd_pass_about_of(l->pass)->merges) {
-        HD_TRY(run_on(&sum, c, l, 0, c->count));
+        HD_TRY(merge_inputs(&sum, c, l));
         for (size_t i = 0; i < c->count && c->count == c->read_count && !sum.processes; i++)
             c->report->inputs[i].rank = c->inputs[i].rank;
         c->report->processes |= sum.processes;
@@ -314,7 +338,7 @@ static hd_status gather_ledger(converter *c)
         if (row->level == HD_LEDGER_LOSS && !loss) loss = row;
     }
     if (!loss || !c->options->strict) return HD_OK;
-    return hd_error_set(c->err, HD_ERR_DAMAGED, c->count == 1 ? c->inputs[0].path : NULL, loss->first_offset,
+    return hd_error_set(c->err, HD_ERR_DAMAGED, c->read_count == 1 ? c->inputs[0].path : NULL, loss->first_offset,
                         "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written", loss->code,
                         c->report->losses);
 }

@@ -17,6 +17,8 @@
 #include "format/out_folder.h"
 #include "pass/merge/merge.h"
 #include "pass/pass.h"
+#include "report/job/job.h"
+#include "trace/chunk.h"
 
 struct hd_convert_job {
     const char *const *inputs;
@@ -145,10 +147,13 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
 
 typedef struct whole {
     const hd_convert_job *job;
+    size_t count; /* of the ranks that are kept */
     hd_convert_report *report;
     hd_merge_input *inputs; /* traces without events */
     hd_format_part *parts;
-    hd_trace *trace; /* their merge */
+    uint64_t *events; /* that each has */
+    uint64_t lost;    /* those of ranks that are there twice */
+    hd_trace *trace;  /* their merge */
     char **paths;
     hd_error *err;
 } whole;
@@ -174,11 +179,13 @@ static hd_status read_part(whole *w, size_t index)
 {
     char *path;
     bool placed = w->report->ranks_by_place;
+    uint64_t before = convert_report_out(w->report);
     w->report->ranks_by_place = false;
     HD_TRY(part_path(&path, w->job, index, ".report", w->err));
     hd_status status = convert_report_add(w->report, path, w->err);
     free(path);
     HD_TRY(status);
+    w->events[index] = convert_report_out(w->report) - before;
     if (index && placed != w->report->ranks_by_place)
         return hd_error_set(w->err, HD_ERR_ARGUMENT, w->job->inputs[placed ? index - 1 : index], HD_OFFSET_NONE,
                             "does not say its rank, and other inputs do: give it a name such as rank3.json");
@@ -206,17 +213,58 @@ static void set_clock(whole *w, size_t index, int64_t base_ns)
     }
 }
 
+/* Of a rank that is there twice the first stays, as where all are merged at once (pass/list.c). */
+static hd_status leave_twins(whole *w)
+{
+    bool *twins;
+    hd_pass_report step = {0};
+    hd_status status = hd_merge_find_twins(&twins, w->inputs, w->job->count, w->err);
+    for (size_t i = 0; i < w->job->count && status == HD_OK; i++) {
+        step.in += w->events[i];
+        if (twins[i]) {
+            step.lost += w->events[i];
+            hd_trace_free(w->inputs[i].trace);
+            continue;
+        }
+        w->inputs[w->count] = w->inputs[i];
+        w->parts[w->count++] = w->parts[i];
+    }
+    for (size_t i = w->count; i < w->job->count && status == HD_OK; i++) w->inputs[i].trace = NULL;
+    free(twins);
+    if (status != HD_OK || !step.lost) return status;
+    step.out = step.in - step.lost;
+    convert_report_step(w->report, "merge", &step);
+    w->lost = step.lost;
+    return HD_OK;
+}
+
+static hd_status find_misfits(whole *w)
+{
+    hd_job *ranks;
+    HD_TRY(hd_job_new(&ranks, w->err));
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < w->job->count && status == HD_OK; i++)
+        status = job_add_place(ranks, w->inputs[i].trace, w->inputs[i].path,
+                               w->report->ranks_by_place ? HD_NO_NUMBER : w->inputs[i].rank, w->err);
+    if (status == HD_OK) status = hd_job_misfits(&w->report->misfits, &w->report->misfit_count, ranks, w->err);
+    hd_job_free(ranks);
+    return status;
+}
+
 static hd_status merge_parts(whole *w)
 {
     bool by_place;
     hd_pass_result result;
-    const size_t count = w->job->count;
-    HD_TRY(hd_merge_find_ranks(w->inputs, count, &by_place, w->err));
-    HD_TRY(hd_merge_find_shifts(w->inputs, count, w->job->shifts, w->err));
-    HD_TRY(hd_merge(&w->trace, &result, w->inputs, count, count > 1, w->err));
+    HD_TRY(hd_merge_find_ranks(w->inputs, w->job->count, &by_place, w->err));
+    if (w->job->count > 1) HD_TRY(find_misfits(w));
+    HD_TRY(leave_twins(w));
+    HD_TRY(hd_merge_find_shifts(w->inputs, w->count, w->job->shifts, w->err));
+    HD_TRY(hd_merge(&w->trace, &result, w->inputs, w->count, w->job->count > 1, w->err));
+    HD_TRY(convert_note_misfits(w->report, w->trace, w->err));
+    if (w->lost) HD_TRY(hd_trace_add_ledger(w->trace, "merge", "merge.rank-twice", HD_LEDGER_LOSS, w->lost, w->err));
     int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
     uint32_t tracks = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < w->count; i++) {
         set_clock(w, i, base_ns);
         w->parts[i].first_track = tracks;
         tracks += hd_trace_track_count(w->inputs[i].trace);
@@ -224,6 +272,10 @@ static hd_status merge_parts(whole *w)
     for (size_t i = 0; i < hd_trace_ledger_count(w->trace); i++) {
         if (!convert_report_ledger(w->report, hd_trace_ledger_at(w->trace, i))) return HD_NOMEM(w->err);
     }
+    if (w->lost && w->job->options.strict)
+        return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE,
+                            "merge.rank-twice: %" PRIu64 " lost, and strict refuses losses: nothing is written",
+                            w->lost);
     if (tracks == hd_trace_track_count(w->trace)) return HD_OK;
     return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "a fault of this program: ranks share tracks");
 }
@@ -248,13 +300,13 @@ static hd_status check_all_there(whole *w)
 
 static hd_status finish(whole *w, hd_convert_job *job)
 {
-    if (!w->report || !w->inputs || !w->parts || !w->paths) return HD_NOMEM(w->err);
+    if (!w->report || !w->inputs || !w->parts || !w->paths || !w->events) return HD_NOMEM(w->err);
     HD_TRY(check_all_there(w));
     for (size_t i = 0; i < job->count; i++) HD_TRY(read_part(w, i));
     convert_report_sum(w->report);
     w->report->format = job->format->info.name;
     HD_TRY(merge_parts(w));
-    HD_TRY(job->format->join(job->out.folder, w->parts, job->count, w->trace, w->err));
+    HD_TRY(job->format->join(job->out.folder, w->parts, w->count, w->trace, w->err));
     HD_TRY(hd_out_folder_commit(&job->out, &job->write, w->err));
     w->report->written = true;
     return HD_OK;
@@ -267,6 +319,7 @@ hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd
                .inputs = calloc(job->count, sizeof *w.inputs),
                .parts = calloc(job->count, sizeof *w.parts),
                .paths = calloc(job->count, sizeof *w.paths),
+               .events = calloc(job->count, sizeof *w.events),
                .err = err};
     hd_status status = finish(&w, job);
     for (size_t i = 0; i < job->count; i++) {
@@ -277,6 +330,7 @@ hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd
     free(w.inputs);
     free(w.parts);
     free(w.paths);
+    free(w.events);
     if (out) *out = status == HD_OK ? w.report : NULL;
     if (!out || status != HD_OK) hd_convert_report_free(w.report);
     return status;

@@ -42,7 +42,7 @@ hd_convert_report *convert_report_new(size_t input_count, const hd_pass *const *
     own_report *own = calloc(1, sizeof *own);
     if (!own) return NULL;
     hd_convert_report *report = &own->report;
-    size_t steps = FIRST_STEPS + pass_count + 2;
+    size_t steps = FIRST_STEPS + pass_count + 3; /* and a merge of shares */
     report->inputs = calloc(input_count + 1, sizeof *report->inputs);
     report->steps = calloc(steps, sizeof *report->steps);
     own->sums = calloc(steps, sizeof *own->sums);
@@ -63,6 +63,7 @@ void hd_convert_report_free(hd_convert_report *report)
     hd_arena_deinit(&((own_report *)report)->arena);
     free(report->inputs);
     free(report->ledger);
+    free(report->misfits);
     free(report->steps);
     free(((own_report *)report)->sums);
     free(report);
@@ -282,6 +283,12 @@ hd_status convert_report_add(hd_convert_report *report, const char *path, hd_err
     if (file) fclose(file);
     hd_bytes_deinit(&bytes);
     return fine ? HD_OK : hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be read again");
+}
+
+uint64_t convert_report_out(const hd_convert_report *report)
+{
+    const own_report *own = (const own_report *)report;
+    return own->sums[own->sum_count - 1].sum.out;
 }
 
 void convert_report_sum(hd_convert_report *report)

@@ -15,6 +15,8 @@ void convert_report_step(hd_convert_report *report, const char *name, const hd_p
 /* A report as a file, and what such a file says added to a report of more of the same passes. */
 hd_status convert_report_save(const hd_convert_report *report, const char *path, hd_error *err);
 hd_status convert_report_add(hd_convert_report *report, const char *path, hd_error *err);
+/* The events that those which were added give out. */
+uint64_t convert_report_out(const hd_convert_report *report);
 /* When all are added. */
 void convert_report_sum(hd_convert_report *report);
 

@@ -1,5 +1,6 @@
 /* list.c - the passes of libheddle: a descriptor for each room; a new one is a folder and a line in `passes` */
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "pass/lanes/apply.h"
 #include "pass/merge/merge.h"
 #include "pass/pass.h"
+#include "trace/chunk.h"
 
 static void take_result(hd_pass_report *report, hd_pass_result result)
 {
@@ -137,6 +139,34 @@ static bool are_captures(const hd_pass_input *inputs, size_t count)
     return true;
 }
 
+/* Of a rank that is there twice the first stays, and of the others the events are lost. */
+static hd_status merge_ranks(hd_trace **out, hd_pass_result *result, const pass_merge *o, hd_pass_input *inputs,
+                             size_t count, hd_error *err)
+{
+    bool *twins;
+    size_t kept = 0;
+    uint64_t lost = 0;
+    hd_pass_input *once = calloc(count + 1, sizeof *once);
+    hd_status status = hd_merge_find_twins(&twins, inputs, count, err);
+    if (status == HD_OK && !once) status = HD_NOMEM(err);
+    for (size_t i = 0; i < count && status == HD_OK; i++) {
+        if (twins[i])
+            lost += hd_trace_event_count(inputs[i].trace);
+        else
+            once[kept++] = inputs[i];
+    }
+    if (status == HD_OK) status = hd_merge_find_shifts(once, kept, o->shift, err);
+    if (status == HD_OK) status = hd_merge(out, result, once, kept, o->share && !o->first, err);
+    for (size_t i = count; i-- > 0 && kept;)
+        if (!twins[i]) inputs[i] = once[--kept];
+    if (status == HD_OK && lost)
+        status = hd_trace_add_ledger(*out, "merge", "merge.rank-twice", HD_LEDGER_LOSS, lost, err);
+    result->lost += lost;
+    free(once);
+    free(twins);
+    return status;
+}
+
 static hd_status run_merge(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs,
                            size_t count, const hd_pass_input *second, hd_error *err)
 {
@@ -150,8 +180,7 @@ static hd_status run_merge(hd_trace **out, hd_pass_report *report, const void *o
     } else {
         HD_TRY(hd_merge_find_ranks(inputs, count, &report->ranks_by_place, err));
         if (report->ranks_by_place && o->share) inputs->rank = (int64_t)o->share - 1;
-        HD_TRY(hd_merge_find_shifts(inputs, count, o->shift, err));
-        HD_TRY(hd_merge(out, &result, inputs, count, o->share && !o->first, err));
+        HD_TRY(merge_ranks(out, &result, o, inputs, count, err));
     }
     take_result(report, result);
     return HD_OK;

@@ -35,10 +35,10 @@ def check_sets(heddle, folder, parts, other, again, whole):
     run(heddle, "combine", "--strict", parts[0], parts[2], "-o", out, code=1)
     assert "missing" not in run(heddle, "combine", *parts, parts[1], whole, "-o", out)
     assert out.read_bytes() == whole.read_bytes(), "what is given twice is kept once"
-    run(heddle, "combine", *parts, other, "-o", out, say=["1 summary is of a rank that another is of too, two jobs or two recordings: 1\n", "out.hds: 4 ranks\n",
-                                                          "two jobs? Summaries are of 4 and of 7 ranks"])
+    run(heddle, "combine", *parts, other, "-o", out, say=["is there more than once (", "out.hds: 4 ranks",
+                                                          "two jobs? Traces are of 4 and of 7 ranks"])
     run(heddle, "combine", "--strict", *parts, other, "-o", out, code=1)
-    run(heddle, "combine", "--strict", *parts, again, "-o", out, code=1, say=["1 summary is of a rank", "out.hds: 4 ranks"])
+    run(heddle, "combine", "--strict", *parts, again, "-o", out, code=1, say=["is there more than once (", "out.hds: 4 ranks"])
     run(heddle, "report", "stragglers", "-q", "--json", out)
     run(heddle, "combine", whole, "-o", whole)
     assert whole.read_bytes() == out.with_name("copy.hds").read_bytes(), "output over input"

@@ -69,7 +69,7 @@ def files_of(folder):
 
 
 def convert(launch, heddle, kind, *paths):
-    paths = [Path(path).absolute() for path in paths]
+    paths = [path if path == "--strict" else Path(path).absolute() for path in paths]
     return run(*launch, heddle, "convert", "-q", "--clean", "--mpi", kind, *paths)
 
 
@@ -84,7 +84,30 @@ def make_archive(heddle):
 
 def check_archive(launch, heddle, serial, kind="auto"):
     done = convert(launch, heddle, kind, *GOOD, "job.otf2")
-    expect(done.returncode == 0 and files_of("job.otf2") == serial, f"{launch}: the serial archive", done)
+    expect(done.returncode == 0 and files_of("job.otf2") == serial and done.stderr.count("2 of 7 ranks are missing: 4-5") == 1,
+           f"{launch}: the serial archive", done)
+
+
+def check_twin(launch, heddle, serial):
+    """A second file of a rank is left out, and told."""
+    done = convert(launch, heddle, "auto", *GOOD, "traces/rank1_old.json.gz", "twin.otf2")
+    expect(done.returncode == 0 and files_of("twin.otf2") == serial and "(merge.rank-twice " in done.stderr and
+           done.stderr.count("rank 1 is there more than once (rank1.json.gz and rank1_old.json.gz)") == 1, "a rank twice", done)
+    done = convert(launch, heddle, "auto", "--strict", *GOOD, "traces/rank1_old.json.gz", "strict.otf2")
+    expect(done.returncode != 0 and "strict refuses" in done.stderr and not list(Path().glob("*strict.otf2*")), "strict", done)
+
+
+def check_order(launch, heddle):
+    """Files whose sizes each process sees in another order, as if they grew: each is converted once."""
+    for process in range(2):
+        Path(f"seen{process}").mkdir()
+        for rank in range(6):
+            blanks = " " * 1000 * (rank if process else 6 - rank)
+            Path(f"seen{process}/rank{rank}.json").write_text('{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}' + blanks)
+    here = 'cd "seen$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} % 2))" && exec "$0" "$@"'
+    done = run(*launch, "sh", "-c", here, Path(heddle).absolute(), "convert", "--mpi", "auto", *(f"rank{rank}.json" for rank in range(6)),
+               Path("seen.otf2").absolute())
+    expect(done.returncode == 0 and "6 events in, 12 out, nothing lost" in done.stdout, "an order that differs", done)
 
 
 def check_damaged_archive(launch, heddle):
@@ -231,6 +254,7 @@ def main():
             if archive:
                 check_archive([], heddle, archive)
                 check_damaged_archive([], heddle)
+                check_twin([], heddle, archive)
                 check_full_disk(heddle, archive)
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
@@ -253,6 +277,8 @@ def main():
             check_killed([*launch, 4], heddle, how)
         if archive:
             check_damaged_archive([*launch, 4], heddle)
+            check_order([*launch, 2], heddle)
+            check_twin([*launch, 2], heddle, archive)
             check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
         check_hosts(options.kind, heddle, serial, archive)
     return 0

@@ -213,21 +213,25 @@ static void test_merge__ranks_are_those_of_the_trace_then_of_the_name_then_of_th
     assert_true(by_place);
 }
 
-static void test_merge__twins_and_strangers_are_refused_by_name(NO_STATE)
+static void test_merge__strangers_are_refused_by_name(NO_STATE)
 {
     int64_t ranks[2];
     bool by_place;
     hd_error err = {0};
-    assert_int_equal(find_ranks((const char *const[]){RANKED("4"), RANKED("4")}, (const char *const[]){"one", "two"},
-                                ranks, &by_place, &err),
-                     HD_ERR_ARGUMENT);
-    assert_string_equal(err.path, "two");
-    assert_non_null(strstr(err.message, "one"));
-    err = (hd_error){0};
     assert_int_equal(find_ranks((const char *const[]){RANKED("4"), "[]"}, (const char *const[]){"one", "two"}, ranks,
                                 &by_place, &err),
                      HD_ERR_ARGUMENT);
     assert_string_equal(err.path, "two");
+}
+
+static void test_merge__twins_are_those_behind_the_first_of_their_rank(NO_STATE)
+{
+    const hd_merge_input inputs[] = {{.rank = 4}, {.rank = 1}, {.rank = 4}, {.rank = 0}, {.rank = 4}};
+    const bool wanted[] = {false, false, true, false, true};
+    bool *twins;
+    assert_int_equal(hd_merge_find_twins(&twins, inputs, 5, NULL), HD_OK);
+    assert_memory_equal(twins, wanted, sizeof wanted);
+    free(twins);
 }
 
 /* ---- processes of one run ---- */
@@ -415,7 +419,8 @@ int main(void)
         cmocka_unit_test(test_merge__every_track_has_its_rank),
         cmocka_unit_test(test_merge__ranks_from_file_names),
         cmocka_unit_test(test_merge__ranks_are_those_of_the_trace_then_of_the_name_then_of_the_place),
-        cmocka_unit_test(test_merge__twins_and_strangers_are_refused_by_name),
+        cmocka_unit_test(test_merge__strangers_are_refused_by_name),
+        cmocka_unit_test(test_merge__twins_are_those_behind_the_first_of_their_rank),
         cmocka_unit_test(test_merge__processes_keep_their_names_and_gpus_say_whose_they_are),
         cmocka_unit_test(test_merge__correlation_ids_of_processes_never_meet_and_0_stays_none),
         cmocka_unit_test(test_merge__stacks_of_all_inputs_become_one_tree),

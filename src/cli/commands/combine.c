@@ -114,7 +114,8 @@ static int run(cli_run *run)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to combine");
     else
         status = parquet ? write_parquet(job, &l) : hd_job_write(job, o->output, &write, &run->err);
-    uint64_t misfits = status == HD_OK ? job_print_misfits(run, o->output, job) : 0;
+    uint64_t misfits = 0;
+    if (status == HD_OK) status = job_print_misfits(&misfits, run, o->output, job);
     hd_job_free(job);
     if (status == HD_OK && !o->strict) run->reported = false; /* told, and not fatal */
     return status != HD_OK || (o->strict && (failed || misfits || l.count)) ? CLI_FAILED : CLI_OK;

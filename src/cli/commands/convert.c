@@ -269,6 +269,13 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
     cli_say(p, "\n}\n");
 }
 
+static void say_losses(cli_run *run, const hd_convert_report *r, const char *out)
+{
+    report_losses losses = {0};
+    for (size_t i = 0; i < r->ledger_count; i++) report_add_loss(&losses, &r->ledger[i]);
+    report_say_losses(run, out, &losses);
+}
+
 /* ---- the command ---- */
 
 static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs,
@@ -294,7 +301,7 @@ typedef struct apart {
     cli_run *run;
     job_files *inputs; /* those that process 0 found */
     hd_convert_job *job;
-    size_t *order; /* of the inputs: the largest first */
+    size_t *order; /* of the inputs: the largest first, as process 0 saw them */
 } apart;
 
 static hd_status convert_rank(void *context, size_t item, hd_error *err)
@@ -319,9 +326,22 @@ static hd_status new_job(apart *a, const char *parts, const hd_convert_options *
 {
     const char *const *inputs = (const char *const *)a->inputs->list;
     const char *to = a->run->operands[a->run->operand_count - 1];
-    a->order = job_largest_first(inputs, a->inputs->count);
-    if (!a->order) return hd_error_set(&a->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     return hd_convert_job_new(&a->job, inputs, a->inputs->count, to, parts, options, &a->run->err);
+}
+
+/* Of process 0 alone: a file that grows has another place for each that looks. */
+static hd_status share_order(apart *a, hd_mpi *mpi)
+{
+    const size_t count = a->inputs->count;
+    void *heard;
+    size_t size;
+    size_t *order = hd_mpi_rank(mpi) == 0 ? job_largest_first((const char *const *)a->inputs->list, count) : NULL;
+    if (hd_mpi_rank(mpi) == 0 && !order)
+        return hd_error_set(&a->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    hd_status status = hd_mpi_broadcast(&heard, &size, mpi, order, count * sizeof *order, &a->run->err);
+    free(order);
+    if (status == HD_OK) a->order = heard;
+    return status;
 }
 
 /* What process 0 has found is what all convert, and what it has made is where all put their parts. */
@@ -331,6 +351,7 @@ static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *op
     size_t size;
     hd_status status = hd_mpi_rank(mpi) == 0 ? new_job(a, NULL, options) : HD_OK;
     if (status == HD_OK) status = job_files_share(a->inputs, mpi, &a->run->err);
+    if (status == HD_OK) status = share_order(a, mpi);
     if (status != HD_OK) return status;
     const char *made = a->job ? hd_convert_job_folder(a->job) : "";
     status = hd_mpi_broadcast(&folder, &size, mpi, made, strlen(made) + 1, &a->run->err);
@@ -415,6 +436,9 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
         say_json(&p, report, out);
     else if (has_report && !run->global.quiet)
         say_text(&p, report, out);
+    else if (status == HD_OK)
+        say_losses(run, report, out);
+    if (has_report) report_say_misfits(run, report->misfits, report->misfit_count);
     if (status != HD_OK) run->err = err;
     hd_convert_report_free(report);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;

@@ -126,6 +126,15 @@ static void say_snapped(cli_printer *p, const hd_fix_report *r)
         cli_say(p, "  ... and %" PRIu64 " more (--report full)\n", r->snapped_others - r->snapped_count);
 }
 
+static void say_damage(cli_printer *p, const hd_fix_report *r)
+{
+    if (r->flows_unresolved)
+        cli_say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
+    if (r->repairs || r->losses)
+        cli_say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
+                r->repairs + r->losses, r->losses);
+}
+
 static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_options *options, const char *out)
 {
     say_tracks(p, r);
@@ -135,11 +144,7 @@ static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_
     say_snapped(p, r);
     if (r->flow_endpoints)
         cli_say(p, "rewrote %" PRIu64 " flow endpoint(s) onto rewritten slice starts/lanes\n", r->flow_endpoints);
-    if (r->flows_unresolved)
-        cli_say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
-    if (r->repairs || r->losses)
-        cli_say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
-                r->repairs + r->losses, r->losses);
+    say_damage(p, r);
     if (options->dry_run)
         cli_say(p, "dry run: nothing written; would write ");
     else
@@ -287,6 +292,8 @@ static int run(cli_run *run)
         result = say_json(&p, report, options);
     else if (!run->global.quiet)
         say_report(&p, report, options, out);
+    else if (report->losses || report->flows_unresolved)
+        say_damage(&(cli_printer){.run = run, .to_stderr = true}, report);
     hd_fix_report_free(report);
     return result;
 }

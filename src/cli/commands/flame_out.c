@@ -138,11 +138,24 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
+static void say_left_out(cli_printer *printer, const hd_flame *flame)
+{
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
+    if (!flame->negative_count) return;
+    cli_say(printer, "%s sample%s of a weight below 0 (freed, or less than before) left out: -%s in all\n",
+            hd_text_count(a, flame->negative_count), plural(flame->negative_count),
+            weight_text(b, flame, flame->negative < -INT64_MAX ? INT64_MAX : -flame->negative));
+}
+
 void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *flame, const hd_flame_written *written)
 {
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
     int64_t total = flame->total ? flame->total[0] : 0;
-    if (printer->run->global.quiet) return;
+    if (printer->run->global.quiet) {
+        cli_printer p = {.run = printer->run, .to_stderr = true};
+        say_left_out(&p, flame);
+        return;
+    }
     cli_say(printer, "wrote ");
     cli_say_name(printer, strcmp(out->path, "-") == 0 ? "standard output" : out->path);
     cli_say(printer, ": %s, %s %s in %s stack%s", out->format_name, hd_flame_of_name(flame->of),
@@ -161,10 +174,7 @@ void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *f
     if (written->changed_names)
         cli_say(printer, "%s name%s held what %s cannot, and %s changed\n", hd_text_count(a, written->changed_names),
                 plural(written->changed_names), out->format_name, written->changed_names == 1 ? "was" : "were");
-    if (flame->negative_count)
-        cli_say(printer, "%s sample%s of a weight below 0 (freed, or less than before) left out: -%s in all\n",
-                hd_text_count(a, flame->negative_count), plural(flame->negative_count),
-                weight_text(b, flame, flame->negative < -INT64_MAX ? INT64_MAX : -flame->negative));
+    say_left_out(printer, flame);
     if (total == 0 && flame->removed)
         cli_say(printer, "the graph is empty: --names, --from or --until left nothing of %s\n",
                 weight_text(a, flame, flame->removed));
@@ -190,7 +200,8 @@ void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
         if (row->level == HD_LEDGER_REPAIR) repaired += row->count;
         if (row->level == HD_LEDGER_LOSS) lost += row->count;
     }
-    if (run->global.quiet || run->global.json || repaired + lost == 0) return;
+    if ((run->global.quiet || run->global.json) && !lost) return;
+    if (repaired + lost == 0) return;
     cli_say_name(&p, path);
     cli_say(&p, " was damaged: %s repaired, %s lost while reading; heddle check says what\n",
             hd_text_count(a, repaired), hd_text_count(b, lost));

@@ -157,7 +157,7 @@ static hd_status write_counters(cli_run *run, const hd_memory *memory, const hd_
     hd_trace *annotated;
     hd_status status = hd_memory_annotate(&annotated, memory, trace, &run->err);
     if (status != HD_OK) return status;
-    status = hd_trace_write(annotated, chosen->output, NULL, &run->err);
+    status = report_write(run, annotated, chosen->output, (hd_write_options){0});
     hd_trace_free(annotated);
     return status;
 }

@@ -245,28 +245,11 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
 
 /* ---- the command ---- */
 
-/* What the writer lost: how much, and of what. */
-typedef struct losses {
-    uint64_t count;
-    char codes[200];
-} losses;
-
-static void add_losses(void *user, const hd_ledger_row *row)
-{
-    losses *sum = user;
-    size_t used = strlen(sum->codes);
-    char count[HD_VALUE_TEXT_BYTES];
-    if (row->level != HD_LEDGER_LOSS) return;
-    snprintf(sum->codes + used, sizeof sum->codes - used, "%s%s %s", sum->count ? ", " : " losses (", row->code,
-             hd_text_count(count, row->count));
-    sum->count += row->count;
-}
-
 static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attribution *a, const hd_trace *gpu,
                              const hd_trace *cpu, cli_printer *p)
 {
     const struct merge_options *o = run->options;
-    losses lost = {0};
+    report_losses lost = {0};
     hd_trace *joined;
     char events[HD_VALUE_TEXT_BYTES], count[HD_VALUE_TEXT_BYTES];
     hd_status status = hd_attribution_annotate(&joined, a, gpu, cpu, &run->err);
@@ -275,14 +258,19 @@ static hd_status write_trace(cli_run *run, const flame_out *out, const hd_attrib
                                       .strict = o->strict,
                                       .sync = o->sync,
                                       .threads = (unsigned)o->threads,
-                                      .ledger = add_losses,
+                                      .ledger = report_add_loss,
                                       .ledger_user = &lost};
     status = hd_trace_write(joined, out->path, &options, &run->err);
     if (status == HD_OK && !run->global.json && !run->global.quiet) {
         cli_say(p, "wrote ");
         cli_say_name(p, strcmp(out->path, "-") == 0 ? "standard output" : out->path);
-        cli_say(p, ": %s, %s events, %s%s%s\n", out->format_name, hd_text_count(events, hd_trace_event_count(joined)),
-                lost.count ? hd_text_count(count, lost.count) : "nothing lost", lost.codes, lost.count ? ")" : "");
+        cli_say(p, ": %s, %s events, ", out->format_name, hd_text_count(events, hd_trace_event_count(joined)));
+        if (lost.count)
+            cli_say(p, "%s losses (%s)\n", hd_text_count(count, lost.count), lost.codes);
+        else
+            cli_say(p, "nothing lost\n");
+    } else if (status == HD_OK) {
+        report_say_losses(run, out->path, &lost);
     }
     hd_trace_free(joined);
     return status;

@@ -119,7 +119,7 @@ static hd_status replay_trace(bool *out_same, cli_run *run, const char *path, co
         run->err = printing;
         status = printing.status;
     }
-    if (status == HD_OK && replayed) status = hd_trace_write(replayed, chosen->output, NULL, &run->err);
+    if (status == HD_OK && replayed) status = report_write(run, replayed, chosen->output, (hd_write_options){0});
     hd_report_free(&report);
     hd_trace_free(replayed);
     return status;

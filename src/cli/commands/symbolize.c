@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cli/commands/flame_out.h"
 #include "cli/printer.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
@@ -167,7 +168,7 @@ static hd_status write_out(cli_run *run, const hd_trace *trace)
                                       .threads = (unsigned)o->threads,
                                       .progress = cli_progress_update,
                                       .progress_user = &progress};
-    hd_status status = hd_trace_write(trace, o->output, &options, &run->err);
+    hd_status status = report_write(run, trace, o->output, options);
     cli_progress_deinit(&progress);
     return status;
 }
@@ -182,6 +183,7 @@ static int run(cli_run *run)
     int result = fill_options(run, &options);
     if (result != CLI_OK) return result;
     hd_status status = report_read(&trace, run, run->operands[0], read);
+    if (status == HD_OK) flame_out_say_damage(run, run->operands[0], trace);
     if (status == HD_OK) status = symbolize(&named, &report, run, trace, &options);
     hd_trace_free(trace);
     if (status == HD_OK && o->output) status = write_out(run, named);

@@ -93,7 +93,7 @@ static int run(cli_run *run)
                                actions[how.action]);
     if (hd_trigger(&captures, pid, &how, &run->err) != HD_OK) return CLI_FAILED;
     bool failed = has_errors(captures);
-    if (run->global.json || !run->global.quiet)
+    if (run->global.json || !run->global.quiet || failed)
         hd_table_write(captures, sink, run->global.json ? &json : &text, &run->err);
     if (run->global.json) cli_print(run, "\n");
     hd_table_free(captures);

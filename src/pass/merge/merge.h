@@ -23,16 +23,22 @@ typedef hd_pass_input hd_merge_input;
 /* The rank that a file name tells: rank3, rank_3, worker-3, trace_3.json; HD_NO_NUMBER: none. */
 int64_t hd_merge_rank_of_path(const char *path);
 
-/* The rank of each input: from the trace, else from its file name; all by their place if none has one. ARGUMENT: two of
- * one rank, or some without. */
+/* The rank that a trace says of itself, else its file name; HD_NO_NUMBER: none. */
+int64_t hd_merge_rank_of(const hd_merge_input *input);
+
+/* Which inputs are of a rank that one before them is of. The caller frees *out, also after an error. */
+hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t count, hd_error *err);
+
+/* The rank of each input: as above; all by their place if none has one. ARGUMENT: some are without. */
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err);
 
 /* What is added to the times of each rank, by texts "RANK=TIME"; of no texts, 0. Ranks that are no input are passed
  * over. ARGUMENT: no such text, or an input without one. */
 hd_status hd_merge_find_shifts(hd_merge_input *inputs, size_t count, hd_option_texts shifts, hd_error *err);
 
-/* The events of all inputs, one after the other. Ranks must be set. `shared`: ids become apart from those of ranks that
- * are no inputs as well: rank 3's 7 becomes 30000000007, what is longer "rank 3: …". The caller frees the trace. */
+/* The events of all inputs, one after the other. Ranks must be set, each once. `shared`: ids become apart from those of
+ * ranks that are no inputs as well: rank 3's 7 becomes 30000000007, what is longer "rank 3: …". The caller frees the
+ * trace. */
 hd_status hd_merge(hd_trace **out, hd_pass_result *result, hd_merge_input *inputs, size_t count, bool shared,
                    hd_error *err);
 

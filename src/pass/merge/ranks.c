@@ -76,21 +76,25 @@ static int by_rank(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static hd_status refuse_twins(const hd_merge_input *inputs, size_t count, hd_error *err)
+hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t count, hd_error *err)
 {
     const hd_merge_input **order = malloc((count + 1) * sizeof *order);
-    hd_status status = HD_OK;
-    if (!order) return HD_NOMEM(err);
+    *out = calloc(count + 1, sizeof **out);
+    if (!order || !*out) {
+        free(order);
+        return HD_NOMEM(err);
+    }
     for (size_t i = 0; i < count; i++) order[i] = &inputs[i];
     qsort(order, count, sizeof *order, by_rank);
-    for (size_t i = 1; i < count && status == HD_OK; i++) {
-        if (order[i]->rank != order[i - 1]->rank) continue;
-        status = hd_error_set(err, HD_ERR_ARGUMENT, order[i]->path, HD_OFFSET_NONE,
-                              "is rank %" PRId64 ", and so is %.120s: each rank can be merged once", order[i]->rank,
-                              order[i - 1]->path);
-    }
+    for (size_t i = 1; i < count; i++) (*out)[order[i] - inputs] = order[i]->rank == order[i - 1]->rank;
     free(order);
-    return status;
+    return HD_OK;
+}
+
+int64_t hd_merge_rank_of(const hd_merge_input *input)
+{
+    int64_t stated = hd_trace_facts_of(input->trace)->rank;
+    return stated >= 0 ? stated : hd_merge_rank_of_path(input->path);
 }
 
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err)
@@ -98,8 +102,7 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
     const hd_merge_input *without = NULL;
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
-        int64_t stated = hd_trace_facts_of(inputs[i].trace)->rank;
-        inputs[i].rank = stated >= 0 ? stated : hd_merge_rank_of_path(inputs[i].path);
+        inputs[i].rank = hd_merge_rank_of(&inputs[i]);
         if (inputs[i].rank != HD_NO_NUMBER)
             known++;
         else if (!without)
@@ -110,7 +113,7 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
     if (without && !*out_by_place)
         return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,
                             "does not say its rank, and other inputs do: give it a name such as rank3.json");
-    return refuse_twins(inputs, count, err);
+    return HD_OK;
 }
 
 /* ---- shifts ---- */

@@ -107,14 +107,15 @@ static hd_status pack_table(void *user, const hd_table *table, hd_error *err)
     return status;
 }
 
-hd_status hd_job_add_trace(hd_job *job, const hd_trace *trace, const char *path, hd_error *err)
+static hd_status add_trace(hd_job *job, const hd_trace *trace, const char *path, job_summarizer *summarize,
+                           hd_error *err)
 {
     packer p = {.job = job, .member.file = HD_NONE};
     while (hd_job_table_at(p.member.chunk_count)) p.member.chunk_count++;
     p.member.chunks = calloc(p.member.chunk_count, sizeof *p.member.chunks);
     hd_status status = p.member.chunks ? hd_compressor_new(&p.compressor, 3, err) : HD_NOMEM(err);
     if (!p.member.chunks) p.member.chunk_count = 0;
-    if (status == HD_OK) status = job_summarize(&p.member.about, trace, path, pack_table, &p, err);
+    if (status == HD_OK) status = summarize(&p.member.about, trace, path, pack_table, &p, err);
     hd_compressor_free(p.compressor);
     if (status != HD_OK) {
         job_member_deinit(&p.member);
@@ -124,6 +125,18 @@ hd_status hd_job_add_trace(hd_job *job, const hd_trace *trace, const char *path,
     status = job_add_member(job, &p.member, err);
     pthread_mutex_unlock(&job->lock);
     return status;
+}
+
+hd_status hd_job_add_trace(hd_job *job, const hd_trace *trace, const char *path, hd_error *err)
+{
+    return add_trace(job, trace, path, job_summarize, err);
+}
+
+hd_status job_add_place(hd_job *job, const hd_trace *trace, const char *path, int64_t rank, hd_error *err)
+{
+    HD_TRY(add_trace(job, trace, path, job_summarize_place, err));
+    job->members[job->count - 1].about.rank = rank;
+    return HD_OK;
 }
 
 hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err)

@@ -71,8 +71,12 @@ void job_error_of(hd_error *err, const hd_job *job, size_t member);
 /* What `add` gets is one table of the summary, which is freed afterwards. */
 typedef hd_status job_add_table(void *user, const hd_table *table, hd_error *err);
 /* Fills `out` and calls `add` for each table that is not empty; texts of `out` are malloc'ed. */
-hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add, void *user,
-                        hd_error *err);
+typedef hd_status job_summarizer(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add,
+                                 void *user, hd_error *err);
+job_summarizer job_summarize;
+job_summarizer job_summarize_place; /* the process groups alone */
+/* What hd_job_misfits needs of a trace, for one that is not written. By one thread. */
+hd_status job_add_place(hd_job *job, const hd_trace *trace, const char *path, int64_t rank, hd_error *err);
 /* Where there is no input->job, one of input->trace, which the caller frees; else *out is NULL. */
 hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 /* hd_collectives_new of input->trace, with launches where they are there. */

@@ -353,6 +353,14 @@ static hd_status add_sums(const summarizer *s, hd_error *err)
     return status;
 }
 
+hd_status job_summarize_place(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add,
+                              void *user, hd_error *err)
+{
+    const summarizer s = {.about = out, .add = add, .user = user, .input = {.trace = trace}};
+    HD_TRY(describe(out, trace, path, err));
+    return add_groups(&s, err);
+}
+
 hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add, void *user,
                         hd_error *err)
 {
