@@ -279,55 +279,109 @@ void job_print_lost(void *user, const hd_error *why)
 
 enum { RANGES_MAX = 20 };
 
-static void print_range(FILE *out, uint64_t *count, int64_t first, int64_t last)
+/* "3, 5-7 and more" */
+typedef struct ranges {
+    char text[RANGES_MAX * 43 + 16];
+    size_t size;
+    uint64_t count, ranks;
+} ranges;
+
+static void add_range(ranges *r, int64_t first, int64_t last)
 {
-    if (++*count > RANGES_MAX) return;
-    fprintf(out, *count > 1 ? ", %" PRId64 : "%" PRId64, first);
-    if (last > first) fprintf(out, "-%" PRId64, last);
+    static const char *const forms[] = {"%s%" PRId64, "%s%" PRId64 "-%" PRId64};
+    r->ranks += (uint64_t)(last - first) + 1;
+    r->count++;
+    if (r->count <= RANGES_MAX)
+        r->size += (size_t)sprintf(r->text + r->size, forms[last > first], r->count > 1 ? ", " : "", first, last);
+    else if (r->count == RANGES_MAX + 1)
+        strcpy(r->text + r->size, " and more");
 }
 
 static uint64_t print_missing(cli_run *run, const hd_job *job, int64_t world)
 {
     int64_t next = 0;
-    uint64_t missing = 0, ranges = 0;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return 0;
+    ranges missing = {0};
     for (size_t i = 0; i <= hd_job_count(job); i++) {
         int64_t rank = i < hd_job_count(job) ? hd_job_at(job, i)->rank : world;
         if (rank == HD_NO_NUMBER || rank < 0) continue;
         if (rank > world) rank = world;
-        if (rank > next) {
-            missing += (uint64_t)(rank - next);
-            print_range(out, &ranges, next, rank - 1);
-        }
+        if (rank > next) add_range(&missing, next, rank - 1);
         if (rank >= next && rank < INT64_MAX) next = rank + 1;
     }
-    if (ranges > RANGES_MAX) fprintf(out, " and more");
-    fclose(out);
-    if (missing && !run->global.quiet)
-        fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing, world, text);
-    free(text);
-    return missing;
+    if (missing.ranks && !run->global.quiet)
+        fprintf(stderr, "heddle: %" PRIu64 " of %" PRId64 " ranks are missing: %s\n", missing.ranks, world,
+                missing.text);
+    return missing.ranks;
 }
 
-uint64_t job_print_misfits(cli_run *run, const hd_job *job)
+/* Returns how many summaries are of a rank that one before is of. */
+static uint64_t print_doubles(cli_run *run, const hd_job *job)
+{
+    ranges ranks = {0};
+    int64_t told = HD_NO_NUMBER;
+    uint64_t doubles = 0;
+    for (size_t i = 1; i < hd_job_count(job); i++) {
+        int64_t rank = hd_job_at(job, i)->rank;
+        if (rank == HD_NO_NUMBER || rank != hd_job_at(job, i - 1)->rank) continue;
+        if (rank != told) add_range(&ranks, rank, rank);
+        told = rank;
+        doubles++;
+    }
+    if (doubles && !run->global.quiet)
+        fprintf(stderr,
+                "heddle: %" PRIu64 " summar%s of a rank that another is of too, two jobs or two recordings: %s\n",
+                doubles, doubles == 1 ? "y is" : "ies are", ranks.text);
+    return doubles;
+}
+
+static bool is_damaged(const hd_job *job, size_t member)
+{
+    hd_table *ledger = NULL;
+    bool has = false;
+    if (hd_job_table(&ledger, job, member, "ledger", NULL) != HD_OK || !ledger) return false; /* told elsewhere */
+    size_t level = hd_table_find_column(ledger, "level"), size;
+    for (size_t row = 0; level != SIZE_MAX && row < hd_table_row_count(ledger) && !has; row++) {
+        const char *text = hd_table_get_string(&size, ledger, row, level);
+        has = size != strlen("note") || memcmp(text, "note", size) != 0;
+    }
+    hd_table_free(ledger);
+    return has;
+}
+
+uint64_t job_print_damage(cli_run *run, const hd_job *job)
+{
+    ranges ranks = {0};
+    uint64_t damaged = 0;
+    for (size_t i = 0; i < hd_job_count(job); i++) {
+        if (!is_damaged(job, i)) continue;
+        damaged++;
+        int64_t rank = hd_job_at(job, i)->rank;
+        if (rank != HD_NO_NUMBER) add_range(&ranks, rank, rank);
+    }
+    if (damaged && !run->global.quiet)
+        fprintf(stderr,
+                "heddle: of %" PRIu64
+                " trace%s something was lost or repaired: rank %s; `heddle report job` tells what\n",
+                damaged, damaged == 1 ? "" : "s", ranks.count ? ranks.text : "unknown");
+    return damaged;
+}
+
+uint64_t job_print_misfits(cli_run *run, const char *path, const hd_job *job)
 {
     int64_t least = HD_NO_NUMBER, most = HD_NO_NUMBER, highest = -1;
-    uint64_t doubles = 0;
-    for (size_t i = 0; i < hd_job_count(job); i++) {
+    size_t count = hd_job_count(job);
+    for (size_t i = 0; i < count; i++) {
         const hd_job_member *m = hd_job_at(job, i);
         if (m->world_size > most) most = m->world_size;
         if (m->world_size != HD_NO_NUMBER && (least == HD_NO_NUMBER || m->world_size < least)) least = m->world_size;
         if (m->rank > highest) highest = m->rank;
-        if (i && m->rank != HD_NO_NUMBER && m->rank == hd_job_at(job, i - 1)->rank) doubles++;
     }
-    if (doubles && !run->global.quiet)
-        fprintf(stderr, "heddle: %" PRIu64 " summar%s of a rank that another is of too: two jobs, or two recordings?\n",
-                doubles, doubles == 1 ? "y is" : "ies are");
+    uint64_t doubles = print_doubles(run, job);
     if (least != most && !run->global.quiet)
         fprintf(stderr, "heddle: two jobs? Summaries are of %" PRId64 " and of %" PRId64 " ranks\n", least, most);
     int64_t world = most != HD_NO_NUMBER ? most : highest + (highest < INT64_MAX);
-    return print_missing(run, job, world) + doubles + (least != most);
+    uint64_t misfits = print_missing(run, job, world) + doubles + (least != most) + job_print_damage(run, job);
+    uint64_t ranks = count - doubles;
+    if (!run->global.quiet) fprintf(stderr, "%s: %" PRIu64 " rank%s\n", path, ranks, ranks == 1 ? "" : "s");
+    return misfits;
 }

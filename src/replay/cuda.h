@@ -52,7 +52,9 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_RELA
 #define CUDA_MEMBER(member, symbol, arguments) int(*member) arguments;
 typedef struct cuda_api {
     CUDA_FUNCTIONS(CUDA_MEMBER)
-    cuda_handle context, spin; /* spin: a kernel (stamps, ns) that takes so long, and writes when it began and ended */
+    /* spin: a kernel (stamps, ns, stamps of another or 0, ns behind its start) that takes so long, and writes when it
+     * began and ended. */
+    cuda_handle context, spin;
 } cuda_api;
 #undef CUDA_MEMBER
 

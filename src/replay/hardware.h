@@ -6,8 +6,9 @@
  * hardware.c  the whole, and how far off it was; begin here
  *
  * Kernels are one that turns for a time and writes when it began and ended (cuda.c); copies and sets have the same
- * size, on a buffer of ours. A kernel holds no SM but one, and turns as long as the simulation says, with what the plan
- * makes it wait for SMs. Each queue of the plan is a stream. What the plan fuses is one kernel, named by its first.
+ * size, on a buffer of ours. A kernel holds no SM but one, and turns as long as the simulation says, with fewer SMs
+ * than it can hold; where it had to wait for SMs there, it begins so long behind the start of what had them. Each
+ * queue of the plan is a stream. What the plan fuses is one kernel, named by its first.
  */
 #ifndef HD_REPLAY_HARDWARE_H
 #define HD_REPLAY_HARDWARE_H

@@ -45,11 +45,28 @@ static void wait_until(int64_t moment)
 
 /* ---- one piece of work ---- */
 
+static cuda_address stamp_of(const hardware *h, uint32_t kernel)
+{
+    return h->stamps + (cuda_address)kernel * 2 * sizeof(uint64_t);
+}
+
+/* Since it holds one SM, a kernel does not wait for those of others by itself. */
+static int64_t find_held(uint32_t *behind, const hardware *h, uint32_t kernel)
+{
+    const replay_times *t = &h->r->changed;
+    uint32_t head = h->heads[kernel], bound = t->bounds[head];
+    *behind = t->bound_kinds[head] == REPLAY_SMS ? h->kernels[bound - h->r->first_work] : HD_NONE;
+    return *behind == HD_NONE ? 0 : gpu_sum(t->starts[head], -t->starts[h->heads[*behind]]);
+}
+
 bool hardware_spin(hardware *h, cuda_handle stream, uint32_t kernel, int64_t ns)
 {
-    cuda_address at = h->stamps + (cuda_address)kernel * 2 * sizeof(uint64_t);
-    uint64_t turns = ns > HARDWARE_SELF_NS ? (uint64_t)(ns - HARDWARE_SELF_NS) : 0;
-    void *arguments[] = {&at, &turns};
+    uint32_t behind = HD_NONE;
+    int64_t held = kernel < h->kernel_count ? find_held(&behind, h, kernel) : 0;
+    uint64_t turns = ns > HARDWARE_SELF_NS ? (uint64_t)(ns - HARDWARE_SELF_NS) : 0,
+             later = held > 0 ? (uint64_t)held : 0;
+    cuda_address at = stamp_of(h, kernel), other = later ? stamp_of(h, behind) : 0;
+    void *arguments[] = {&at, &turns, &other, &later};
     return hardware_did(h, h->cuda.launch(h->cuda.spin, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
 }
 

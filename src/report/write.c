@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/io/output.h"
@@ -205,38 +206,63 @@ static hd_status write_output(void *user, const char *data, size_t size)
     return hd_output_write(file->output, data, size, file->err);
 }
 
-static hd_status write_file(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
-                            hd_error *err)
+/* Written, but not yet there. The caller ends *out with commit or abort, also after a failure. */
+static hd_status prepare_file(hd_output **out, const char *path, hd_report_format format, const hd_report_part *parts,
+                              size_t count, hd_error *err)
 {
-    file_sink file = {.err = err};
-    HD_TRY(hd_output_create(&file.output, path, NULL, err));
-    hd_status status = hd_report_print((hd_sink){write_output, &file}, format, parts, count, err);
-    if (status == HD_OK) return hd_output_commit(file.output, err);
-    hd_output_abort(file.output);
-    return status;
+    HD_TRY(hd_output_create(out, path, NULL, err));
+    file_sink file = {*out, err};
+    HD_TRY(hd_report_print((hd_sink){write_output, &file}, format, parts, count, err));
+    return hd_output_finish(*out, err);
 }
 
-static hd_status write_folder(const char *path, hd_report_format format, const hd_report_part *part, hd_error *err)
+/* Of a folder all that could be written is there, or nothing new. */
+static hd_status prepare_folder(hd_output **outputs, const char *path, hd_report_format format,
+                                const hd_report_part *part, hd_error *err)
 {
     const char *extension = format == HD_REPORT_PARQUET ? "parquet" : "csv";
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot make the folder: %s", strerror(errno));
     for (size_t i = 0; i < part->report->table_count; i++) {
         hd_report one = {.table_count = 1, .tables = {part->report->tables[i]}};
         const hd_report_part of_one = {part->path, part->about, &one};
         char name[PATH_MAX];
         if (snprintf(name, sizeof name, "%s%s.%s", path, hd_table_name(one.tables[0]), extension) >= (int)sizeof name)
             return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "the path is too long");
-        HD_TRY(write_file(name, format == HD_REPORT_PARQUET ? format : HD_REPORT_CSV, &of_one, 1, err));
+        HD_TRY(prepare_file(&outputs[i], name, format == HD_REPORT_PARQUET ? format : HD_REPORT_CSV, &of_one, 1, err));
     }
     return HD_OK;
+}
+
+static hd_status end_files(hd_status status, hd_output **outputs, size_t count, hd_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (status == HD_OK)
+            status = hd_output_commit(outputs[i], err);
+        else
+            hd_output_abort(outputs[i]);
+    }
+    return status;
+}
+
+static hd_status write_folder(const char *path, hd_report_format format, const hd_report_part *part, hd_error *err)
+{
+    hd_output *outputs[HD_REPORT_TABLES] = {NULL};
+    bool is_new = mkdir(path, 0777) == 0;
+    if (!is_new && errno != EEXIST)
+        return hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot make the folder: %s", strerror(errno));
+    hd_status status =
+        end_files(prepare_folder(outputs, path, format, part, err), outputs, part->report->table_count, err);
+    if (status != HD_OK && is_new) rmdir(path);
+    return status;
 }
 
 hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err)
 {
     size_t size = strlen(path);
-    if (!size || path[size - 1] != '/') return write_file(path, format, parts, count, err);
-    HD_TRY(only_one(count, err));
-    return write_folder(path, format, parts, err);
+    if (size && path[size - 1] == '/') {
+        HD_TRY(only_one(count, err));
+        return write_folder(path, format, parts, err);
+    }
+    hd_output *output = NULL;
+    return end_files(prepare_file(&output, path, format, parts, count, err), &output, 1, err);
 }

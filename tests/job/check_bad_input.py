@@ -35,10 +35,10 @@ def check_sets(heddle, folder, parts, other, again, whole):
     run(heddle, "combine", "--strict", parts[0], parts[2], "-o", out, code=1)
     assert "missing" not in run(heddle, "combine", *parts, parts[1], whole, "-o", out)
     assert out.read_bytes() == whole.read_bytes(), "what is given twice is kept once"
-    run(heddle, "combine", *parts, other, "-o", out, say=["1 summary is of a rank that another is of too", "out.hds: 5 ranks",
+    run(heddle, "combine", *parts, other, "-o", out, say=["1 summary is of a rank that another is of too, two jobs or two recordings: 1\n", "out.hds: 4 ranks\n",
                                                           "two jobs? Summaries are of 4 and of 7 ranks"])
     run(heddle, "combine", "--strict", *parts, other, "-o", out, code=1)
-    run(heddle, "combine", "--strict", *parts, again, "-o", out, code=1, say=["1 summary is of a rank", "out.hds: 5 ranks"])
+    run(heddle, "combine", "--strict", *parts, again, "-o", out, code=1, say=["1 summary is of a rank", "out.hds: 4 ranks"])
     run(heddle, "report", "stragglers", "-q", "--json", out)
     run(heddle, "combine", whole, "-o", whole)
     assert whole.read_bytes() == out.with_name("copy.hds").read_bytes(), "output over input"
@@ -69,6 +69,13 @@ def check_full(heddle, folder, traces, whole):
         out.write_bytes(b"before")
         run(heddle, *command, "-o", out, code=1, say=["out.hds"], preexec_fn=small_files)
         assert out.read_bytes() == b"before" and os.listdir(out.parent) == ["out.hds"], (command, os.listdir(out.parent))
+    run(heddle, "combine", whole, "-o", f"{out.parent}/job.parquet/", code=1, say=["kernels.parquet"], preexec_fn=small_files)
+    assert os.listdir(out.parent) == ["out.hds"], "some of the tables"
+    tables = folder / "job.parquet"
+    tables.mkdir()
+    (tables / "ledger.parquet").write_text("of a job that lost something")
+    run(heddle, "combine", whole, "-o", f"{tables}/")
+    assert "ledger.parquet" not in os.listdir(tables) and len(os.listdir(tables)) == 11, os.listdir(tables)
     run(heddle, "combine", whole, "-o", out.parent / "none" / "out.hds", code=1, say=["No such file"])
 
 

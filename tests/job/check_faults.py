@@ -60,6 +60,9 @@ def main():
         late = json.loads(timed("stragglers", options.heddle, "report", "stragglers", "--json", job))
         uneven = json.loads(timed("imbalance", options.heddle, "report", "imbalance", "--json", job))
         clocks = json.loads(timed("clocks", options.heddle, "report", "clocks", "--json", job))
+    for row in late["stragglers"]: # arrivals are gone through twice
+        of_rank = [s for s in late["steps"] if s["rank"] == row["rank"]]
+        assert [row[c] for c in ("collectives", "late", "waited")] == [sum(s[c] for s in of_rank) for c in ("collectives", "late", "waited")], row
     rows = sorted((r for r in late["stragglers"] if r["z"] is not None), key=lambda r: -r["z"])
     print("latest ranks:", [(r["rank"], round(r["z"], 1)) for r in rows[:4]])
     hosts = sorted((r for r in late["shares"] if r["by"] == "host" and r["z"] is not None), key=lambda r: -r["z"])

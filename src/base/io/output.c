@@ -51,7 +51,7 @@ typedef struct gzip_encoder {
 
 struct hd_output {
     int fd;
-    bool owns_fd, sync, failed, has_room, is_folder;
+    bool owns_fd, sync, failed, has_room, is_folder, is_finished;
     hd_byte_sink *sink; /* a callback or memory instead of fd; NULL: none */
     char *path;         /* as given, for messages */
     char *target;       /* what commit renames to; NULL: written straight to */
@@ -574,9 +574,9 @@ static hd_status sync_folder(hd_output *out, hd_error *err)
     return result == 0 || problem == EINVAL ? HD_OK : fail(out, err, "cannot sync its folder");
 }
 
-static hd_status finish(hd_output *out, hd_error *err)
+hd_status hd_output_finish(hd_output *out, hd_error *err)
 {
-    if (out->is_folder) return HD_OK;
+    if (out->is_folder || out->is_finished) return HD_OK;
     HD_TRY(flush(out, err));
     if (out->compression != HD_OUTPUT_NONE) HD_TRY(emit(out, (const uint8_t *)"", 0, true, err));
     if (out->has_room && ftruncate(out->fd, (off_t)out->stored) != 0) return fail(out, err, "cannot set its size");
@@ -587,7 +587,13 @@ static hd_status finish(hd_output *out, hd_error *err)
         out->owns_fd = false;
         if (result != 0 && errno != EINTR) return fail(out, err, "cannot close");
     }
-    if (!out->target) return HD_OK;
+    out->is_finished = true;
+    return HD_OK;
+}
+
+static hd_status take_name(hd_output *out, hd_error *err)
+{
+    if (out->is_folder || !out->target) return HD_OK;
     if (rename(out->temporary, out->target) != 0) return fail(out, err, "cannot rename the finished file to this name");
     free(out->temporary);
     out->temporary = NULL;
@@ -597,7 +603,8 @@ static hd_status finish(hd_output *out, hd_error *err)
 hd_status hd_output_commit(hd_output *out, hd_error *err)
 {
     assert(!out->failed);
-    hd_status status = finish(out, err);
+    hd_status status = hd_output_finish(out, err);
+    if (status == HD_OK) status = take_name(out, err);
     if (status == HD_OK) out->sink = NULL; /* whose memory abort would empty */
     hd_output_abort(out);                  /* only frees, if the file has its name by now */
     return status;

@@ -72,6 +72,10 @@ hd_status hd_output_copy(hd_output *out, hd_input *in, uint64_t offset, uint64_t
 
 uint64_t hd_output_position(const hd_output *out); /* uncompressed bytes so far */
 
+/* All of commit but the name: of several files that belong together each is finished before the first is committed.
+ * After a failure only abort is allowed, else only commit or abort. Errors: HD_ERR_IO, HD_ERR_MEMORY. */
+hd_status hd_output_finish(hd_output *out, hd_error *err);
+
 /* Finish the compression, close, and give the file its name; frees `out` in every case. On a failure nothing
  * of it is left, and an older file at `path` stands as it was; only a failure to sync the folder comes after
  * the rename. Errors: HD_ERR_IO, HD_ERR_MEMORY. */

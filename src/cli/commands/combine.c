@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/job_in.h"
 #include "cli/shared_options.h"
@@ -48,6 +49,19 @@ static void count_lost(void *user, const hd_error *why)
     job_print_lost(l->run, why);
 }
 
+/* Tables that an earlier job left in this folder, and this one has not. */
+static void remove_others(const char *folder, const hd_report *report)
+{
+    for (size_t i = 0, k = 0; hd_job_table_at(i); i++) {
+        const char *name = hd_job_table_at(i)->name;
+        bool is_ours = k < report->table_count && strcmp(hd_table_name(report->tables[k]), name) == 0;
+        char *path = NULL;
+        k += is_ours;
+        if (!is_ours && asprintf(&path, "%s%s.parquet", folder, name) >= 0) unlink(path);
+        free(path);
+    }
+}
+
 static hd_status write_parquet(const hd_job *job, losses *l)
 {
     const struct combine_options *o = l->run->options;
@@ -66,6 +80,7 @@ static hd_status write_parquet(const hd_job *job, losses *l)
         status = hd_error_set(&l->run->err, HD_ERR_ARGUMENT, o->output, HD_OFFSET_NONE,
                               "nothing to write: no rank has %s", all ? "any table" : o->table);
     if (status == HD_OK) status = hd_report_write(o->output, HD_REPORT_PARQUET, &part, 1, &l->run->err);
+    if (status == HD_OK && all) remove_others(o->output, &report);
     hd_report_free(&report);
     return status;
 }
@@ -99,9 +114,7 @@ static int run(cli_run *run)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to combine");
     else
         status = parquet ? write_parquet(job, &l) : hd_job_write(job, o->output, &write, &run->err);
-    uint64_t misfits = status == HD_OK ? job_print_misfits(run, job) : 0;
-    if (status == HD_OK && !run->global.quiet)
-        fprintf(stderr, "%s: %zu rank%s\n", o->output, hd_job_count(job), hd_job_count(job) == 1 ? "" : "s");
+    uint64_t misfits = status == HD_OK ? job_print_misfits(run, o->output, job) : 0;
     hd_job_free(job);
     if (status == HD_OK && !o->strict) run->reported = false; /* told, and not fatal */
     return status != HD_OK || (o->strict && (failed || misfits || l.count)) ? CLI_FAILED : CLI_OK;

@@ -162,13 +162,11 @@ static hd_status write_job(work *w)
     const struct job_options *o = run->options;
     const hd_job_write_options write = {.sync = o->sync, .lost = tell_lost, .user = w};
     hd_status status = hd_job_finish(w->job, &run->err);
-    size_t count = hd_job_count(w->job);
-    if (status == HD_OK && !count)
+    if (status == HD_OK && !hd_job_count(w->job))
         return hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to summarise");
     if (status == HD_OK) status = hd_job_write(w->job, o->output, &write, &run->err);
     if (status != HD_OK) return status;
-    w->troubles += job_print_misfits(run, w->job);
-    if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", o->output, count, count == 1 ? "" : "s");
+    w->troubles += job_print_misfits(run, o->output, w->job);
     return HD_OK;
 }
 

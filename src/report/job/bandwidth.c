@@ -6,6 +6,7 @@
 
 #include "base/memory/vector.h"
 #include "report/job/cells.h"
+#include "report/job/groups.h"
 
 typedef struct bandwidth_key {
     int64_t size, bytes;
@@ -17,20 +18,29 @@ bool job_bandwidth_add(job_bandwidths *all, const job_transfer *transfer)
     const bandwidth_key key = {transfer->size, transfer->bytes, transfer->operation, 0};
     all->keys.key_size = sizeof key;
     uint32_t known = all->keys.count, at = gpu_group(&all->keys, &key);
-    if (at == HD_NONE || !hd_grow((void **)&all->sums, &all->sum_capacity, at, sizeof *all->sums) ||
-        !hd_grow((void **)&all->values, &all->value_capacity, all->count, sizeof *all->values))
-        return false;
-    if (at == known) all->sums[at] = (job_bandwidth_sum){0};
-    all->sums[at].time += transfer->time;
-    all->sums[at].waited += transfer->waited;
-    all->values[all->count++] = (gpu_value){transfer->shortest, at};
+    if (at == HD_NONE || !hd_grow((void **)&all->list, &all->capacity, at, sizeof *all->list)) return false;
+    job_bandwidth *of = &all->list[at];
+    if (at == known) *of = (job_bandwidth){0};
+    if (!hd_grow((void **)&of->shortest, &of->capacity, of->count, sizeof *of->shortest)) return false;
+    of->time += transfer->time;
+    of->waited += transfer->waited;
+    of->shortest[of->count++] = transfer->shortest;
     return true;
 }
 
-static void add_row(hd_table_builder *b, const gpu_texts *texts, const job_bandwidths *all, uint32_t at,
-                    const gpu_stats *of)
+static int by_value(const void *a, const void *b)
+{
+    return job_compare_numbers(*(const int64_t *)a, *(const int64_t *)b);
+}
+
+static void add_row(hd_table_builder *b, const gpu_texts *texts, const job_bandwidths *all, uint32_t at)
 {
     const bandwidth_key *key = gpu_group_key(&all->keys, at);
+    const job_bandwidth *of = &all->list[at];
+    size_t half = of->count / 2;
+    qsort(of->shortest, of->count, sizeof *of->shortest, by_value);
+    const int64_t *middle = &of->shortest[half], max = of->shortest[of->count - 1], min = of->shortest[0];
+    const int64_t median = of->count % 2 ? *middle : gpu_nearest((gpu_i128)middle[-1] + *middle, 2);
     double factor = 0, bytes = (double)key->bytes;
     bool told = key->bytes != HD_NO_NUMBER;
     bool known = told && key->operation != HD_NONE && key->size != HD_NO_NUMBER &&
@@ -39,32 +49,28 @@ static void add_row(hd_table_builder *b, const gpu_texts *texts, const job_bandw
     report_cell_int(b, key->size);
     gpu_cell_count(b, (uint64_t)key->bytes, told);
     hd_table_add_count(b, of->count);
-    hd_table_add_int(b, gpu_whole(all->sums[at].time));
-    gpu_cell_ratio(b, all->sums[at].waited, all->sums[at].time, 100);
-    hd_table_add_int(b, of->min);
-    hd_table_add_int(b, of->median);
-    hd_table_add_int(b, of->max);
-    gpu_cell_decimal(b, told && of->median > 0 ? bytes / (double)of->median : 0, told && of->median > 0);
-    const int64_t durations[] = {of->max, of->median, of->min};
+    hd_table_add_int(b, gpu_whole(of->time));
+    gpu_cell_ratio(b, of->waited, of->time, 100);
+    hd_table_add_int(b, min);
+    hd_table_add_int(b, median);
+    hd_table_add_int(b, max);
+    gpu_cell_decimal(b, told && median > 0 ? bytes / (double)median : 0, told && median > 0);
+    const int64_t durations[] = {max, median, min};
     for (int i = 0; i < 3; i++)
         gpu_cell_decimal(b, known && durations[i] > 0 ? bytes * factor / (double)durations[i] : 0,
                          known && durations[i] > 0);
 }
 
-bool job_bandwidth_rows(hd_table_builder *b, job_bandwidths *all, const gpu_texts *texts)
+bool job_bandwidth_rows(hd_table_builder *b, const job_bandwidths *all, const gpu_texts *texts)
 {
-    uint32_t count = all->keys.count;
-    gpu_stats *stats = calloc(count + 1, sizeof *stats);
-    bool fine = stats && gpu_stats_of(stats, count, all->values, all->count, UINT64_MAX);
-    for (uint32_t i = 0; i < count && fine; i++) add_row(b, texts, all, i, &stats[i]);
-    free(stats);
-    return fine && hd_table_sort(b, "", "time") == HD_OK;
+    for (uint32_t i = 0; i < all->keys.count; i++) add_row(b, texts, all, i);
+    return hd_table_sort(b, "", "time") == HD_OK;
 }
 
 void job_bandwidths_deinit(job_bandwidths *all)
 {
+    for (uint32_t i = 0; i < all->keys.count && i < all->capacity; i++) free(all->list[i].shortest);
+    free(all->list);
     gpu_groups_deinit(&all->keys);
-    free(all->sums);
-    free(all->values);
     *all = (job_bandwidths){0};
 }

@@ -75,20 +75,22 @@ typedef struct job_transfer {
     gpu_i128 time, waited;
 } job_transfer;
 
-typedef struct job_bandwidth_sum {
+typedef struct job_bandwidth {
     gpu_i128 time, waited;
-} job_bandwidth_sum;
+    int64_t *shortest; /* durations */
+    size_t count, capacity;
+} job_bandwidth;
 
 /* Zero-initialised is empty. */
 typedef struct job_bandwidths {
     gpu_groups keys;
-    job_bandwidth_sum *sums; /* by key */
-    gpu_value *values;       /* shortest durations */
-    size_t sum_capacity, value_capacity, count;
+    job_bandwidth *list; /* by key */
+    size_t capacity;
 } job_bandwidths;
 
 bool job_bandwidth_add(job_bandwidths *all, const job_transfer *transfer); /* false: no memory */
-bool job_bandwidth_rows(hd_table_builder *b, job_bandwidths *all, const gpu_texts *texts);
+/* Once: durations are sorted. */
+bool job_bandwidth_rows(hd_table_builder *b, const job_bandwidths *all, const gpu_texts *texts);
 void job_bandwidths_deinit(job_bandwidths *all);
 
 extern const hd_report_table_about job_straggler_tables[]; /* straggler_tables.c */

@@ -4,10 +4,10 @@
  * its step, as varints. Members of a group mostly have the same collectives in one order, so that the meeting of a row
  * is the one behind that of the row before: this is tried first, and a hash table then. A packed row is
  *
+ *   the duration, shifted by 1; bit 0: what follows is there
  *   meeting - (that of the row before + 1), zigzag, shifted by 2; bit 0: another step than the row before, bit 1: has
  *   no duration
- *   the duration
- *   with bit 0: the differences of the step's text and of its start, zigzag
+ *   with bit 0 of that: the differences of the step's text and of its start, zigzag
  *
  * where the row before the first of a part is of meeting -1 and in no step.
  */
@@ -15,6 +15,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -31,6 +33,13 @@ typedef struct group_facts {
     uint32_t met, last; /* while members are gone through: how many were in it, and the last of these + 1 */
 } group_facts;
 
+/* Of a meeting, while members are gone through. */
+typedef struct met {
+    uint32_t last;    /* member that has it, + 1 */
+    uint32_t members; /* rows but for doubles */
+    uint32_t present; /* of the seats of its group so many have it before the first that lacks it */
+} met;
+
 /* A packed row. */
 typedef struct packed_row {
     uint32_t meeting, step;       /* step: text; HD_NONE: in none */
@@ -43,12 +52,13 @@ typedef struct maker {
     gpu_groups members, seats, defects; /* keys: job_party; group and member; meeting and defect */
     hd_slots found;                     /* meetings, by group and number */
     group_facts *facts;                 /* by group */
+    met *met;                           /* by meeting */
     size_t fact_capacity, capacity, seat_capacity, defect_capacity, part_capacity;
     /* Of the row before; is_first: there is none in this summary. */
     bool is_first;
     job_party party;
     job_meeting_group key;
-    uint32_t member, group, seat;
+    uint32_t member, group, seat, kind;
     packed_row packed;
 } maker;
 
@@ -117,8 +127,9 @@ static void pack_row(hd_bytes *out, const packed_row *r, const packed_row *befor
 {
     bool moves = r->step != before->step || r->step_start != before->step_start, is_timed = r->duration != HD_NO_NUMBER;
     int64_t meeting = (int64_t)r->meeting - (uint32_t)(before->meeting + 1);
-    hd_bytes_put_varint(out, hd_zigzag(meeting) << 2 | (uint64_t)!is_timed << 1 | moves);
-    if (is_timed) hd_bytes_put_varint(out, (uint64_t)r->duration);
+    uint64_t head = hd_zigzag(meeting) << 2 | (uint64_t)!is_timed << 1 | moves;
+    hd_bytes_put_varint(out, (is_timed ? (uint64_t)r->duration << 1 : 0) | (head != 0));
+    if (head) hd_bytes_put_varint(out, head);
     if (!moves) return;
     hd_bytes_put_zigzag(out, (int64_t)r->step - before->step);
     hd_bytes_put_zigzag(out, (int64_t)((uint64_t)r->step_start - (uint64_t)before->step_start));
@@ -127,9 +138,9 @@ static void pack_row(hd_bytes *out, const packed_row *r, const packed_row *befor
 /* r: that before, which becomes the next. */
 static void unpack_row(packed_row *r, hd_byte_reader *in)
 {
-    uint64_t head = hd_byte_reader_varint(in);
+    uint64_t duration = hd_byte_reader_varint(in), head = duration & 1 ? hd_byte_reader_varint(in) : 0;
     r->meeting += 1 + (uint32_t)hd_unzigzag(head >> 2);
-    r->duration = head & 2 ? HD_NO_NUMBER : (int64_t)hd_byte_reader_varint(in);
+    r->duration = head & 2 ? HD_NO_NUMBER : (int64_t)(duration >> 1);
     if (!(head & 1)) return;
     r->step += (uint32_t)hd_byte_reader_zigzag(in);
     r->step_start = (int64_t)((uint64_t)r->step_start + (uint64_t)hd_byte_reader_zigzag(in));
@@ -221,16 +232,16 @@ static uint32_t find_meeting(maker *k, const row *r)
     uint64_t hash = hd_hash_pair(k->group, (uint64_t)r->sequence);
     HD_SLOTS_FIND(at, &k->found, hash, is_meeting(k, at, r));
     if (at != HD_SLOTS_NONE) return at;
-    if (m->count >= HD_NONE || !hd_grow((void **)&m->list, &k->capacity, m->count, sizeof *m->list) ||
+    const job_meeting_kind kind = {.bytes = r->bytes, .size = r->size, .operation = r->operation};
+    if (m->count >= HD_NONE || gpu_group_near(&m->kinds, &k->kind, &kind) >> JOB_KIND_BITS ||
+        !hd_grow((void **)&m->list, &k->capacity, m->count, sizeof *m->list) ||
         !hd_slots_add(&k->found, hash, (uint32_t)m->count))
         return HD_NONE;
     m->list[m->count] = (job_meeting){.sequence = r->sequence,
                                       .shortest = INT64_MAX,
                                       .longest = INT64_MIN,
-                                      .bytes = r->bytes,
-                                      .size = r->size,
                                       .group = k->group,
-                                      .operation = r->operation,
+                                      .kind = k->kind,
                                       .last = k->member};
     return (uint32_t)m->count++;
 }
@@ -243,13 +254,14 @@ static bool add_row(maker *k, row *r, size_t place)
     if (at == HD_NONE) return false;
     const int64_t duration = r->packed.duration;
     job_meeting *of = &m->list[at];
+    const job_meeting_kind *kind = job_meeting_kind_of(m, of);
     pack_row(&m->rows, &r->packed, &k->packed);
     k->packed = r->packed;
     m->parts[m->part_count - 1].count++;
-    const bool has[JOB_MISSING] = {[JOB_OPERATION] = r->operation != of->operation,
+    const bool has[JOB_MISSING] = {[JOB_OPERATION] = r->operation != kind->operation,
                                    [JOB_UNTIMED] = duration == HD_NO_NUMBER,
-                                   [JOB_BYTES] = r->bytes != of->bytes,
-                                   [JOB_SIZE] = r->size != of->size};
+                                   [JOB_BYTES] = r->bytes != kind->bytes,
+                                   [JOB_SIZE] = r->size != kind->size};
     for (int d = 0; d < JOB_MISSING; d++)
         if (has[d] && !add_defect(k, at, (job_defect)d, k->member, 1)) return false;
     of->count++;
@@ -361,7 +373,7 @@ static hd_byte_reader rows_of(const job_meetings *m, const job_rows *part)
 }
 
 /* Members of a group come in the order of its seats: a meeting that was there at all seats so far lacks nobody yet. */
-static bool pass_member(maker *k, uint32_t *seen, const job_rows *part)
+static bool pass_member(maker *k, const job_rows *part)
 {
     job_meetings *m = k->m;
     hd_byte_reader in = rows_of(m, part);
@@ -369,15 +381,15 @@ static bool pass_member(maker *k, uint32_t *seen, const job_rows *part)
     for (size_t i = 0; i < part->count; i++) {
         unpack_row(&packed, &in);
         uint32_t at = packed.meeting;
-        job_meeting *of = &m->list[at];
-        group_facts *f = &k->facts[of->group];
+        met *of = &k->met[at];
+        group_facts *f = &k->facts[m->list[at].group];
         if (f->last != part->member + 1) f->met++;
         f->last = part->member + 1;
-        if (seen[at] == part->member + 1) {
+        if (of->last == part->member + 1) {
             if (!add_defect(k, at, JOB_DOUBLE, part->member, 1)) return false;
             continue;
         }
-        seen[at] = part->member + 1;
+        of->last = part->member + 1;
         of->members++;
         of->present += of->present + 1 == f->met;
     }
@@ -387,12 +399,11 @@ static bool pass_member(maker *k, uint32_t *seen, const job_rows *part)
 static bool pass_members(maker *k)
 {
     const job_meetings *m = k->m;
-    uint32_t *seen = calloc(m->count + 1, sizeof *seen);
+    k->met = calloc(m->count + 1, sizeof *k->met);
     job_rows *spare = malloc((m->part_count + 1) * sizeof *spare);
-    bool fine = seen && spare;
+    bool fine = k->met && spare;
     if (fine && m->part_count) HD_SORT_RUNS(m->parts, spare, m->part_count, x, y, x->member < y->member);
-    for (size_t i = 0; i < m->part_count && fine; i++) fine = pass_member(k, seen, &m->parts[i]);
-    free(seen);
+    for (size_t i = 0; i < m->part_count && fine; i++) fine = pass_member(k, &m->parts[i]);
     free(spare);
     return fine;
 }
@@ -402,9 +413,10 @@ static bool judge_meetings(maker *k)
 {
     job_meetings *m = k->m;
     for (size_t i = 0; i < m->count; i++) {
-        job_meeting *of = &m->list[i];
-        const group_facts *f = &k->facts[of->group];
-        of->is_compared = of->members > 1;
+        const met *of = &k->met[i];
+        const group_facts *f = &k->facts[m->list[i].group];
+        m->list[i].count = of->members;
+        m->list[i].is_compared = of->members > 1;
         if (of->members < f->members &&
             !add_defect(k, (uint32_t)i, JOB_MISSING, m->seats[f->seat + of->present].member, f->members - of->members))
             return false;
@@ -457,7 +469,7 @@ static bool order_defects(maker *k)
 hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t count, hd_table_builder *lost,
                             hd_error *err)
 {
-    *m = (job_meetings){.groups.key_size = sizeof(job_meeting_group)};
+    *m = (job_meetings){.groups.key_size = sizeof(job_meeting_group), .kinds.key_size = sizeof(job_meeting_kind)};
     maker k = {.m = m,
                .members.key_size = sizeof(job_party),
                .seats.key_size = 2 * sizeof(uint32_t),
@@ -471,6 +483,7 @@ hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t c
     gpu_groups_deinit(&k.seats);
     gpu_groups_deinit(&k.defects);
     free(k.facts);
+    free(k.met);
     return status;
 }
 
@@ -494,6 +507,7 @@ void job_meetings_leave_walk(job_meetings *m)
 {
     void *lists[] = {m->seats, m->defects, m->order};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
+    gpu_groups_deinit(&m->kinds);
     m->seats = NULL;
     m->defects = NULL;
     m->order = NULL;
@@ -512,19 +526,32 @@ void job_meetings_deinit(job_meetings *m)
     void *lists[] = {m->members, m->list, m->spans, m->order};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     gpu_groups_deinit(&m->groups);
+    gpu_groups_deinit(&m->kinds);
     gpu_texts_deinit(&m->texts);
 }
 
 /* ---- how late each was ---- */
 
-bool job_meetings_walk(const job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user)
+enum { LEAVE_BYTES = 1 << 13 };
+
+/* Gives whole pages of rows back to the system. */
+static void leave_rows(const hd_bytes *rows, size_t first, size_t end)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)rows->data;
+    uintptr_t from = (at + first + page - 1) / page * page, until = (at + end) / page * page;
+    if (from < until) madvise((void *)from, until - from, MADV_DONTNEED);
+}
+
+bool job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arrival *arrival), void *user)
 {
     bool fine = true;
+    size_t first = 0, end = 0; /* of parts that stood one behind the other, what is not given back */
     for (size_t p = 0; p < m->part_count && fine; p++) {
         const job_rows *part = &m->parts[p];
         const job_party *party = &m->members[part->member];
         hd_byte_reader in = rows_of(m, part);
         packed_row packed = before_first;
+        if (part->first != end) first = part->first;
         for (size_t i = 0; i < part->count && fine; i++) {
             unpack_row(&packed, &in);
             const job_span of = m->spans ? m->spans[packed.meeting] : span_of(&m->list[packed.meeting]);
@@ -540,6 +567,10 @@ bool job_meetings_walk(const job_meetings *m, bool (*each)(void *user, const job
                                              .late = of.longest - packed.duration,
                                              .waited = packed.duration - of.shortest});
         }
+        end = part->first + in.at;
+        if (!m->is_last_walk || end - first < LEAVE_BYTES) continue;
+        leave_rows(&m->rows, first, end);
+        first = end;
     }
     return fine;
 }

@@ -39,14 +39,20 @@ typedef struct job_meeting_group {
     int64_t stream;
 } job_meeting_group;
 
+/* As the first member tells it. */
+typedef struct job_meeting_kind {
+    int64_t bytes, size;     /* HD_NO_NUMBER */
+    uint64_t operation : 32; /* text */
+    uint64_t zero : 32;
+} job_meeting_kind;
+
+enum { JOB_KIND_BITS = 30 };
+/* There may be tens of millions. */
 typedef struct job_meeting {
     int64_t sequence, shortest, longest, time; /* time: sum of durations, saturating */
-    int64_t bytes, size;                       /* as the first tells; HD_NO_NUMBER */
-    uint32_t group, operation;                 /* operation: text */
-    uint32_t count, members;                   /* members: count without doubles */
-    uint32_t present; /* of the seats of its group so many have it before the first that lacks it */
-    uint32_t last;    /* member with the shortest duration; of several the lowest */
-    bool is_counted, is_compared;
+    uint32_t group, count;                     /* count: members that have it */
+    uint32_t last;                             /* member with the shortest duration; of several the lowest */
+    uint32_t kind : JOB_KIND_BITS, is_counted : 1, is_compared : 1;
 } job_meeting;
 
 /* Durations of one that is compared; of others longest is below shortest. */
@@ -78,6 +84,7 @@ typedef struct job_meetings {
     gpu_texts texts;
     job_party *members; /* by rank, then device */
     gpu_groups groups;  /* keys: job_meeting_group */
+    gpu_groups kinds;   /* keys: job_meeting_kind */
     job_meeting *list;  /* NULL: then `spans` are what is left of them */
     job_span *spans;
     size_t count;
@@ -91,6 +98,7 @@ typedef struct job_meetings {
     job_rows *parts; /* by member, then summary */
     size_t part_count;
     hd_bytes rows;
+    bool is_last_walk; /* rows are given back to the system behind the next walk */
 } job_meetings;
 
 /* Of all members of so many jobs. lost: as of job_cells_of. The caller calls job_meetings_deinit, also after a failure.
@@ -112,11 +120,15 @@ typedef struct job_arrival {
 
 /* Calls each(user, …) for all who came to a collective that is compared, member by member, and of one member summary by
  * summary. false: one of these calls gave that, and was the last. */
-bool job_meetings_walk(const job_meetings *meetings, bool (*each)(void *user, const job_arrival *arrival), void *user);
+bool job_meetings_walk(job_meetings *meetings, bool (*each)(void *user, const job_arrival *arrival), void *user);
 
 static inline const job_meeting_group *job_meeting_group_of(const job_meetings *meetings, uint32_t group)
 {
     return gpu_group_key(&meetings->groups, group);
+}
+static inline const job_meeting_kind *job_meeting_kind_of(const job_meetings *meetings, const job_meeting *of)
+{
+    return gpu_group_key(&meetings->kinds, of->kind);
 }
 
 /* ---- how late members were, step by step: lateness.c ---- */
@@ -129,15 +141,20 @@ typedef struct job_late_step {
     double z; /* NaN: not known */
 } job_late_step;
 
+/* How late each of some peers was, and then the middle and spread of that. */
+typedef struct job_late_peers {
+    double *values, middle, spread;
+    size_t count, capacity;
+} job_late_peers;
+
 typedef bool job_each_step(void *user, const job_late_step *step); /* false: no memory */
 
 /* Zero-initialised but for what is said; all arrivals are added, and then all of them again. */
 typedef struct job_lateness {
     const uint32_t *roles; /* the caller's, by member */
-    gpu_groups peers;      /* its key_size: 2 * sizeof(uint32_t) */
-    uint32_t *peers_of;    /* by step of all members, in order */
-    double *values;        /* likewise: how late; then how that stands out */
-    size_t value_count, value_capacity, peers_capacity, told;
+    gpu_groups peers;      /* its key_size: 2 * sizeof(uint32_t); those of a step and role */
+    job_late_peers *list_of_peers;
+    size_t peers_capacity;
     gpu_groups keys; /* steps of the member at hand */
     job_late_step *list;
     size_t count, capacity;

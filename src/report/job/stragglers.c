@@ -130,38 +130,49 @@ static void add_defects(job *j)
 static void add_collective(job *j, const job_meeting *of)
 {
     hd_table_builder *b = j->collectives;
+    const job_meeting_kind *kind = job_meeting_kind_of(&j->meetings, of);
     double factor;
-    bool known = of->bytes != HD_NO_NUMBER && of->shortest > 0 && of->operation != HD_NONE &&
-                 gpu_bus_factor(&factor, gpu_text_of(&j->meetings.texts, of->operation),
-                                of->size != HD_NO_NUMBER ? of->size : (int64_t)of->count);
+    bool known = kind->bytes != HD_NO_NUMBER && of->shortest > 0 && kind->operation != HD_NONE &&
+                 gpu_bus_factor(&factor, gpu_text_of(&j->meetings.texts, kind->operation),
+                                kind->size != HD_NO_NUMBER ? kind->size : (int64_t)of->count);
     add_group(b, j, of->group);
     report_cell_int(b, of->sequence);
     hd_table_add_bool(b, of->is_counted);
-    gpu_cell_text(b, &j->meetings.texts, of->operation);
+    gpu_cell_text(b, &j->meetings.texts, kind->operation);
     hd_table_add_count(b, of->count);
     add_member(b, &j->members[of->last]);
     hd_table_add_int(b, of->longest - of->shortest);
     hd_table_add_int(b, of->shortest);
-    gpu_cell_count(b, (uint64_t)of->bytes, of->bytes != HD_NO_NUMBER);
-    gpu_cell_decimal(b, known ? (double)of->bytes * factor / (double)of->shortest : 0, known);
+    gpu_cell_count(b, (uint64_t)kind->bytes, kind->bytes != HD_NO_NUMBER);
+    gpu_cell_decimal(b, known ? (double)kind->bytes * factor / (double)of->shortest : 0, known);
 }
 
-static bool add_collectives(job *j)
+static void add_collectives(job *j)
+{
+    for (size_t i = 0; i < j->meetings.count; i++) {
+        const job_meeting *of = &j->meetings.list[j->meetings.order[i]];
+        if (!of->is_compared) continue;
+        j->members[of->last].last++;
+        add_collective(j, of);
+    }
+}
+
+static bool add_bandwidths(job *j)
 {
     bool fine = true;
     for (size_t i = 0; i < j->meetings.count && fine; i++) {
         const job_meeting *of = &j->meetings.list[j->meetings.order[i]];
-        if (!of->is_compared) continue;
-        const job_transfer transfer = {.size = of->size != HD_NO_NUMBER ? of->size : (int64_t)of->count,
-                                       .bytes = of->bytes,
-                                       .operation = of->operation,
+        const job_meeting_kind *kind = job_meeting_kind_of(&j->meetings, of);
+        const job_transfer transfer = {.size = kind->size != HD_NO_NUMBER ? kind->size : (int64_t)of->count,
+                                       .bytes = kind->bytes,
+                                       .operation = kind->operation,
                                        .shortest = of->shortest,
                                        .time = of->time,
                                        .waited = of->time - (gpu_i128)of->shortest * of->count};
-        j->members[of->last].last++;
-        add_collective(j, of);
-        fine = job_bandwidth_add(&j->bandwidths, &transfer);
+        if (of->is_compared) fine = job_bandwidth_add(&j->bandwidths, &transfer);
     }
+    fine = fine && job_bandwidth_rows(j->bandwidth, &j->bandwidths, &j->meetings.texts);
+    job_bandwidths_deinit(&j->bandwidths);
     return fine;
 }
 
@@ -431,6 +442,7 @@ static bool add_again(void *user, const job_arrival *a)
 
 static bool add_steps(job *j)
 {
+    j->meetings.is_last_walk = true;
     bool fine = job_lateness_again(&j->steps, add_step, j) && job_meetings_walk(&j->meetings, add_again, j) &&
                 job_lateness_end(&j->steps);
     end_run(j);
@@ -462,10 +474,9 @@ static hd_status compare_all(job *j, hd_error *err)
     if (status != HD_OK) return status;
     add_defects(j);
     add_lasts(j);
-    bool fine = add_collectives(j);
+    bool fine = add_bandwidths(j);
+    add_collectives(j);
     if (!j->waits) job_meetings_leave_walk(&j->meetings); /* before what needs most memory */
-    fine = fine && job_bandwidth_rows(j->bandwidth, &j->bandwidths, &j->meetings.texts);
-    job_bandwidths_deinit(&j->bandwidths);
     fine = fine && job_meetings_walk(&j->meetings, add_arrival, j) && add_waits(j);
     return fine && add_members(j) && add_shares(j) && add_steps(j) ? HD_OK : HD_NOMEM(err);
 }

@@ -42,7 +42,7 @@ static bool differs(const job_meetings *m)
 {
     for (size_t i = 0; i < m->defect_count; i++) {
         const job_meeting_defect *d = &m->defects[i];
-        if (d->defect >= JOB_COUNTED || (d->defect <= JOB_UNTIMED && m->list[d->of].members > 1)) return true;
+        if (d->defect >= JOB_COUNTED || (d->defect <= JOB_UNTIMED && m->list[d->of].count > 1)) return true;
     }
     return false;
 }
@@ -131,7 +131,7 @@ view_meeting ranks_meeting_of(const view_picture *p, const hd_collective *c)
     if (low == m->count || compare(m, &m->list[m->order[low]], c) != 0) return (view_meeting){.number = HD_NONE};
     const job_meeting *of = &m->list[m->order[low]];
     return (view_meeting){.number = of->is_compared ? m->order[low] : HD_NONE,
-                          .ranks = of->members,
+                          .ranks = of->count,
                           .last_rank = m->members[of->last].rank,
                           .last_device = m->members[of->last].device,
                           .longest = of->longest,

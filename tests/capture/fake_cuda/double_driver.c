@@ -243,11 +243,29 @@ void double_read_stamps(void *to, uint64_t from, size_t bytes)
     }
 }
 
+/* heddle_spin turns for nothing until what it is behind has run so long, as far as that began. */
+static uint64_t held_ns(const double_kernel *kernel, double_stream *stream, uint64_t start)
+{
+    uint64_t held = 0;
+    pthread_mutex_lock(&gpu.lock);
+    for (size_t i = stamp_count; kernel->behind && i-- > 0;) {
+        if (stamps[i].address != kernel->behind) continue;
+        uint64_t due = stamps[i].span.start_ns + kernel->later;
+        held = due <= start ? 0 : due - start < kernel->later ? due - start : kernel->later;
+        break;
+    }
+    stream->free_ns += held;
+    pthread_mutex_unlock(&gpu.lock);
+    return held;
+}
+
 void double_run_kernel(double_stream *stream, const double_kernel *kernel, uint32_t correlation, uint64_t node,
                        uint32_t graph)
 {
     double_span span = double_occupy(stream, kernel->ns ? kernel->ns : double_script_get()->kernel_ns);
-    if (kernel->stamps) write_stamp(kernel->stamps, (double_span){span.start_ns, span.end_ns - SELF_NS});
+    uint64_t held = held_ns(kernel, stream, span.start_ns);
+    span.end_ns += held;
+    if (kernel->stamps) write_stamp(kernel->stamps, (double_span){span.start_ns + held, span.end_ns - SELF_NS});
     double_record record = {.as.kernel = {.kind = CUPTI_KIND_CONCURRENT_KERNEL,
                                           .registers = 32,
                                           .start = span.start_ns,
@@ -348,6 +366,8 @@ int cuLaunchKernel(double_function *function, unsigned grid_x, unsigned grid_y, 
     if (strcmp(function->name, "heddle_spin") == 0) {
         memcpy(&kernel.stamps, arguments[0], sizeof kernel.stamps);
         memcpy(&kernel.ns, arguments[1], sizeof kernel.ns);
+        memcpy(&kernel.behind, arguments[2], sizeof kernel.behind);
+        memcpy(&kernel.later, arguments[3], sizeof kernel.later);
         kernel.ns += SELF_NS;
     }
     if (double_stream_of(stream)->captured)
