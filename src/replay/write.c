@@ -108,6 +108,24 @@ static hd_status choose_flows(mover *m, hd_error *err)
     return HD_OK;
 }
 
+/* A call that another stands for takes no time, but stays where its work is not earlier: by it one finds what launched
+ * that, and in which step. */
+static void keep_calls(mover *m)
+{
+    const hd_launches *l = m->r->scope.launches;
+    for (size_t i = 0; i < l->launch_count; i++) {
+        uint64_t row = l->launches[i].row;
+        bool stays = false, is_behind = false;
+        for (uint32_t w = 0; w < l->launches[i].work_count; w++) {
+            uint32_t node = m->r->nodes[l->work_order[l->launches[i].first_work + w]];
+            if (node == HD_NONE || m->r->plan.flags[node] & PLAN_GONE) continue;
+            stays = true;
+            is_behind |= m->starts[row] > m->times->starts[node];
+        }
+        if (stays && !is_behind) m->stays[row] = 1;
+    }
+}
+
 /* ---- rows on their way ---- */
 
 static void set_slices(const mover *m, hd_copy_rows *rows)
@@ -206,6 +224,7 @@ hd_status replay_write(hd_trace **out, const replay *r, hd_error *err)
     hd_status status = make_room(&m) ? hd_builder_new(&builder, err) : HD_NOMEM(err);
     if (status == HD_OK) {
         move_slices(&m);
+        keep_calls(&m);
         status = move_into(builder, &m, err);
     }
     void *const lists[] = {m.starts, m.ends, m.was_starts, m.was_spans, m.stays, m.flow_stays, m.bound};
