@@ -224,6 +224,10 @@ def check_hints(program, folder):
     hints.write_text("host0 1.5 1e-3\nhost1 1.495 0.0005\n\n# end\nhost2 1.5 0.25e-3\n")
     rows = clocks(program, "--ntp", hints, *paths)["clocks"]
     assert [r["offset"] for r in rows] == [0, -5 * MS, 0] and 1500 * US <= rows[1]["bar"] < 1501 * US, rows
+    done = run(program, "clocks", "--json", "--ntp", hints, *job(folder, 3, [0, 5 * MS, 7 * MS]))
+    report = json.loads(done.stdout)
+    assert done.returncode == 1 and [r["basis"] for r in report["clocks"]] == ["reference", "ends", "refused"], report
+    assert evidence(report, "its hint puts elsewhere") == 1, report["evidence"]
     for text in ("host1 1\n", "host1 1 2 3\n", "host1 1 -2\n", "host1 1e99 0\n", "host1 1 2s\n"):
         hints.write_text(text)
         done = run(program, "clocks", "--ntp", hints, *paths)

@@ -269,10 +269,26 @@ static void refuse(clock_host *host)
     host->public.basis = HD_CLOCK_REFUSED;
 }
 
+/* Hints are held against that of the reference, where it has one: else one that is wrong could stand for it. */
+static bool take_hint_of_reference(solver *s, const hd_clock_hint *hints, size_t count)
+{
+    size_t i = 0;
+    while (i < count && hints[i].host != s->clocks->reference) i++;
+    if (i == count || hints[i].offset_ns == INT64_MIN) return true;
+    hd_clock_piece *piece = malloc(sizeof *piece);
+    if (!piece) return false;
+    *piece = hint_piece(&hints[i]);
+    piece->offset_ns = -piece->offset_ns;
+    free(s->hinted.list);
+    s->hinted = (clock_pieces){piece, 1};
+    return true;
+}
+
 /* A host that its hint puts elsewhere than the rest. */
 static bool check_hints(solver *s, const hd_clock_hint *hints, size_t count)
 {
     hd_clocks *c = s->clocks;
+    if (!take_hint_of_reference(s, hints, count)) return false;
     for (size_t i = 0; i < count; i++) {
         clock_host *host = &c->hosts[hints[i].host];
         hd_clock_piece piece = hint_piece(&hints[i]);

@@ -40,6 +40,7 @@ typedef enum clock_use {
     CLOCK_SPOILED,
     CLOCK_HINTS,
     CLOCK_NO_HOST,
+    CLOCK_AT_ODDS,
     CLOCK_USES
 } clock_use;
 

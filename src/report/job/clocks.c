@@ -77,6 +77,7 @@ static const char *const use_names[CLOCK_USES] = {
     [CLOCK_SPOILED] = "left out: a member twice, too many, or other operations; or it ends before it begins",
     [CLOCK_HINTS] = "hints",
     [CLOCK_NO_HOST] = "left out: a hint of a host that is not in the job",
+    [CLOCK_AT_ODDS] = "refused: a host that its hint puts elsewhere than collectives do",
 };
 
 /* ---- cells ---- */
@@ -182,6 +183,7 @@ static hd_status add_clocks(hd_table_builder *const *builders, clock_job *j, con
         const hd_host_clock *clock = hd_clocks_host(solved, h);
         for (size_t i = 0; i < clock->piece_count; i++) add_clock(builders[CLOCKS], j, solved, h, &clock->pieces[i]);
         if (!clock->piece_count) add_clock(builders[CLOCKS], j, solved, h, NULL);
+        j->uses[CLOCK_AT_ODDS] += clock->basis == HD_CLOCK_REFUSED && !hd_clocks_cycle_size(solved);
     }
     for (size_t i = 0; i < hd_clocks_cycle_size(solved); i++) add_step(builders[CONTRADICTION], j, &solved->cycle[i]);
     hd_status status = values->arrivals ? clock_arrivals(builders[ARRIVALS], j, solved, err) : HD_OK;
