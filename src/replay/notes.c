@@ -28,8 +28,8 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
     char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
-        widths[200], name[80], instead[80];
-    const char *more[13] = {NULL};
+        widths[200], link[200], told[48], name[80], instead[80];
+    const char *more[14] = {NULL};
     unsigned lag = 0;
     size_t count = 0;
     uint64_t over = 0;
@@ -77,6 +77,11 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              "takes nothing from them",
              (unsigned long long)r->widthless);
     if (r->widthless && (r->options->schedule || r->options->streams || r->options->overlap)) more[count++] = widths;
+    snprintf(told, sizeof told, "as %llu copies of the trace tell", (unsigned long long)r->link.samples);
+    snprintf(link, sizeof link,
+             "while copies to and from the GPU run at once, each is taken to be %.2f times as fast as alone, %s",
+             r->link.part, r->link.samples ? told : "which the trace does not tell");
+    if (r->link.is_shared && r->has_change) more[count++] = link;
     if (r->options->schedule && !strcmp(r->options->schedule, "priorities"))
         more[count++] = "the replay without change follows the priorities that the trace tells, too; --schedule "
                         "priorities=all:0 tells what they bring";

@@ -26,6 +26,8 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     const hd_graph *g = r->graph;
     int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part, delay;
     if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
+    if ((unsigned)kind == REPLAY_DATA)
+        return from_now.end + delay_of(r, plan, replay_lag_class(r, node, from, HD_EDGE_QUEUE), node);
     if (kind == HD_EDGE_QUEUE && plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
     if (kind == HD_EDGE_LAUNCH || kind == HD_EDGE_EVENT ||
         (kind == HD_EDGE_QUEUE && (from + 1 != node || g->ends[from] <= g->starts[node]))) {
