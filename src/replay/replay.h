@@ -76,11 +76,12 @@ typedef struct replay_edge {
 /* Beside hd_edge_kind: a call waits until work begins; a kernel for SMs; work for data, as on one queue. */
 enum { REPLAY_SLOT = HD_EDGE_KINDS + 1, REPLAY_SMS, REPLAY_DATA };
 typedef struct replay_plan {
-    int64_t *durations;  /* by node */
-    uint8_t *flags;      /* by node: PLAN_… */
-    uint32_t *befores;   /* by node of a queue less first_work: what stands before it there; HD_NONE */
-    uint32_t *slots;     /* by node of a thread: the work for whose start that call waits, HD_NONE; NULL: no limit */
-    replay_edge *added;  /* edges that the graph does not have, by node */
+    int64_t *durations; /* by node */
+    uint8_t *flags;     /* by node: PLAN_… */
+    uint32_t *befores;  /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    uint32_t *slots;    /* by node of a thread: the work for whose start that call waits, HD_NONE; NULL: no limit */
+    uint32_t *alike;    /* by node of a queue less first_work: for whose events it waits, too; HD_NONE; NULL: none do */
+    replay_edge *added; /* edges that the graph does not have, by node */
     size_t *first_added; /* by node, one more at the end; NULL: there are none */
     uint64_t chance;     /* delays vary as they do in the trace, as this has it; 0: all are the mean (doubt.c) */
 } replay_plan;
