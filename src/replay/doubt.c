@@ -62,15 +62,27 @@ static hd_status compare_data(replay_measures *most, const replay_measures *know
     return status;
 }
 
+/* With a link that leaves less while both directions copy. */
+static hd_status compare_link(replay_measures *most, const replay_measures *known, replay *r, hd_error *err)
+{
+    double part = r->link.part;
+    r->link.part -= r->link.doubt;
+    hd_status status = compare(most, known, r, &r->plan, err);
+    r->link.part = part;
+    return status;
+}
+
 hd_status replay_find_doubt(replay *r, hd_error *err)
 {
-    replay_measures known, delays = {{0}}, data = {{0}};
+    replay_measures known, delays = {{0}}, data = {{0}}, link = {{0}};
     replay_plan varied = r->plan;
     if (!r->has_change) return HD_OK;
     HD_TRY(replay_measure(&known, r, &r->changed, err));
     for (varied.chance = 1; varied.chance <= RUNS; varied.chance++) HD_TRY(compare(&delays, &known, r, &varied, err));
     if (r->data_count) HD_TRY(compare_data(&data, &known, r, err));
+    if (r->link.is_shared) HD_TRY(compare_link(&link, &known, r, err));
     add(&r->doubt, &delays);
     add(&r->doubt, &data);
+    add(&r->doubt, &link);
     return HD_OK;
 }

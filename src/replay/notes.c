@@ -1,4 +1,5 @@
 /* notes.c - what a replay did not know, left out or took for granted */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,76 +26,111 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
     return count;
 }
 
-hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
+typedef struct notes {
+    char texts[16][400];
+    const char *list[17];
+    size_t count;
+} notes;
+
+HD_PRINTF(2, 3) static void note(notes *n, const char *format, ...)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
-        widths[200], name[80], instead[80], idle[400], backward[240];
-    const char *more[15] = {NULL};
-    unsigned lag = 0;
-    size_t count = 0;
-    uint64_t over = 0;
-    for (uint32_t n = r->first_work + 1; n < r->graph->node_count; n++)
-        over += r->plan.befores[n - r->first_work] == n - 1 && r->graph->ends[n - 1] > r->graph->starts[n];
-    snprintf(refused, sizeof refused,
-             "the replay as it is is off by %.2f %%, more than %.2f %%: what-ifs are refused; `missing` tells whose "
-             "waits are not known",
-             r->error, r->options->max_error);
-    snprintf(cycles, sizeof cycles, "%llu dependencies contradict one another and are left out",
-             (unsigned long long)(r->unchanged.cycles + r->changed.cycles));
-    snprintf(overlaps, sizeof overlaps,
-             "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
+    va_list args;
+    va_start(args, format);
+    vsnprintf(n->texts[n->count], sizeof *n->texts, format, args);
+    va_end(args);
+    n->list[n->count] = n->texts[n->count];
+    n->count++;
+}
+
+static void note_order(notes *n, const replay *r)
+{
+    uint64_t over = 0, cycles = r->unchanged.cycles + r->changed.cycles;
+    for (uint32_t node = r->first_work + 1; node < r->graph->node_count; node++)
+        over += r->plan.befores[node - r->first_work] == node - 1 && r->graph->ends[node - 1] > r->graph->starts[node];
+    if (gpu_note_backward(n->texts[n->count], sizeof *n->texts, r->graph)) {
+        n->list[n->count] = n->texts[n->count];
+        n->count++;
+    }
+    if (cycles) note(n, "%llu dependencies contradict one another and are left out", (unsigned long long)cycles);
+    if (over)
+        note(n, "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
              (unsigned long long)over);
-    if ((r->has_change || r->options->ties) && r->error > r->options->max_error) more[count++] = refused;
-    snprintf(idle, sizeof idle, "these find nothing to change: %s", r->idle);
-    if (*r->idle) more[count++] = idle;
-    if (gpu_note_backward(backward, sizeof backward, r->graph)) more[count++] = backward;
-    if (r->unchanged.cycles + r->changed.cycles) more[count++] = cycles;
-    if (over) more[count++] = overlaps;
+}
+
+static void note_guesses(notes *n, const replay *r)
+{
+    char name[80], instead[80];
+    unsigned lag = 0;
     uint64_t guessed = count_guesses(&lag, r);
     uint32_t lent = r->lags[lag].of;
     replay_lag_name(name, sizeof name, lag);
     replay_lag_name(instead, sizeof instead, lent < LAG_CLASSES ? lent : 0);
-    snprintf(guesses, sizeof guesses,
+    if (guessed)
+        note(n,
              "%llu pieces of work wait behind something of a kind of which the trace has no sample (%s): %s%s is taken",
              (unsigned long long)guessed, name, lent < LAG_CLASSES ? "the delay of " : "",
              lent < LAG_CLASSES  ? instead
              : r->options->graph ? "none, as in a CUDA graph,"
              : r->lags[lag].ns   ? "1 us"
                                  : "none");
-    if (guessed) more[count++] = guesses;
+}
+
+static void note_depth(notes *n, const replay *r)
+{
     if (r->depth)
-        snprintf(
-            depth, sizeof depth,
-            "launch calls wait while %llu operations of their queue have not begun: that explains %llu calls, which "
-            "waited %.3f ms",
-            (unsigned long long)r->depth, (unsigned long long)r->blocked, (double)r->blocked_ns / 1e6);
-    else
-        snprintf(
-            depth, sizeof depth,
-            "up to %u operations of a queue are launched and have not begun; the trace does not show at how many a "
-            "launch waits, often 1024: see --queue-depth",
-            r->waiting);
-    if (r->depth || r->waiting > DEPTH_USUAL) more[count++] = depth;
-    snprintf(widths, sizeof widths,
+        note(n,
+             "launch calls wait while %llu operations of their queue have not begun: that explains %llu calls, which "
+             "waited %.3f ms",
+             (unsigned long long)r->depth, (unsigned long long)r->blocked, (double)r->blocked_ns / 1e6);
+    else if (r->waiting > DEPTH_USUAL)
+        note(n,
+             "up to %u operations of a queue are launched and have not begun; the trace does not show at how many a "
+             "launch waits, often 1024: see --queue-depth",
+             r->waiting);
+}
+
+static void note_shares(notes *n, const replay *r)
+{
+    char told[64] = "which the trace does not tell";
+    if (r->widthless && (r->options->schedule || r->options->streams || r->options->overlap))
+        note(n,
              "%llu kernels do not tell their blocks, or the trace not how many SMs the GPU has: what runs beside them "
              "takes nothing from them",
              (unsigned long long)r->widthless);
-    if (r->widthless && (r->options->schedule || r->options->streams || r->options->overlap)) more[count++] = widths;
+    if (r->link.samples)
+        snprintf(told, sizeof told, "as %llu copies of the trace tell", (unsigned long long)r->link.samples);
+    if (r->link.is_shared && r->has_change)
+        note(n, "while copies to and from the GPU run at once, each is taken to be %.2f times as fast as alone, %s",
+             r->link.part, told);
     if (r->options->schedule && !strcmp(r->options->schedule, "priorities"))
-        more[count++] = "the replay without change follows the priorities that the trace tells, too; --schedule "
-                        "priorities=all:0 tells what they bring";
-    if (*r->gpu_note) more[count++] = r->gpu_note;
-    snprintf(cut, sizeof cut, "run: %llu copies of more than 256 MiB were cut to that",
-             (unsigned long long)r->cut_copies);
-    snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
+        note(n,
+             "the replay without change follows the priorities that the trace tells, too; --schedule priorities=all:0 "
+             "tells what they bring");
+}
+
+hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
+{
+    notes n = {.count = 0};
+    if ((r->has_change || r->options->ties) && r->error > r->options->max_error)
+        note(&n,
+             "the replay as it is is off by %.2f %%, more than %.2f %%: what-ifs are refused; `missing` tells whose "
+             "waits are not known",
+             r->error, r->options->max_error);
+    if (*r->idle) note(&n, "these find nothing to change: %s", r->idle);
+    note_order(&n, r);
+    note_guesses(&n, r);
+    note_depth(&n, r);
+    note_shares(&n, r);
+    if (*r->gpu_note) note(&n, "%s", r->gpu_note);
+    if (r->graph->waits_guessed)
+        note(&n,
+             "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that "
+             "whose work ended last",
+             (unsigned long long)r->graph->waits_guessed);
+    if (r->cut_copies)
+        note(&n, "run: %llu copies of more than 256 MiB were cut to that", (unsigned long long)r->cut_copies);
+    if (r->orphans)
+        note(&n, "run: %llu pieces of work without a call were launched when they began",
              (unsigned long long)r->orphans);
-    snprintf(
-        waits, sizeof waits,
-        "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that whose "
-        "work ended last",
-        (unsigned long long)r->graph->waits_guessed);
-    if (r->graph->waits_guessed) more[count++] = waits;
-    if (r->cut_copies) more[count++] = cut;
-    if (r->orphans) more[count++] = orphans;
-    return gpu_add_notes(out, &replay_about, &r->scope, more, err);
+    return gpu_add_notes(out, &replay_about, &r->scope, n.list, err);
 }

@@ -7,14 +7,16 @@
  * another as well, which no trace tells.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "replay/priorities.h"
+#include "trace/lazy.h"
 #include "trace/roles/sync_calls.h"
 
-enum { ROUNDS_MOST = 8 };
+enum { ROUNDS_MOST = 8, LOOK_BACK = 64 };
 
 typedef struct placed {
     int64_t rank, device, queue, launch;
@@ -27,6 +29,7 @@ typedef struct order {
     placed *list;
     size_t count;
     uint32_t *places; /* by node less first_work: in the list; HD_NONE */
+    uint32_t *alike;  /* as in the plan */
     bool moved;       /* something is not as it was */
 } order;
 
@@ -103,6 +106,44 @@ static void place_works(order *o)
     }
 }
 
+/* ---- what queues wait for ---- */
+
+/* The call that made the queue of this work wait for its events: the last such on the thread, before the launch. */
+static uint32_t call_of_wait(const replay *r, uint32_t node)
+{
+    const hd_graph *g = r->graph;
+    uint32_t from = HD_NONE;
+    for (size_t e = g->first_edges[node]; e < g->first_edges[node + 1] && from == HD_NONE; e++)
+        if (g->edge_kinds[e] == HD_EDGE_EVENT) from = replay_launch_node(r, node);
+    uint32_t first = from == HD_NONE ? 0 : hd_graph_lane_of(g, from)->first_node;
+    for (uint32_t n = from; n != HD_NONE && n > first && from - n < LOOK_BACK; n--) {
+        uint32_t row = g->slices[n - 1];
+        if (row == HD_NONE) continue;
+        hd_string name = hd_trace_string(r->trace, (uint32_t)hd_slice_column(r->trace, row, HD_COL_NAME));
+        if (name.data && memmem(name.data, name.size, "WaitEvent", 9)) return n - 1;
+    }
+    return HD_NONE;
+}
+
+/* What another thread launched onto the queue since then waits as well. */
+static void set_alike(order *o)
+{
+    replay *r = o->r;
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) o->alike[n - r->first_work] = HD_NONE;
+    for (size_t i = 0; i < o->count; i++) {
+        uint32_t call = call_of_wait(r, o->list[i].node);
+        size_t first = i;
+        while (call != HD_NONE && first && is_one_queue(&o->list[first - 1], &o->list[i]) &&
+               o->list[first - 1].launch > o->times->starts[call])
+            first--;
+        if (first < i) o->alike[o->list[first].node - r->first_work] = o->list[i].node;
+    }
+    for (uint32_t n = r->first_work; n < r->graph->node_count; n++) {
+        o->moved |= r->plan.alike[n - r->first_work] != o->alike[n - r->first_work];
+        r->plan.alike[n - r->first_work] = o->alike[n - r->first_work];
+    }
+}
+
 /* ---- what calls wait for ---- */
 
 /* The last work of a queue before a time; HD_NONE. */
@@ -138,7 +179,8 @@ static hd_status set_order(bool *moved, replay *r, const replay_times *times, hd
     placed *spare = hd_large_new(works, sizeof *spare, r->large);
     o.list = hd_large_new(works, sizeof *o.list, r->large);
     o.places = hd_large_new(works, sizeof *o.places, r->large);
-    bool fine = o.list && spare && o.places;
+    o.alike = hd_large_new(works, sizeof *o.alike, r->large);
+    bool fine = o.list && spare && o.places && o.alike;
     if (fine) {
         list_works(&o);
         HD_SORT_RUNS(o.list, spare, o.count, x, y,
@@ -149,11 +191,13 @@ static hd_status set_order(bool *moved, replay *r, const replay_times *times, hd
                                               : x->node < y->node);
         place_works(&o);
         set_awaited(&o);
+        if (r->options->streams) set_alike(&o);
     }
     *moved = o.moved;
     hd_large_free(o.list);
     hd_large_free(spare);
     hd_large_free(o.places);
+    hd_large_free(o.alike);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -213,7 +257,9 @@ hd_status replay_set_streams(replay *r, hd_error *err)
     const replay_times recorded = {.starts = r->graph->starts, .ends = r->graph->ends};
     bool moved;
     r->queues = malloc(((size_t)r->graph->lane_count + 1) * sizeof *r->queues);
-    if (!r->queues) return HD_NOMEM(err);
+    r->plan.alike =
+        hd_large_zeroed((size_t)(r->graph->node_count - r->first_work) + 1, sizeof *r->plan.alike, r->large);
+    if (!r->queues || !r->plan.alike) return HD_NOMEM(err);
     number_queues(r->queues, r);
     if (!list_awaited(r)) return HD_NOMEM(err);
     return set_order(&moved, r, &recorded, err);

@@ -151,6 +151,7 @@ void replay_plan_deinit(replay_plan *plan)
     hd_large_free(plan->flags);
     hd_large_free(plan->befores);
     hd_large_free(plan->slots);
+    hd_large_free(plan->alike);
     hd_large_free(plan->added);
     hd_large_free(plan->first_added);
     *plan = (replay_plan){0};

@@ -232,10 +232,10 @@ static bool list_data(replay *r, const adder *a)
         uint32_t way = hd_copy_way_of(hd_trace_string(r->trace, replay_work(r, n)->name));
         bool is_moved = r->plan.flags[n] & PLAN_NO_EVENT;
         if (is_moved && way == HD_COPY_WAY('D', 'H') && a->lasts[0][n - r->first_work] != HD_NONE)
-            add_edge(&data, n, a->lasts[0][n - r->first_work], HD_EDGE_DATA);
+            add_edge(&data, n, a->lasts[0][n - r->first_work], REPLAY_DATA);
         if (is_moved || moved == HD_NONE || moved != before) continue;
         way = hd_copy_way_of(hd_trace_string(r->trace, replay_work(r, moved)->name));
-        if (way == HD_COPY_WAY('H', 'D')) add_edge(&data, n, moved, HD_EDGE_DATA);
+        if (way == HD_COPY_WAY('H', 'D')) add_edge(&data, n, moved, REPLAY_DATA);
     }
     r->data = data.list;
     r->data_count = data.count;

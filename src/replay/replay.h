@@ -73,14 +73,15 @@ typedef struct replay_edge {
     uint32_t node, from;
     uint8_t kind; /* hd_edge_kind */
 } replay_edge;
-/* Beside hd_edge_kind: a call waits until work begins; a kernel for SMs. */
-enum { REPLAY_SLOT = HD_EDGE_KINDS + 1, REPLAY_SMS };
+/* Beside hd_edge_kind: a call waits until work begins; a kernel for SMs; work for data, as on one queue. */
+enum { REPLAY_SLOT = HD_EDGE_KINDS + 1, REPLAY_SMS, REPLAY_DATA };
 typedef struct replay_plan {
-    int64_t *durations;  /* by node */
-    uint8_t *flags;      /* by node: PLAN_… */
-    uint32_t *befores;   /* by node of a queue less first_work: what stands before it there; HD_NONE */
-    uint32_t *slots;     /* by node of a thread: the work for whose start that call waits, HD_NONE; NULL: no limit */
-    replay_edge *added;  /* edges that the graph does not have, by node */
+    int64_t *durations; /* by node */
+    uint8_t *flags;     /* by node: PLAN_… */
+    uint32_t *befores;  /* by node of a queue less first_work: what stands before it there; HD_NONE */
+    uint32_t *slots;    /* by node of a thread: the work for whose start that call waits, HD_NONE; NULL: no limit */
+    uint32_t *alike;    /* by node of a queue less first_work: for whose events it waits, too; HD_NONE; NULL: none do */
+    replay_edge *added; /* edges that the graph does not have, by node */
     size_t *first_added; /* by node, one more at the end; NULL: there are none */
     uint64_t chance;     /* delays vary as they do in the trace, as this has it; 0: all are the mean (doubt.c) */
 } replay_plan;
@@ -112,7 +113,7 @@ typedef struct replay_return_kind {
 enum { SHARE_NONE, SHARE_SMS, SHARE_HELD, SHARE_IN, SHARE_OUT };
 enum { SHARE_ALL = 1024 }; /* SMs of a device */
 typedef struct replay_share {
-    int64_t demand;  /* ns times width */
+    int64_t demand;  /* ns times width; of copies: ns of the trace beside one of the other direction */
     int64_t full_ns; /* before it began, there was nothing left until then; INT64_MIN */
     uint16_t width;  /* of the SMs */
     uint16_t waves;  /* in which its blocks run, if it has the SMs alone */
@@ -120,6 +121,12 @@ typedef struct replay_share {
     int8_t priority; /* lower ones go first */
     uint8_t sort;
 } replay_share;
+/* What a copy gets of its rate alone while one of the other direction runs (engines.c). */
+typedef struct replay_link {
+    double part, doubt;
+    uint64_t samples; /* 0: not told by the trace */
+    bool is_shared;   /* there are copies of both directions */
+} replay_link;
 
 /* check.c */
 enum { REPLAY_STEPS, REPLAY_SPAN, REPLAY_BUSY, REPLAY_MEASURES };
@@ -150,10 +157,11 @@ typedef struct replay {
     replay_awaited *awaited; /* by edge */
     size_t awaited_count;
     replay_share *shares; /* by node less first_work */
-    uint64_t widthless;   /* kernels of which nobody knows how many SMs they can hold */
-    bool is_crowded;      /* in the trace some kernels got fewer SMs than they can hold */
-    bool has_priorities;  /* which differ */
-    bool begins_full;     /* in the trace kernels begin while nothing is left of the SMs */
+    replay_link link;
+    uint64_t widthless;  /* kernels of which nobody knows how many SMs they can hold */
+    bool is_crowded;     /* in the trace work got less than it would alone */
+    bool has_priorities; /* which differ */
+    bool begins_full;    /* in the trace kernels begin while nothing is left of the SMs */
     replay_plan plan;
     replay_times unchanged, changed;
     char gpu_names[2][64], gpu_note[400];

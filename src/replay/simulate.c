@@ -26,6 +26,8 @@ int64_t replay_ready(const replay *r, const replay_plan *plan, uint32_t node, ui
     const hd_graph *g = r->graph;
     int64_t whole = g->ends[from] - g->starts[from], now = from_now.end - from_now.start, part, delay;
     if ((unsigned)kind == REPLAY_SLOT) return from_now.start + r->lags[LAG_SLOT].ns;
+    if ((unsigned)kind == REPLAY_DATA)
+        return from_now.end + delay_of(r, plan, replay_lag_class(r, node, from, HD_EDGE_QUEUE), node);
     if (kind == HD_EDGE_QUEUE && plan && plan->flags[node] & (PLAN_NO_LAG | PLAN_GONE)) return from_now.end;
     if (kind == HD_EDGE_LAUNCH || kind == HD_EDGE_EVENT ||
         (kind == HD_EDGE_QUEUE && (from + 1 != node || g->ends[from] <= g->starts[node]))) {
@@ -69,11 +71,16 @@ bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, u
     size_t added = p->first_added ? p->first_added[node + 1] - p->first_added[node] : 0;
     bool is_work = replay_is_work(r, node);
     uint32_t slot = p->slots && !is_work ? p->slots[node] : HD_NONE;
-    while (*at < 1 + count + added) {
+    uint32_t alike = p->alike && is_work ? p->alike[node - r->first_work] : HD_NONE;
+    size_t more = alike == HD_NONE ? 0 : g->first_edges[alike + 1] - g->first_edges[alike];
+    while (*at < 1 + count + added + more) {
         size_t i = (*at)++;
         if (i == 0)
             *out = is_work ? (replay_wait){p->befores[node - r->first_work], HD_EDGE_QUEUE}
                            : (replay_wait){slot, (hd_edge_kind)REPLAY_SLOT};
+        else if (i > count + added)
+            *out = (replay_wait){g->froms[g->first_edges[alike] + i - 1 - count - added],
+                                 (hd_edge_kind)g->edge_kinds[g->first_edges[alike] + i - 1 - count - added]};
         else if (i > count)
             *out = (replay_wait){p->added[p->first_added[node] + i - 1 - count].from,
                                  (hd_edge_kind)p->added[p->first_added[node] + i - 1 - count].kind};
@@ -81,6 +88,7 @@ bool replay_next_wait(replay_wait *out, const replay *r, const replay_plan *p, u
             *out = (replay_wait){g->froms[g->first_edges[node] + i - 1],
                                  (hd_edge_kind)g->edge_kinds[g->first_edges[node] + i - 1]};
         if (i && is_work && out->kind == HD_EDGE_QUEUE) continue;
+        if (i > count + added && out->kind != HD_EDGE_EVENT) continue;
         if (out->kind == HD_EDGE_LAUNCH && p->flags[node] & (PLAN_NO_LAUNCH | PLAN_GONE)) continue;
         if (out->kind == HD_EDGE_SYNC && p->flags[node] & PLAN_GONE) continue;
         if (out->kind == HD_EDGE_SYNC && r->awaited_count && i && i <= count)

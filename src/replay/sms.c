@@ -145,7 +145,7 @@ static void set_recorded(replay *r, const running *w, int64_t demand)
     r->is_crowded |= share->sort == SHARE_SMS && demand < share->width * (duration - w->wave) + share->tail * w->wave;
 }
 
-static void add_moved(sms_sharing *s, replay_moved added)
+void sms_add_moved(sms_sharing *s, replay_moved added)
 {
     s->failed |= !hd_grow((void **)&s->moved, &s->moved_capacity, s->moved_count, sizeof *s->moved);
     if (!s->failed) s->moved[s->moved_count++] = added;
@@ -162,7 +162,7 @@ static void plan_again(sms_sharing *s, sms *d, running *w, int64_t time)
     got = hold(s, d, w, time, most);
     if (s->recorded) set_recorded(s->recorded, w, got);
     if (w->end == was) return;
-    add_moved(s, (replay_moved){.node = w->node, .time = gpu_time(w->end)});
+    sms_add_moved(s, (replay_moved){.node = w->node, .time = gpu_time(w->end)});
 }
 
 /* Those that keep what they hold, then all others by priority. */
@@ -335,7 +335,7 @@ void sms_wake_first(sms_sharing *s, sms *d, int64_t time)
     if (!d->waiter_count || w->wakes != HD_NO_TIME) return;
     replay_moved moved = {.node = w->node, .is_start = true, .behind = HD_NONE};
     w->wakes = moved.time = can_begin(&moved.behind, s, d, w->node, time);
-    add_moved(s, moved);
+    sms_add_moved(s, moved);
 }
 
 /* Nobody begins before the first that waits, and nobody at all while nothing is left. */

@@ -62,6 +62,7 @@ typedef struct sms {
     int64_t worked, early; /* of kernels in the trace; early: before anything was left */
 } sms;
 
+void sms_add_moved(sms_sharing *s, replay_moved added);
 bool sms_init(sms *d); /* false: no memory; deinit either way */
 void sms_deinit(sms *d);
 

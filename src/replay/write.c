@@ -2,6 +2,7 @@
  *
  * Work is where the replay has it. All else keeps its place in what its thread or queue did around it; what stands on
  * other rows, in what the busiest thread did. Slices that a change removes go, with the points of flows bound to them.
+ * Kernels tell the priorities that --schedule gives them.
  */
 #include <stdlib.h>
 
@@ -9,9 +10,12 @@
 #include "base/memory/large.h"
 #include "pass/copy/copy.h"
 #include "pass/copy/points.h"
+#include "replay/priorities.h"
 #include "replay/rows.h"
 #include "trace/event.h"
 #include "trace/flows/bind.h"
+
+enum { NO_PRIORITY = INT16_MIN };
 
 typedef struct mover {
     const replay *r;
@@ -23,6 +27,9 @@ typedef struct mover {
     int64_t *was_starts, *was_spans; /* of slices, as the trace has them */
     uint64_t lost_points;
     replay_rows rows;
+    hd_copy *copy;
+    int16_t *priorities;            /* by row: which --schedule gives a kernel; NO_PRIORITY. NULL: it gives none */
+    hd_arg_key keys[HD_COPY_ADDED]; /* of the first, `priority` */
 } mover;
 
 /* ---- times ---- */
@@ -85,6 +92,7 @@ static void move_slices(mover *m)
             int64_t start = hd_column_at(&c[HD_COL_START], i);
             m->starts[block->first_row + i] = HD_NO_TIME;
             m->stays[block->first_row + i] = 1;
+            if (m->priorities) m->priorities[block->first_row + i] = NO_PRIORITY;
             if (start == HD_NO_TIME) continue;
             move_slice(m, block->first_row + i, (uint32_t)hd_column_at(&c[HD_COL_TRACK], i), start,
                        hd_column_at(&c[HD_COL_DURATION], i));
@@ -95,6 +103,8 @@ static void move_slices(mover *m)
         m->starts[row] = m->times->starts[n];
         m->ends[row] = m->times->ends[n];
         m->stays[row] = !(m->r->plan.flags[n] & PLAN_GONE);
+        if (m->priorities && replay_work(m->r, n)->role == HD_ROLE_KERNEL)
+            m->priorities[row] = m->r->shares[n - m->r->first_work].priority;
     }
 }
 
@@ -144,6 +154,21 @@ static void set_slices(const mover *m, hd_copy_rows *rows)
     }
 }
 
+static hd_status set_priorities(const mover *m, hd_copy_rows *rows, hd_error *err)
+{
+    int64_t *values[HD_COPY_ADDED];
+    uint8_t *added = NULL;
+    for (uint32_t i = 0; m->priorities && i < rows->block->row_count; i++) {
+        int16_t priority = m->priorities[rows->block->first_row + i];
+        if (priority == NO_PRIORITY || !rows->keep[i]) continue;
+        if (!added) added = hd_copy_add_arguments(m->copy, values);
+        if (!added) return HD_NOMEM(err);
+        values[0][i] = priority;
+        added[i] = 1;
+    }
+    return HD_OK;
+}
+
 static int64_t time_of_row(const mover *m, const hd_copy_rows *rows, uint32_t i, uint32_t track, int64_t time,
                            int64_t partner)
 {
@@ -178,11 +203,11 @@ static hd_status move_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_err
 {
     const mover *m = user;
     (void)copy;
-    (void)err;
-    if (rows->block->kind == HD_KIND_SLICE)
+    if (rows->block->kind == HD_KIND_SLICE) {
         set_slices(m, rows);
-    else if (rows->block->kind != HD_KIND_META)
-        set_times(m, rows);
+        return set_priorities(m, rows, err);
+    }
+    if (rows->block->kind != HD_KIND_META) set_times(m, rows);
     return HD_OK;
 }
 
@@ -190,16 +215,18 @@ static hd_status move_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_err
 
 static hd_status move_into(hd_builder *builder, mover *m, hd_error *err)
 {
-    hd_copy *copy;
-    hd_copy_hooks hooks = {.user = m, .rows = move_rows};
+    const hd_copy_hooks hooks = {.user = m, .added_keys = m->keys, .rows = move_rows};
+    m->keys[0] = (hd_arg_key){hd_builder_intern_text(builder, "priority"), HD_ARG_INT, HD_SCOPE_ARGS, 0};
     HD_TRY(choose_flows(m, err));
-    HD_TRY(hd_copy_new(&copy, m->r->trace, builder, err));
-    hd_status status = hd_copy_tracks(copy, NULL, NULL, err);
-    if (status == HD_OK) status = replay_rows_init(&m->rows, m->r, copy, builder, err);
-    if (status == HD_OK) status = hd_copy_events(copy, &hooks, err);
-    if (status == HD_OK) status = hd_copy_surroundings(copy, err);
+    HD_TRY(hd_copy_new(&m->copy, m->r->trace, builder, err));
+    hd_status status = hd_copy_tracks(m->copy, NULL, NULL, err);
+    if (status == HD_OK) status = replay_rows_init(&m->rows, m->r, m->copy, builder, err);
+    if (status == HD_OK) status = hd_copy_events(m->copy, &hooks, err);
+    uint64_t untold = hd_copy_not_added(m->copy);
+    if (untold) hd_builder_ledger(builder, "replay", "replay.priority-untold", HD_LEDGER_NOTE, untold, HD_OFFSET_NONE);
+    if (status == HD_OK) status = hd_copy_surroundings(m->copy, err);
     replay_rows_deinit(&m->rows);
-    hd_copy_free(copy);
+    hd_copy_free(m->copy);
     if (m->lost_points)
         hd_builder_ledger(builder, "replay", "replay.flow-lost", HD_LEDGER_LOSS, m->lost_points, HD_OFFSET_NONE);
     return status;
@@ -214,6 +241,9 @@ static bool make_room(mover *m)
     m->was_spans = hd_large_zeroed(rows, sizeof *m->was_spans, large);
     m->stays = hd_large_new(rows, 1, large);
     m->flow_stays = hd_large_new(hd_trace_row_count(m->r->trace, HD_KIND_FLOW) + 1, 1, large);
+    bool given = m->r->options->schedule && replay_is_priorities(m->r->options->schedule);
+    if (given) m->priorities = hd_large_new(rows, sizeof *m->priorities, large);
+    if (given && !m->priorities) return false;
     return m->starts && m->ends && m->was_starts && m->was_spans && m->stays && m->flow_stays && choose_lanes(m);
 }
 
@@ -227,7 +257,7 @@ hd_status replay_write(hd_trace **out, const replay *r, hd_error *err)
         keep_calls(&m);
         status = move_into(builder, &m, err);
     }
-    void *const lists[] = {m.starts, m.ends, m.was_starts, m.was_spans, m.stays, m.flow_stays, m.bound};
+    void *const lists[] = {m.starts, m.ends, m.was_starts, m.was_spans, m.stays, m.flow_stays, m.bound, m.priorities};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) hd_large_free(lists[i]);
     free(m.lanes);
     if (status == HD_OK) return hd_builder_finish(out, builder, err);

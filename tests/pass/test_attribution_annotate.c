@@ -499,6 +499,28 @@ static void test_attribution_annotate__every_format_keeps_the_stack(NO_STATE)
     hd_trace_free(out);
 }
 
+/* A store numbers the arguments of each shape by rows. */
+static void test_attribution_annotate__rows_that_become_alike_keep_their_arguments_in_a_store(NO_STATE)
+{
+    hd_trace *out = annotated_text("[" CALL(1, 20, 5, 7) "," WORK("k", 40, 5, 7) "," CALL(1, 30, 5, 8) "," STACKED(
+                 "k", 50, 5, 8, 9, "x") "," CALL(1, 40, 5, 9) "," WORK("k", 60, 5, 9) "]"),
+             *read;
+    char path[] = "/tmp/heddle-annotate-XXXXXX";
+    const hd_write_options options = {.format = "heddle"};
+    int fd = mkstemp(path);
+    hd_error err = {0};
+    if (hd_trace_write(out, path, &options, &err) != HD_OK) fail_msg("%s", err.message);
+    if (hd_trace_read(&read, path, NULL, &err) != HD_OK) fail_msg("%s", err.message);
+    char *x = dump_trace(out, DUMP_CONTENT), *y = dump_trace(read, DUMP_CONTENT);
+    assert_string_equal(strstr(x, "\nevents\n"), strstr(y, "\nevents\n"));
+    free(x);
+    free(y);
+    hd_trace_free(read);
+    hd_trace_free(out);
+    close(fd);
+    unlink(path);
+}
+
 /* Sum of the findings, those of the ledger left out. */
 static uint64_t findings(const hd_trace *trace)
 {
@@ -560,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_attribution_annotate__all_else_stays_as_it_is),
         cmocka_unit_test(test_attribution_annotate__too_many_shapes_make_text_of_the_arguments),
         cmocka_unit_test(test_attribution_annotate__every_format_keeps_the_stack),
+        cmocka_unit_test(test_attribution_annotate__rows_that_become_alike_keep_their_arguments_in_a_store),
         cmocka_unit_test(test_attribution_annotate__check_finds_nothing_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

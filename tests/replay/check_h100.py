@@ -30,6 +30,10 @@ PAIRS = [
     ("copies-serial", "copies-overlap", ["--overlap", "copy"], 2, 1),
     ("engines-ii-one", "engines-ii-each", ["--schedule", "streams=2"], 2, 1),
     ("engines-ii-each", "engines-ii-one", ["--streams", "1"], 2, 1),
+    ("engines-io-one", "engines-io-each", ["--schedule", "streams=2"], 4, 4),
+    ("engines-io-each", "engines-io-one", ["--streams", "1"], 4, 4),
+    ("engines-iio-one", "engines-iio-each", ["--schedule", "streams=3"], 4, 4),
+    ("engines-iio-each", "engines-iio-one", ["--streams", "1"], 4, 4),
     ("towers-4096-one", "towers-4096-two", ["--schedule", "streams=2"], 5, 5),
     ("towers-4096-two", "towers-4096-one", ["--streams", "1"], 5, 5),
     ("prefetch-side", "prefetch-line", ["--streams", "1"], 2, 1),
@@ -77,6 +81,12 @@ def check(args, folder):
         replay(args.heddle, base, *options, "-o", out)
         again = {r["what"]: r["recorded"] for r in replay(args.heddle, out)["check"]}
         wrong += [f"{base} {options} written: {what} {again[what]}, not {told[what]}" for what in ("steps", "busy") if abs(again[what] - told[what]) > told[what] / 1000]
+        if base.startswith("priorities"):  # and that tells the priorities that were given: it is replayed as it is, and back
+            back = replay(args.heddle, out, "--schedule", "priorities=" + ("all:0" if base.endswith("none") else "14:-5"))
+            wrong += [f"{base} {options} written: replayed {r}" for r in back["check"] if r["error_percent"] > 0.1]
+            before = replay(args.heddle, base)["check"]
+            wrong += [f"{base} {options} written, and back: {r}, not {b}" for r in back["what_if"] for b in before
+                      if r["what"] == b["what"] and abs(r["after"] - b["replayed"]) > b["replayed"] / 1000]
     steps = [r["changed"] for r in replay(args.heddle, "tiny-base", "--graph")["steps"]]
     off = 100 * (sum(steps) / len(steps) / TINY_ALONE_NS - 1)
     if abs(off) > TINY_BOUND:

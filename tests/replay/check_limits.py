@@ -61,8 +61,8 @@ class Machine:
         path.write_text(json.dumps({"deviceProperties": [{"id": 0, "name": "GPU", "numSms": 100}], "traceEvents": self.rows + [{"ph": "M", "name": "process_labels", "pid": 0, "args": {"labels": "GPU 0"}}]}))
 
 
-def made(path, depth, program, seed):
-    machine = Machine(depth, seed)
+def made(path, depth, program, seed, machine=Machine):
+    machine = machine(depth, seed)
     for step in range(2):
         machine.step(step, program)
     machine.write(path)
@@ -139,7 +139,7 @@ def check_shares(heddle, folder):
         ("kernels of three quarters", 0.75, [("gemm", "kernel", {"blocks per SM": 0.75})]),
         ("copies to the GPU", 1, [(into, "gpu_memcpy", {})]),
         ("copies from it", 1, [(back, "gpu_memcpy", {})]),
-        ("copies in both directions", 0.5, [(into, "gpu_memcpy", {}), (back, "gpu_memcpy", {})]),
+        ("copies in both directions", 0.5 / 0.9, [(into, "gpu_memcpy", {}), (back, "gpu_memcpy", {})]),
         ("a wide kernel and a copy", 0.5, [("gemm", "kernel", {"blocks per SM": 4.0}), (into, "gpu_memcpy", {})]),
         ("kernels that do not tell", 0.5, [("gemm", "kernel", {})]),
     ]
@@ -149,6 +149,74 @@ def check_shares(heddle, folder):
         off = 100 * (busy["after"] / busy["before"] / share - 1)
         is_told = any("do not tell their blocks" in r["note"] for r in report["notes"])
         yield name, abs(off) > 2 or is_told != (name == "kernels that do not tell"), f"{off:+.2f} %"
+
+
+class Link(Machine):
+    """A GPU with an engine for copies of each direction; while both run, each is `part` as fast. Copies wait for their stream."""
+
+    def __init__(self, part, seed):
+        super().__init__(1 << 30, seed)
+        self.part, self.copies = part, []
+
+    def copy(self, stream, way, length):  # of so many us, if it is alone
+        self.id += 1
+        end = self.now + self.about(4)
+        self.row("cudaMemcpyAsync", "cuda_runtime", 1, self.now, end, correlation=self.id)
+        name = {"in": "Memcpy HtoD (Pinned -> Device)", "out": "Memcpy DtoH (Device -> Pinned)"}[way]
+        self.copies.append({"id": self.id, "stream": stream, "name": name, "sent": end + self.about(2), "bytes": round(length * 50000), "left": length * self.rng.uniform(0.99, 1.01)})
+        self.now = end + self.about(1)
+
+    def wait(self):
+        """All copies run, from one beginning or end to the next."""
+        queues = {}
+        for c in self.copies:
+            queues.setdefault(c["stream"], []).append(c)
+        time, ready = 0.0, dict.fromkeys(queues, 0.0)
+        while any(queues.values()):
+            heads = {stream: queue[0] for stream, queue in queues.items() if queue}
+            begins = {stream: c.get("start") or max(c["sent"], ready[stream]) for stream, c in heads.items()}
+            running = [stream for stream in heads if begins[stream] <= time]
+            for stream in running:
+                heads[stream].setdefault("start", begins[stream])
+            rate = self.part if len({heads[stream]["name"] for stream in running}) == 2 else 1
+            next_time = min([time + heads[stream]["left"] / rate for stream in running] + [b for b in begins.values() if b > time])
+            for stream in running:
+                c = heads[stream]
+                c["left"] -= (next_time - time) * rate
+                if c["left"] < 1e-9:
+                    self.row(c["name"], "gpu_memcpy", stream, c["start"], next_time, device=0, stream=stream, correlation=c["id"], bytes=c["bytes"])
+                    queues[stream].pop(0)
+                    ready[stream] = next_time + self.about(1.1)
+            time = next_time
+        self.free, self.copies = ready, []
+        super().wait()
+
+
+def check_link(heddle, folder):
+    """Copies of random sizes in both directions: first none beside another, which tells the rates, then all at once."""
+    def program(streams, scale=1.0, shows_alone=True):
+        def run(m):
+            sizes = random.Random(9)
+            for way in ("in", "out") * (6 if shows_alone else 0):
+                m.copy(streams[way], way, sizes.uniform(50, 300) * (scale if way == "out" else 1))
+                m.wait()
+            for way in ("in", "out") * 20:
+                m.copy(streams[way], way, sizes.uniform(50, 300) * (scale if way == "out" else 1))
+            m.wait()
+        return run
+    def steps_of(part, streams, options=(), seed=1, **more):
+        return replay(heddle, made(folder / "link.json", part, program(streams, **more), seed, Link), *options)
+    one, two = {"in": 7, "out": 7}, {"in": 7, "out": 8}
+    for part in (0.6, 0.8, 0.97):
+        for name, options, streams, scale in (("one after another", ["--streams", "1"], one, 1), ("half as long from the GPU", ["--scale", "*DtoH*=0.5"], two, 0.5)):
+            off = 100 * (steps(steps_of(part, two, options), "changed") / steps(steps_of(part, streams, scale=scale, seed=2)) - 1)
+            yield f"a link that leaves {part}, {name}", abs(off) > 1, f"{off:+.2f} %"
+    # of a part that the trace does not tell, one is taken; the truth is within its uncertainty
+    for part in (0.82, 0.9, 0.98):
+        base = steps_of(0.9, one, ["--schedule", "streams=2"], shows_alone=False)
+        change = next(r for r in base["what_if"] if r["what"] == "steps")
+        off = steps(steps_of(part, two, shows_alone=False, seed=2)) - change["after"]
+        yield f"a link that would leave {part}", abs(off) > change["uncertainty"] or (part == 0.9 and abs(off) > change["after"] / 100), f"{100 * off / change['after']:+.2f} %, uncertainty {100 * change['uncertainty'] / change['after']:.2f} %"
 
 
 class Blocks(Machine):
@@ -230,7 +298,7 @@ def main():
     parser.add_argument("--heddle", required=True)
     heddle = parser.parse_args().heddle
     with tempfile.TemporaryDirectory() as folder:
-        results = list(check_depth(heddle, pathlib.Path(folder))) + list(check_shares(heddle, pathlib.Path(folder))) + list(check_priorities(heddle, pathlib.Path(folder)))
+        results = list(check_depth(heddle, pathlib.Path(folder))) + list(check_shares(heddle, pathlib.Path(folder))) + list(check_link(heddle, pathlib.Path(folder))) + list(check_priorities(heddle, pathlib.Path(folder)))
     for name, is_wrong, told in results:
         print(f"{'WRONG: ' if is_wrong else ''}{name}: {told}")
     sys.exit(any(is_wrong for _, is_wrong, _ in results))

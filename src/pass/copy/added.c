@@ -1,9 +1,10 @@
 /* added.c - one block of a trace to whose rows arguments are added
  *
  * Rows of one source shape that get as many new arguments are a variant, with one shape of the builder. Variants that
- * came to the same shape (one had the argument before, the other got it) become one group.
+ * came to the same shape (one had the argument before, the other got it) become one group, in the order of rows.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -175,34 +176,55 @@ static hd_status put_texts(hd_copy *copy, size_t at, const variant *one)
     return HD_OK;
 }
 
-/* The variants list[0 … count) as the group of their shape; none if it has no keys. */
-static hd_status put_group(hd_copy *copy, hd_block *out, hd_arg_group *groups, const variant *list, uint32_t count,
-                           uint32_t shape)
+/* The rows of list[0 … count) have the builder's shape, and are numbered as they stand in the block. */
+static uint32_t number_rows(hd_copy *copy, const variant *list, uint32_t count, uint32_t shape)
 {
     int64_t *shapes = hd_copy_change(&copy->rows, HD_COL_SHAPE),
             *args_rows = hd_copy_change(&copy->rows, HD_COL_ARGS_ROW);
-    bool raw = shape == hd_builder_raw_shape(copy->builder);
-    uint32_t keys = raw ? 1 : list->kept_count + list->added, rows = 0;
+    uint32_t rows = 0;
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t i = 0; i < list[k].count; i++) {
             uint32_t row = copy->pick_rows[list[k].first + i];
             shapes[row] = shape;
-            args_rows[row] = keys ? rows : 0;
-            rows++;
+            args_rows[row] = count == 1 ? (int64_t)rows++ : -1;
         }
     }
+    for (uint32_t row = 0; count > 1 && row < copy->rows.block->row_count; row++)
+        if (args_rows[row] == -1) args_rows[row] = rows++;
+    return rows;
+}
+
+/* Variant by variant in scratch, which becomes row by row. */
+static void sort_values(hd_copy *copy, int64_t *spare, const variant *list, uint32_t count, uint32_t rows)
+{
+    const int64_t *args_rows = hd_copy_look(&copy->rows, HD_COL_ARGS_ROW), *value = copy->scratch;
+    for (uint32_t k = 0; k < count; k++)
+        for (uint32_t i = 0; i < list[k].count; i++) spare[args_rows[copy->pick_rows[list[k].first + i]]] = *value++;
+    memcpy(copy->scratch, spare, rows * sizeof *spare);
+}
+
+/* The variants list[0 … count) as the group of their shape; none if it has no keys. */
+static hd_status put_group(hd_copy *copy, hd_block *out, hd_arg_group *groups, const variant *list, uint32_t count,
+                           uint32_t shape)
+{
+    bool raw = shape == hd_builder_raw_shape(copy->builder);
+    uint32_t keys = raw ? 1 : list->kept_count + list->added, rows = number_rows(copy, list, count, shape);
     if (keys == 0) return HD_OK;
     hd_column *columns = hd_arena_alloc(hd_chunk_arena(copy->chunk), keys * sizeof *columns);
-    if (!columns) return HD_NOMEM(copy->err);
-    for (uint32_t key = 0; key < keys; key++) {
+    int64_t *spare = count > 1 ? malloc(rows * sizeof *spare) : NULL;
+    hd_status status = columns && (spare || count == 1) ? HD_OK : HD_NOMEM(copy->err);
+    for (uint32_t key = 0; status == HD_OK && key < keys; key++) {
         size_t at = 0;
-        for (uint32_t k = 0; k < count; at += list[k++].count)
-            HD_TRY(raw ? put_texts(copy, at, &list[k]) : put_key(copy, at, &list[k], key));
+        for (uint32_t k = 0; status == HD_OK && k < count; at += list[k++].count)
+            status = raw ? put_texts(copy, at, &list[k]) : put_key(copy, at, &list[k], key);
+        if (status != HD_OK) break;
+        if (count > 1) sort_values(copy, spare, list, count, rows);
         if (!hd_column_seal(&columns[key], hd_chunk_arena(copy->chunk), copy->scratch, rows))
-            return HD_NOMEM(copy->err);
+            status = HD_NOMEM(copy->err);
     }
+    free(spare);
     groups[out->group_count++] = (hd_arg_group){.shape = shape, .row_count = rows, .columns = columns};
-    return HD_OK;
+    return status;
 }
 
 static int by_variant(const void *a, const void *b)

@@ -5,6 +5,7 @@
  */
 #include "format/heddle/write/gather.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/memory/vector.h"
@@ -183,7 +184,9 @@ static void gather_segment(store_gatherer *g, const segment *s)
     hd_column_decode(g->args_rows, &s->block->columns[HD_COL_ARGS_ROW], s->first, s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t shape = (uint32_t)g->shapes[i];
-        if (g->count_in_segment[shape]++ == 0) g->first_args_row[shape] = (uint32_t)g->args_rows[i];
+        uint32_t at = g->count_in_segment[shape]++;
+        if (at == 0) g->first_args_row[shape] = (uint32_t)g->args_rows[i];
+        assert(!g->args_rows[i] || g->args_rows[i] == (int64_t)g->first_args_row[shape] + at); /* in order */
     }
     for (uint32_t i = 0; i < s->block->group_count; i++) gather_group(g, &s->block->groups[i]);
     for (uint32_t i = 0; i < s->count; i++) g->count_in_segment[g->shapes[i]] = 0;
