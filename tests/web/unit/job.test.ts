@@ -51,10 +51,19 @@ const job = jobOf(answer(ranksOf([0, 1, 2]), { time: [10, 100, 12, 104, 20, 100]
 
 test("against the median of its step a rank that is slow alone stands out", () => {
   assert.deepEqual(list(shownFigures(job, "time", true)), [-2, 0, 0, 4, 8, 0]);
-  assert.deepEqual(extentOf(shownFigures(job, "time", true)), [-2, 8]);
-  assert.equal(extentOf(new Float64Array([NaN])), null);
+  assert.deepEqual(extentOf(shownFigures(job, "time", true), job.steps.length), { low: -2, high: 8, isBelow: false, isAbove: false });
+  assert.equal(extentOf(new Float64Array([NaN]), 1), null);
   assert.deepEqual(orderOf(job, "most", shownFigures(job, "time", true)), [2, 1, 0]);
   assert.deepEqual(orderOf(job, "host", job.figures.time), [0, 2, 1]);
+});
+
+test("a step that is out of line on all ranks leaves the colours to the others, and a rank that is slow alone does not", () => {
+  const steps = [900, 100, 102, 98, 101, 99, 100, 12];
+  const figures = new Float64Array(200 * 8).map((_, at) => (steps[at % 8] as number) + (Math.floor(at / 8) % 3));
+  assert.deepEqual(extentOf(figures, 8), { low: 98, high: 104, isBelow: true, isAbove: true });
+  for (let step = 1; step < 7; step++) figures[7 * 8 + step] = 150;
+  assert.deepEqual(extentOf(figures, 8), { low: 98, high: 150, isBelow: true, isAbove: true });
+  assert.deepEqual(extentOf(new Float64Array([0, 0, 0, 0, 5]), 5), { low: 0, high: 5, isBelow: false, isAbove: false });
 });
 
 test("a field shows the largest figure of the ranks and steps in it", () => {

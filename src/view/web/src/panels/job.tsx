@@ -11,7 +11,7 @@ import type { Range } from "../state";
 import { sameRange } from "../tools/nav";
 import { scrollTo, showRange } from "../tools/navigate";
 import { keyOf } from "../tracks/actions";
-import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
+import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Extent, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
 
@@ -56,13 +56,13 @@ export function JobPanel({ app }: { app: App }): JSX.Element {
   );
 }
 
-function Legend({ extent: [low, high], app }: { extent: [number, number]; app: App }): JSX.Element {
+function Legend({ extent: { low, high, isBelow, isAbove }, app }: { extent: Extent; app: App }): JSX.Element {
   void app.state.theme.value;
   const dark = document.documentElement.dataset.theme === "dark";
   const colors = Array.from({ length: 10 }, (_, k) => `rgb(${colorAt(k / 9, dark).join(" ")})`).join(", ");
   return (
     <span class="dim">
-      {formatShort(low)} <span class="heat" style={{ background: `linear-gradient(to right, ${colors})` }} /> {formatShort(high)}; blank: not known
+      {isBelow && "≤ "}{formatShort(low)} <span class="heat" style={{ background: `linear-gradient(to right, ${colors})` }} /> {isAbove && "≥ "}{formatShort(high)}; blank: not known
     </span>
   );
 }
@@ -76,7 +76,7 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
   const order = orders.some(([value]) => value === chosenOrder.value) ? chosenOrder.value : "rank";
   const figures = useMemo(() => shownFigures(job, measure, against), [job, measure, against]);
   const rows = useMemo(() => orderOf(job, order, figures), [job, order, figures]);
-  const extent = useMemo(() => extentOf(figures), [figures]);
+  const extent = useMemo(() => extentOf(figures, job.steps.length), [figures, job.steps.length]);
   const groupOf = useMemo(() => groupsOf(job, order), [job, order]);
   return (
     <>
@@ -152,9 +152,15 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   const lost = [...answers.filter((each) => typeof each === "string"), ...(failed ? [`${job.rows[failed.row]?.name} cannot be read`] : [])];
   if (lost.length > 0) state.message.value = { text: `${state.message.value?.text ?? ""}; ${lost.join("; ")}`, error: false };
   // Clocks are compared later, and may move the traces: what nobody has moved meanwhile goes with them.
-  const before = state.range.value;
+  const [before, scrolled] = [state.range.value, state.scroll.value];
   await when(() => shown.every(({ trace }) => state.clocks.value.some((clock) => clock.trace === trace)));
   if (sameRange(before, state.range.value)) showSpanOf(app, spans());
+  if (state.scroll.value === scrolled) scrollToTrace(app, own.trace); // derived tracks have come above it
+}
+
+function scrollToTrace(app: App, trace: TraceId): void {
+  const first = app.state.tracks.value.find((track) => track.trace === trace && track.parent === null);
+  if (first) scrollTo(app, keyOf(first), 0, 0);
 }
 
 function showSpanOf(app: App, spans: readonly Range[]): void {
@@ -171,6 +177,5 @@ function showSpans(app: App, job: Job, step: number, opened: readonly { trace: T
     state.message.value = { text: `${job.steps[step]} of ${names}${state.hidden.value.size ? "; other ranks are hidden" : ""}`, error: false };
     showSpanOf(app, spans);
   });
-  const first = state.tracks.value.find((track) => track.trace === opened[0]?.trace && track.parent === null);
-  if (first) scrollTo(app, keyOf(first), 0);
+  if (opened[0]) scrollToTrace(app, opened[0].trace);
 }

@@ -11,6 +11,7 @@ export interface Window {
 const median = (values: number[]): number => {
   const sorted = values.sort((a, b) => a - b);
   const middle = sorted.length >> 1;
+  if (sorted.length === 0) return NaN;
   return sorted.length % 2 ? sorted[middle] as number : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
 };
 
@@ -33,13 +34,39 @@ export function shownFigures(job: Job, measure: Measure, against: boolean): Floa
   return shown;
 }
 
-export function extentOf(figures: Float64Array): [low: number, high: number] | null {
-  let [low, high] = [Infinity, -Infinity];
-  for (const figure of figures) {
+const SAMPLE_RANKS = 64;
+const FAR = 3; // times the quartiles' distance from them
+
+// Whether a step is as long as steps are: the first, which compiles, or the last, which the recording cut, may not be.
+function usualSteps(figures: Float64Array, steps: number): boolean[] {
+  const stride = steps * Math.ceil(figures.length / steps / SAMPLE_RANKS);
+  const middles = Array.from({ length: steps }, (_, step) => median(column(figures, stride, step)));
+  const known = middles.filter((middle) => !Number.isNaN(middle)).sort((a, b) => a - b);
+  const quartile = (part: number): number => known[Math.round((known.length - 1) * part)] as number;
+  const fence = FAR * (quartile(0.75) - quartile(0.25));
+  return middles.map((middle) => !(middle < quartile(0.25) - fence || middle > quartile(0.75) + fence));
+}
+
+export interface Extent {
+  low: number;
+  high: number;
+  isBelow: boolean; // there is less than that, with the same colour
+  isAbove: boolean;
+}
+
+// What colours range over: all figures of usual steps. Null: none is known.
+export function extentOf(figures: Float64Array, steps: number): Extent | null {
+  const isUsual = usualSteps(figures, steps);
+  let [low, high, least, most] = [Infinity, -Infinity, Infinity, -Infinity];
+  figures.forEach((figure, at) => {
+    if (figure < least) least = figure;
+    if (figure > most) most = figure;
+    if (!isUsual[at % steps]) return;
     if (figure < low) low = figure;
     if (figure > high) high = figure;
-  }
-  return low <= high ? [low, high] : null;
+  });
+  if (!(low < high)) [low, high] = [least, most];
+  return least <= most ? { low, high, isBelow: least < low, isAbove: most > high } : null;
 }
 
 // The group in which a row stands in an order, as a text; null: the order has none.

@@ -2,7 +2,7 @@
 import type { JSX, TargetedKeyboardEvent, TargetedMouseEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../data/job";
-import { colorAt, fieldsOf, showing, zoomed, type Window } from "./job_layout";
+import { colorAt, fieldsOf, showing, zoomed, type Extent, type Window } from "./job_layout";
 
 const [LEFT, TOP] = [110, 16]; // px of names of rows, and of steps
 const LABEL_ROW = 13; // px that a name takes
@@ -20,7 +20,7 @@ export interface Cell {
 interface Props {
   job: Job;
   figures: Float64Array;
-  extent: [number, number];
+  extent: Extent;
   order: readonly number[];
   groupOf: ((row: number) => string) | null; // a line stands where it changes
   theme: string;
@@ -34,14 +34,14 @@ interface Size {
 }
 
 function paintCells(context: CanvasRenderingContext2D, props: Props, window: Window, { width, height }: Size, dark: boolean): void {
-  const { job, figures, extent: [low, high], order } = props;
+  const { job, figures, extent: { low, high }, order } = props;
   const [columns, bands] = [Math.min(job.steps.length, width), Math.min(window.count, height)];
   const fields = fieldsOf(figures, job.steps.length, order, window, columns, bands);
   const pixels = new ImageData(columns, bands);
   const tones = Array.from({ length: TONES }, (_, k) => [...colorAt(k / (TONES - 1), dark), 255]);
   const scale = high > low ? (TONES - 1) / (high - low) : 0;
   fields.forEach((figure, at) => {
-    if (!Number.isNaN(figure)) pixels.data.set(tones[Math.round((figure - low) * scale)] as number[], at * 4);
+    if (!Number.isNaN(figure)) pixels.data.set(tones[Math.min(TONES - 1, Math.max(0, Math.round((figure - low) * scale)))] as number[], at * 4);
   });
   const small = Object.assign(document.createElement("canvas"), { width: columns, height: bands });
   small.getContext("2d")?.putImageData(pixels, 0, 0);

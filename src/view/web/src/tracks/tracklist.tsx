@@ -123,7 +123,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const small = place.height < 30;
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
   const clock = info?.clock && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key ? clockText(info) : "";
-  const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
+  const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall", clock ? "clocked" : ""].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
     <div ref={element} class={classes} role={item} {...tree} aria-label={trackLabel(place)} tabIndex={current ? 0 : -1} title={trackTitle(track)}
