@@ -59,9 +59,9 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 void job_print_lost(void *user, const hd_error *why);
 /* Of which ranks' traces something was lost or repaired. Returns how many. */
 uint64_t job_print_damage(cli_run *run, const hd_job *job);
-/* Also "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest; what is
- * there twice, world sizes that differ, and how many ranks were written to `path`. Returns how many misfits there are.
- */
+/* Also "ranks 3, 5-7 and 12 are missing", of the ranks below world_size, or if nobody tells that, below the highest;
+ * what is there twice, world sizes that differ, and how many ranks were written to `path`. Returns how many misfits
+ * there are. */
 uint64_t job_print_misfits(cli_run *run, const char *path, const hd_job *job);
 
 #endif
