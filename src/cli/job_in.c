@@ -270,6 +270,13 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text)
 
 /* ---- what there is ---- */
 
+int job_check_output(cli_run *run, const char *path)
+{
+    bool fits = is_summary(path) || strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0;
+    if (!fits) return cli_usage_error(run, "'%.100s': a summary is named .hds", path);
+    return hd_trace_write_check(path, NULL, &run->err) == HD_OK ? CLI_OK : CLI_FAILED;
+}
+
 void job_print_lost(void *user, const hd_error *why)
 {
     cli_run *run = user;

@@ -55,6 +55,8 @@ void job_clocks_deinit(job_clocks *clocks);
 /* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
  * Kubernetes). */
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
+/* Before long work: whether a summary can be written there; its name is .hds, or that of a stream. */
+int job_check_output(cli_run *run, const char *path);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
 /* Of which ranks' traces something was lost or repaired. Returns how many. */

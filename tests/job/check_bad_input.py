@@ -65,6 +65,8 @@ def check_full(heddle, folder, traces, whole):
     """A full disk leaves what was there, and nothing beside it."""
     out = folder / "full" / "out.hds"
     out.parent.mkdir()
+    for command in (["summarize", *traces], ["job", *traces]):
+        run(heddle, *command, "-o", out.with_name("out.json"), code=2, say=["named .hds"])
     for command in (["summarize", *traces], ["combine", whole], ["job", *traces]):
         out.write_bytes(b"before")
         run(heddle, *command, "-o", out, code=1, say=["out.hds"], preexec_fn=small_files)
