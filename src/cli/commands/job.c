@@ -202,7 +202,7 @@ static hd_status share_work(work *w, hd_mpi *mpi)
 static int run(cli_run *run)
 {
     const struct job_options *o = run->options;
-    work w = {.run = run};
+    work w = {.run = run, .files.traces_first = true};
     hd_mpi *mpi = NULL;
     if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
     if (!o->ranks && !run->operand_count) return cli_usage_error(run, "--ranks PATTERN is missing, or FILE...");

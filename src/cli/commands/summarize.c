@@ -60,6 +60,7 @@ static int run(cli_run *run)
     if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
     int usage = job_shard_parse(&shard, run, o->shard);
     if (usage != CLI_OK) return usage;
+    shard.traces_first = true;
     if (shard.count > 1 && !strstr(o->output, "{shard}"))
         return cli_usage_error(run, "-o: every shard would write the same file; put {shard} into its name");
     char *path = output_path(o->output, shard);
