@@ -22,8 +22,8 @@ typedef struct job_files {
 } job_files;
 
 /* Those that an operand stands for: a file; a folder's summaries, or if it has none its traces (traces_first: the other
- * way around, for those who make summaries, which may lie in it since the last time); "rank{rank}.json", where {rank} is
- * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+ * way around, for those who make summaries, which may lie in it since the last time); "rank{rank}.json", where {rank}
+ * is any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
 /* The same of a folder that stands for itself, and ranks in their order. */
 hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);
