@@ -40,17 +40,23 @@ static bool is_summary(const char *name)
     return cli_ends_with(name, strlen(name), ".hds");
 }
 
-/* The summaries in a folder; if there are none, its traces. */
+static bool is_trace(const char *name)
+{
+    const hd_format_info *format = hd_format_for_path(name);
+    return format && format->reads;
+}
+
 static bool add_folder(job_files *p, const char *folder, bool *found)
 {
     bool fine = true;
-    for (int wants_traces = 0; wants_traces < 2 && fine && !*found; wants_traces++) {
+    for (int pass = 0; pass < 2 && fine && !*found; pass++) {
+        bool wants_traces = p->traces_first == !pass;
         DIR *entries = opendir(folder);
         if (!entries) return true;
         size_t first = p->count;
         for (struct dirent *entry; fine && (entry = readdir(entries)) != NULL;) {
             const char *name = entry->d_name;
-            if (*name == '.' || (wants_traces ? !hd_format_for_path(name) : !is_summary(name))) continue;
+            if (*name == '.' || (wants_traces ? !is_trace(name) : !is_summary(name))) continue;
             fine = add_path(p, folder, name);
         }
         closedir(entries);
@@ -206,7 +212,7 @@ hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_opt
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read)
 {
-    job_files files = {0};
+    job_files files = {.traces_first = shard.traces_first};
     *out_failed = 0;
     hd_status status = hd_job_new(out, &run->err);
     for (int i = first; i < run->operand_count && status == HD_OK; i++)
@@ -269,6 +275,13 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text)
 }
 
 /* ---- what there is ---- */
+
+int job_check_output(cli_run *run, const char *path)
+{
+    bool fits = is_summary(path) || strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0;
+    if (!fits) return cli_usage_error(run, "'%.100s': a summary is named .hds", path);
+    return hd_trace_write_check(path, NULL, &run->err) == HD_OK ? CLI_OK : CLI_FAILED;
+}
 
 void job_print_lost(void *user, const hd_error *why)
 {

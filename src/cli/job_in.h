@@ -11,16 +11,19 @@
 /* Which of the files: every `count`th from `index` on. count 0: all. */
 typedef struct job_shard {
     uint64_t index, count;
+    bool traces_first; /* of a folder, as job_files has it */
 } job_shard;
 
 /* Paths, owned. {0} is none. */
 typedef struct job_files {
     char **list;
     size_t count, capacity;
+    bool traces_first;
 } job_files;
 
-/* Those that an operand stands for: a file; a folder's summaries, or else traces; "rank{rank}.json", where {rank} is
- * any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+/* Those that an operand stands for: a file; a folder's summaries, or if it has none its traces (traces_first: the other
+ * way around, for those who make summaries, which may lie in it since the last time); "rank{rank}.json", where {rank}
+ * is any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
 /* The same of a folder that stands for itself, and ranks in their order. */
 hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);
@@ -55,6 +58,8 @@ void job_clocks_deinit(job_clocks *clocks);
 /* "3/16", or "auto": what the launcher of this process says (Slurm, Open MPI, PMI, torchrun, an indexed job of
  * Kubernetes). */
 int job_shard_parse(job_shard *out, cli_run *run, const char *text);
+/* Before long work: whether a summary can be written there; its name is .hds, or that of a stream. */
+int job_check_output(cli_run *run, const char *path);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
 /* Of which ranks' traces something was lost or repaired; a line. */

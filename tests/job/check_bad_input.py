@@ -65,6 +65,8 @@ def check_full(heddle, folder, traces, whole):
     """A full disk leaves what was there, and nothing beside it."""
     out = folder / "full" / "out.hds"
     out.parent.mkdir()
+    for command in (["summarize", *traces], ["job", *traces]):
+        run(heddle, *command, "-o", out.with_name("out.json"), code=2, say=["named .hds"])
     for command in (["summarize", *traces], ["combine", whole], ["job", *traces]):
         out.write_bytes(b"before")
         run(heddle, *command, "-o", out, code=1, say=["out.hds"], preexec_fn=small_files)
@@ -77,6 +79,17 @@ def check_full(heddle, folder, traces, whole):
     run(heddle, "combine", whole, "-o", f"{tables}/")
     assert "ledger.parquet" not in os.listdir(tables) and len(os.listdir(tables)) == 11, os.listdir(tables)
     run(heddle, "combine", whole, "-o", out.parent / "none" / "out.hds", code=1, say=["No such file"])
+
+
+def check_folder(heddle, traces, whole):
+    """Summaries that lie beside the traces do not stand for them the next time."""
+    out = traces[0].parent / "beside.hds"
+    for command in ("summarize", "job"):
+        run(heddle, command, traces[0], "-o", out)
+        run(heddle, command, traces[0].parent, "-o", out)
+        assert out.read_bytes() == whole.read_bytes(), command
+    run(heddle, "summarize", traces[0], "-o", out)
+    run(heddle, "combine", traces[0].parent, "-o", out.with_suffix(".one.hds"), say=["1 rank\n"])
 
 
 def check_shards(heddle, folder, traces, whole):
@@ -115,6 +128,9 @@ def main():
         check_files(heddle, folder, parts, whole)
         check_full(heddle, folder, traces, whole)
         check_shards(heddle, folder, traces, whole)
+        own = folder / "own"
+        own.mkdir()
+        check_folder(heddle, [trace.rename(own / trace.name) for trace in traces], whole)
     print("ranks missing, double, of two jobs; files that are none; full disks; shards of six launchers")
     return 0
 

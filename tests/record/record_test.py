@@ -297,6 +297,18 @@ class Recording(unittest.TestCase):
         events = json.loads((self.dir / "out.json").read_text())["traceEvents"]
         self.assertEqual(sum(e.get("cat") == "kernel" for e in events), 4)
 
+    def test_a_summary_is_made_of_the_trace_and_where_it_cannot_be_nothing_runs(self):
+        status, _, err = self.record("work", 4, "finish", options=("--summary", "rank3.hds"), env={**self.env, "RANK": "3"})
+        self.assertEqual(status, 0, err)
+        status, _, err = self.heddle("summarize", "-q", "out.heddle", "-o", "again.hds")
+        self.assertEqual(((self.dir / "rank3.hds").read_bytes(), status), ((self.dir / "again.hds").read_bytes(), 0), err)
+        status, out, err = self.heddle("combine", "-q", "rank3.hds", "-o", "tables.parquet/")
+        self.assertIn("tables.parquet/kernels.parquet", self.files(), err)
+        for name, says in (("none/rank3.hds", "No such file"), ("rank3.json", "named .hds")):
+            status, out, err = self.heddle("record", "-o", "other.heddle", "--summary", name, "--", "echo", "it ran")
+            self.assertEqual((bool(status), out, "other.heddle" in self.files()), (True, "", False), err)
+            self.assertIn(says, err)
+
     # ---- faults ----
 
     def test_where_nothing_can_be_written_the_command_runs_and_strict_does_not(self):

@@ -204,14 +204,15 @@ static hd_status share_work(work *w, hd_mpi *mpi)
 static int run(cli_run *run)
 {
     const struct job_options *o = run->options;
-    work w = {.run = run};
+    work w = {.run = run, .files.traces_first = true};
     hd_mpi *mpi = NULL;
     if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
     if (!o->ranks && !run->operand_count) return cli_usage_error(run, "--ranks PATTERN is missing, or FILE...");
+    int usage = job_check_output(run, o->output);
+    if (usage != CLI_OK) return usage;
     hd_status status = hd_mpi_open(&mpi, (hd_mpi_kind)o->mpi, &run->err);
     if (status != HD_OK) return CLI_FAILED;
-    status = hd_trace_write_check(o->output, NULL, &run->err);
-    if (status == HD_OK) status = hd_job_new(&w.job, &run->err);
+    status = hd_job_new(&w.job, &run->err);
     if (status == HD_OK) status = find_files(&w, mpi);
     if (status == HD_OK) status = share_work(&w, mpi);
     if (status != HD_OK) cli_report(run);

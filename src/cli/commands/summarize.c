@@ -60,9 +60,15 @@ static int run(cli_run *run)
     if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
     int usage = job_shard_parse(&shard, run, o->shard);
     if (usage != CLI_OK) return usage;
+    shard.traces_first = true;
     if (shard.count > 1 && !strstr(o->output, "{shard}"))
         return cli_usage_error(run, "-o: every shard would write the same file; put {shard} into its name");
     char *path = output_path(o->output, shard);
+    usage = path ? job_check_output(run, path) : CLI_OK;
+    if (usage != CLI_OK) {
+        free(path);
+        return usage;
+    }
     hd_status status = path ? job_read(&job, &failed, run, 0, shard, &read)
                             : hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     if (status == HD_OK) {

@@ -136,6 +136,7 @@ static int fill_options(cli_run *run, hd_record_options *out)
     if (status == CLI_OK) status = parse_duration(run, &out->delay_ns, "--delay", o->delay);
     if (status == CLI_OK) status = parse_duration(run, &out->duration_ns, "--duration", o->duration);
     if (status == CLI_OK) status = check_steps(run, o->steps);
+    if (status == CLI_OK && o->summary) status = job_check_output(run, o->summary);
     if (status != CLI_OK) return status;
     if (o->no_stacks && o->python)
         return cli_usage_error(run, "--python is part of the stacks, and --no-stacks takes none");
