@@ -115,12 +115,18 @@ typedef struct hd_convert_job hd_convert_job;
 
 /* parts NULL: makes the folder of the parts, beside `to`. Other processes name the folder of that one, and see the same
  * files. inputs and options must outlive it. Free it with hd_convert_job_free(), which removes what is left of a folder
- * that it made. Errors: ARGUMENT: the format is not OTF2, passes, --from or what else needs all ranks together; IO. */
+ * that it made. Errors: ARGUMENT: the format is not OTF2, passes or what else needs all ranks together; IO. */
 hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, size_t count, const char *to,
                              const char *parts, const hd_convert_options *options, hd_error *err);
 void hd_convert_job_free(hd_convert_job *job);
 /* Of the parts; borrowed. */
 const char *hd_convert_job_folder(const hd_convert_job *job);
+/* Whether options->from or until are set. Then all inputs are looked at for when they begin and end, each in any
+ * process; after that one process finds what from and until are on the clock of each; then they are converted, all cut
+ * at the same time. Errors: as of hd_convert. */
+bool hd_convert_job_crops(const hd_convert_job *job);
+hd_status hd_convert_job_look(hd_convert_job *job, size_t index, hd_error *err);
+hd_status hd_convert_job_crop(hd_convert_job *job, hd_error *err);
 /* Convert one input, in any process. Errors: as of hd_convert. */
 hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
 /* Join all, in the process that made the folder, once they are converted: then the archive is there. `out` may be NULL,

@@ -41,7 +41,7 @@ typedef struct converter {
     companion *companions;
     size_t count, profiles, left_out;
     size_t read_count; /* inputs that were read */
-    size_t share;      /* as of pass_merge */
+    convert_share share;
     chain_link *chain;
     size_t chain_size;
     hd_read_options read;
@@ -165,7 +165,8 @@ static hd_status add_options(converter *c, bool merge)
     if (merge) {
         pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
         if (!merging) return HD_ERR_MEMORY;
-        *merging = (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share, o->pass_count > 0};
+        *merging =
+            (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share.number, o->pass_count > 0};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -175,7 +176,7 @@ static hd_status add_options(converter *c, bool merge)
     if (o->from.unit != HD_CONVERT_UNSET || o->until.unit != HD_CONVERT_UNSET) {
         pass_crop *crop = add_own(c, &hd_pass_crop, "crop", "cannot crop");
         if (!crop) return HD_ERR_MEMORY;
-        *crop = (pass_crop){o->from, o->until, o->clip};
+        *crop = (pass_crop){o->from, o->until, o->clip, c->share.window};
     }
     if (o->fix) {
         pass_lanes *lanes = add_own(c, &hd_pass_lanes, "fix", "cannot repair lanes");
@@ -201,10 +202,10 @@ static hd_status make_chain(converter *c)
     HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks || o->shift_count)));
     for (size_t i = 0; i < o->pass_count; i++)
         c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
-    if (!c->share || !o->pass_count) return HD_OK;
+    if (!c->share.number || !o->pass_count) return HD_OK;
     pass_merge *last = add_own(c, &hd_pass_merge, NULL, "cannot merge"); /* of ids and stacks, also those of passes */
     if (!last) return HD_ERR_MEMORY;
-    *last = (pass_merge){.ranks = true, .share = c->share};
+    *last = (pass_merge){.ranks = true, .share = c->share.number};
     return HD_OK;
 }
 
@@ -376,10 +377,18 @@ static const char *format_of(const char *out, const hd_write_options *write)
 static hd_status convert(converter *c, const char *out)
 {
     HD_TRY(hd_convert_options_valid(c->options, c->err));
-    c->report->format = format_of(out, &c->write);
-    HD_TRY(hd_trace_write_check(out, &c->write, c->err));
+    if (!c->share.span) {
+        c->report->format = format_of(out, &c->write);
+        HD_TRY(hd_trace_write_check(out, &c->write, c->err));
+    }
     HD_TRY(read_inputs(c));
     HD_TRY(run_chain(c));
+    if (c->share.span) {
+        const hd_trace_facts *facts = hd_trace_facts_of(c->inputs->trace);
+        int64_t rank = c->report->ranks_by_place ? HD_NO_NUMBER : c->report->inputs->rank;
+        *c->share.span = (convert_span){rank, facts->base_ns, facts->start_ns, facts->end_ns};
+        return HD_OK;
+    }
     HD_TRY(gather_ledger(c));
     return write_trace(c, out);
 }
@@ -401,10 +410,10 @@ hd_status hd_convert_options_valid(const hd_convert_options *options, hd_error *
     return hd_filter_valid(&filter, err);
 }
 
-hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, size_t share, const char *to,
-                         const hd_convert_options *options, hd_error *err)
+hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, const convert_share *share,
+                         const char *to, const hd_convert_options *options, hd_error *err)
 {
-    converter c = {.options = options, .count = count, .share = share, .err = err};
+    converter c = {.options = options, .count = count, .share = *share, .err = err};
     HD_TRY(hd_options_copy(&c.read, sizeof c.read, sizeof c.read, options->read, err));
     HD_TRY(hd_options_copy(&c.write, sizeof c.write, sizeof c.write, options->write, err));
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
@@ -439,9 +448,12 @@ hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t 
     hd_convert_job *job;
     if (out) *out = NULL;
     HD_OWN_OPTIONS(hd_convert_options, options, err);
-    if (!options->apart) return convert_inputs(out, inputs, count, 0, to, options, err);
+    if (!options->apart) return convert_inputs(out, inputs, count, &(convert_share){0}, to, options, err);
     HD_TRY(hd_convert_job_new(&job, inputs, count, to, NULL, options, err));
     hd_status status = HD_OK;
+    for (size_t i = 0; i < count && hd_convert_job_crops(job) && status == HD_OK; i++)
+        status = hd_convert_job_look(job, i, err);
+    if (status == HD_OK && hd_convert_job_crops(job)) status = hd_convert_job_crop(job, err);
     for (size_t i = 0; i < count && status == HD_OK; i++) status = hd_convert_job_rank(job, i, err);
     if (status == HD_OK) status = hd_convert_job_finish(out, job, err);
     hd_convert_job_free(job);

@@ -2,13 +2,53 @@
 #ifndef HD_CONVERT_IMPL_H
 #define HD_CONVERT_IMPL_H
 
+#include "format/format.h"
+#include "format/out_folder.h"
 #include "heddle/convert.h"
+#include "pass/crop/crop.h"
 
-/* hd_convert, but for options->apart. share: as of pass_merge. */
-hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, size_t share, const char *to,
-                         const hd_convert_options *options, hd_error *err);
+/* When a rank begins and ends, on its own clock; HD_NO_TIME: nothing in it has a time. */
+typedef struct convert_span {
+    int64_t rank; /* HD_NO_NUMBER: it is not told */
+    int64_t base_ns, start_ns, end_ns;
+} convert_span;
+
+/* One rank of a job. Zero-initialised: no such. */
+typedef struct convert_share {
+    size_t number;                /* as of pass_merge */
+    const hd_crop_window *window; /* that from and until are on its clock; NULL: there is none */
+    convert_span *span;           /* to be found, of what would be cropped, instead of writing; NULL: it is written */
+} convert_share;
+
+struct hd_convert_job {
+    const char *const *inputs;
+    size_t count;
+    hd_convert_options options; /* of each rank: without what is of all */
+    hd_option_texts shifts;
+    hd_write_options write;
+    const hd_format *format;
+    hd_out_folder out; /* of the process that began */
+    char *folder;      /* of the parts, inside */
+};
+
+/* hd_convert, but for options->apart. */
+hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, const convert_share *share,
+                         const char *to, const hd_convert_options *options, hd_error *err);
 
 /* The report's misfits as notes in the ledger of the merge. */
 hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged, hd_error *err);
+
+/* ---- job.c ---- */
+
+/* A file of a rank: "FOLDER/3.report". The caller frees it. */
+hd_status convert_part_path(char **out, const hd_convert_job *job, size_t index, const char *what, hd_error *err);
+/* The clock of a rank whose times count from own_ns, by base times, its shift, and what was measured. */
+void convert_part_clock(hd_format_part *part, const hd_convert_job *job, int64_t rank, int64_t shift_ns, int64_t own_ns,
+                        int64_t base_ns);
+
+/* ---- spans.c ---- */
+
+/* What hd_convert_job_crop has found for a rank. */
+hd_status convert_read_window(hd_crop_window *out, const hd_convert_job *job, size_t index, hd_error *err);
 
 #endif

@@ -13,23 +13,10 @@
 #include "base/options.h"
 #include "convert/impl.h"
 #include "convert/report.h"
-#include "format/format.h"
-#include "format/out_folder.h"
 #include "pass/merge/merge.h"
 #include "pass/pass.h"
 #include "report/job/job.h"
 #include "trace/chunk.h"
-
-struct hd_convert_job {
-    const char *const *inputs;
-    size_t count;
-    hd_convert_options options; /* of each rank: without what is of all */
-    hd_option_texts shifts;
-    hd_write_options write;
-    const hd_format *format;
-    hd_out_folder out; /* of the process that began */
-    char *folder;      /* of the parts, inside */
-};
 
 /* ---- begin ---- */
 
@@ -39,7 +26,7 @@ static hd_status check_pass(const hd_pass *pass, hd_error *err)
     const hd_pass_about *about = hd_pass_about_of(pass);
     const char *why = NULL;
     if (about->merges) why = "they are merged anyway";
-    if (about == &hd_pass_crop) why = "their first events differ. Without --mpi and --clocks it runs on all of them";
+    if (about == &hd_pass_crop) why = "their first events differ: use --from and --until";
     if (hd_pass_second(pass)) why = "its file is of one of them: give each rank its own before";
     if (!why) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
@@ -51,7 +38,6 @@ static hd_status check_options(const hd_convert_options *o, const hd_format *for
 {
     const char *what = NULL;
     if (o->processes) what = "processes of one run";
-    if (o->from.unit != HD_CONVERT_UNSET || o->until.unit != HD_CONVERT_UNSET) what = "what is cropped";
     if (o->each || o->leave_out || o->memory_profile) what = "what is changed or left out on the way";
     for (size_t i = 0; i < o->pass_count; i++) HD_TRY(check_pass(o->passes[i], err));
     if (!format || !format->join)
@@ -109,7 +95,7 @@ void hd_convert_job_free(hd_convert_job *job)
 
 /* ---- a rank ---- */
 
-static hd_status part_path(char **out, const hd_convert_job *job, size_t index, const char *what, hd_error *err)
+hd_status convert_part_path(char **out, const hd_convert_job *job, size_t index, const char *what, hd_error *err)
 {
     return asprintf(out, "%s/%zu%s", job->folder, index, what) < 0 ? HD_NOMEM(err) : HD_OK;
 }
@@ -117,7 +103,7 @@ static hd_status part_path(char **out, const hd_convert_job *job, size_t index, 
 static hd_status save_report(const hd_convert_job *job, const hd_convert_report *report, size_t index, hd_error *err)
 {
     char *path;
-    HD_TRY(part_path(&path, job, index, ".report", err));
+    HD_TRY(convert_part_path(&path, job, index, ".report", err));
     hd_status status = convert_report_save(report, path, err);
     free(path);
     return status;
@@ -126,6 +112,7 @@ static hd_status save_report(const hd_convert_job *job, const hd_convert_report 
 hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
 {
     char *path;
+    hd_crop_window window;
     hd_convert_report *report;
     hd_convert_options options = job->options;
     hd_write_options write = job->write;
@@ -133,9 +120,11 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
     write.sync = false; /* it moves before it is there to stay */
     write.part = true;
     options.write = &write;
-    HD_TRY(part_path(&path, job, index, "", err));
-    size_t share = job->count > 1 ? index + 1 : 0;
-    hd_status status = convert_inputs(&report, &job->inputs[index], 1, share, path, &options, err);
+    if (hd_convert_job_crops(job)) HD_TRY(convert_read_window(&window, job, index, err));
+    HD_TRY(convert_part_path(&path, job, index, "", err));
+    const convert_share share = {.number = job->count > 1 ? index + 1 : 0,
+                                 .window = hd_convert_job_crops(job) ? &window : NULL};
+    hd_status status = convert_inputs(&report, &job->inputs[index], 1, &share, path, &options, err);
     if (status == HD_OK) status = save_report(job, report, index, err);
     if (status != HD_OK) hd_error_add_cause(err, "%s", job->inputs[index]);
     hd_convert_report_free(report);
@@ -181,7 +170,7 @@ static hd_status read_part(whole *w, size_t index)
     bool placed = w->report->ranks_by_place;
     uint64_t before = convert_report_out(w->report);
     w->report->ranks_by_place = false;
-    HD_TRY(part_path(&path, w->job, index, ".report", w->err));
+    HD_TRY(convert_part_path(&path, w->job, index, ".report", w->err));
     hd_status status = convert_report_add(w->report, path, w->err);
     free(path);
     HD_TRY(status);
@@ -197,16 +186,13 @@ static hd_status read_part(whole *w, size_t index)
     return shrink(&w->inputs[index].trace, w->err);
 }
 
-/* Base times, and what was measured. */
-static void set_clock(whole *w, size_t index, int64_t base_ns)
+void convert_part_clock(hd_format_part *part, const hd_convert_job *job, int64_t rank, int64_t shift_ns, int64_t own_ns,
+                        int64_t base_ns)
 {
-    const hd_convert_job *job = w->job;
-    hd_format_part *part = &w->parts[index];
-    int64_t own_ns = hd_trace_facts_of(w->inputs[index].trace)->base_ns;
-    part->offset_ns = w->inputs[index].shift_ns + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
+    part->offset_ns = shift_ns + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
     for (size_t i = 0; job->options.clocks && i < job->shifts.count; i++) {
         const hd_convert_clock *clock = &job->options.clocks[i];
-        if (clock->rank != w->inputs[index].rank) continue;
+        if (clock->rank != rank) continue;
         part->at_ns = clock->at_ns - (own_ns == HD_NO_TIME ? 0 : own_ns);
         part->drift = clock->drift_ppm / 1e6;
         part->bar_ns = clock->bar_ns;
@@ -265,7 +251,8 @@ static hd_status merge_parts(whole *w)
     int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
     uint32_t tracks = 0;
     for (size_t i = 0; i < w->count; i++) {
-        set_clock(w, i, base_ns);
+        convert_part_clock(&w->parts[i], w->job, w->inputs[i].rank, w->inputs[i].shift_ns,
+                           hd_trace_facts_of(w->inputs[i].trace)->base_ns, base_ns);
         w->parts[i].first_track = tracks;
         tracks += hd_trace_track_count(w->inputs[i].trace);
     }
@@ -286,7 +273,7 @@ static hd_status check_all_there(whole *w)
     size_t missing = 0, first = 0;
     for (size_t i = w->job->count; i-- > 0;) {
         char *path;
-        HD_TRY(part_path(&path, w->job, i, ".report", w->err));
+        HD_TRY(convert_part_path(&path, w->job, i, ".report", w->err));
         if (access(path, F_OK) != 0) {
             missing++;
             first = i;

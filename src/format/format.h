@@ -9,6 +9,8 @@
 #ifndef HD_FORMAT_FORMAT_H
 #define HD_FORMAT_FORMAT_H
 
+#include <math.h>
+
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "format/patch.h"
@@ -33,6 +35,11 @@ typedef struct hd_format_part {
     int64_t at_ns, offset_ns, bar_ns;
     double drift;
 } hd_format_part;
+/* What is added at a time of its clock. */
+static inline int64_t hd_format_part_offset(const hd_format_part *part, int64_t at_ns)
+{
+    return part->offset_ns + (int64_t)llround(part->drift * ((double)at_ns - (double)part->at_ns));
+}
 
 typedef struct hd_format {
     hd_format_info info;

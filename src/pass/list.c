@@ -64,8 +64,11 @@ static hd_status run_crop(hd_trace **out, hd_pass_report *report, const void *op
     hd_pass_result result;
     bool any; /* false: all of time, and everything stays */
     (void)count, (void)second;
-    HD_TRY(hd_crop_window_find(&window.from_ns, &window.until_ns, &any, inputs->trace, o->from, o->until, inputs->path,
-                               err));
+    if (o->window)
+        window = *o->window;
+    else
+        HD_TRY(hd_crop_window_find(&window.from_ns, &window.until_ns, &any, inputs->trace, o->from, o->until,
+                                   inputs->path, err));
     HD_TRY(hd_crop(out, &result, inputs->trace, &window, err));
     take_result(report, result);
     return HD_OK;

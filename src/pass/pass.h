@@ -6,6 +6,7 @@
 #define HD_PASS_PASS_H
 
 #include "heddle/pass.h"
+#include "pass/crop/crop.h"
 #include "pass/options.h"
 
 struct hd_pass {
@@ -20,6 +21,7 @@ typedef struct pass_lanes {
 typedef struct pass_crop {
     hd_convert_time from, until;
     bool clip;
+    const hd_crop_window *window; /* what these are, found elsewhere; NULL: here */
 } pass_crop;
 
 typedef struct pass_merge {

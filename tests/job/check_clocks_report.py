@@ -315,11 +315,42 @@ def check_joined(program, folder):
     assert below[2] > 0, below
     check_records(archive, rows, dict(expected), below)
     assert "otf2" not in run(program, "check", "-q", archive).stdout
+    check_cut(program, folder, summaries, paths, rows, base)
     done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "joined.json")
     assert done.returncode == 2 and "--mpi is for otf2" in done.stderr, done
     assert run(program, "summarize", "-q", *paths[:3], "-o", summaries).returncode == 0
     done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "refused.otf2")
     assert done.returncode == 1 and "no shift is known of rank 3" in done.stderr and not list(folder.glob("*refused.otf2*")), done
+
+
+def check_cut(program, folder, summaries, paths, rows, base):
+    """--from and --until are one time of the archive's clock for all ranks, and count from the first event of any. Those that touch an edge
+    by no more than rounding are left out of the comparison."""
+    def on_archive(rank, unix):
+        return unix - base + (offset_at(rows[rank], unix) if rank else 0)
+    spans = {}
+    for rank, path in enumerate(paths):
+        trace = json.loads(path.read_text())
+        for e in trace["traceEvents"]:
+            unix = round(e["ts"] * US) + trace["baseTimeNanoseconds"]
+            spans[rank, e["name"], e["args"]["correlation"]] = on_archive(rank, unix), on_archive(rank, unix + round(e["dur"] * US))
+    start, end = min(s for s, _ in spans.values()), max(e for _, e in spans.values())
+    cuts = [(round(p * (end - start) / 100), round(q * (end - start) / 100), f"{p}%", f"{q}%") for p, q in ((30, 60), (95, 100))]
+    cuts.append((200 * MS + 1, 200 * MS + 80 * US, "200000001ns", "200080us"))
+    archive, back = folder / "cut.otf2", folder / "cut.json"
+    for i, (after, before, *words) in enumerate(cuts):
+        mpi = ["--mpi", "none"] if i % 2 else []
+        done = run(program, "convert", "-q", "--clean", *mpi, "--clocks", summaries, "--from", words[0], "--until", words[1], *paths, archive)
+        assert done.returncode == 0 and run(program, "convert", "-q", archive, back).returncode == 0, done
+        events = json.loads(back.read_text())["traceEvents"]
+        ranks = {e["pid"]: int(e["args"]["name"].split()[1].rstrip(":")) for e in events if e["name"] == "process_name"}
+        got = {(ranks[e["pid"]], e["name"], e["args"]["correlation"]) for e in events if e["ph"] == "X"}
+        near = {k for k, times in spans.items() if any(abs(t - start - edge) <= 4 for t in times for edge in (after, before))}
+        wanted = {k for k, (s, e) in spans.items() if s - start < before and (e - start > after or s - start >= after)}
+        assert got - near == wanted - near and 0 < len(wanted - near) < len(spans) and len(near) < 9, (words, got ^ wanted, len(wanted), near)
+    for words in ["--from", "3000s"], ["--from", "2ms", "--until", "1ms"]:
+        done = run(program, "convert", "-q", "--clocks", summaries, *words, *paths, folder / "nothing.otf2")
+        assert done.returncode != 0 and done.stderr and not list(folder.glob("*nothing.otf2*")), done
 
 
 def check_records(archive, rows, rank_of, below):

@@ -110,6 +110,19 @@ def check_order(launch, heddle):
     expect(done.returncode == 0 and "6 events in, 12 out, nothing lost" in done.stdout, "an order that differs", done)
 
 
+def check_cut(launch, heddle):
+    """All processes cut at one time, that of a serial run; and where nothing would be left, none writes."""
+    for words, name in ([], "whole.otf2"), (["--from=30%", "--until=60%", "--clip"], "serial_cut.otf2"):
+        done = run(heddle, "convert", "-q", "--mpi", "none", *words, *GOOD, name)
+        expect(done.returncode == 0, "a serial cut", done)
+    done = run(*launch, heddle, "convert", "-q", "--mpi", "auto", *words, *GOOD, "cut.otf2")
+    expect(done.returncode == 0 and files_of("cut.otf2") == files_of("serial_cut.otf2"), f"{launch}: the serial cut", done)
+    whole, cut = (sum(len(data) for data in files_of(name).values()) for name in ("whole.otf2", "cut.otf2"))
+    expect(cut < 0.7 * whole, f"{cut} of {whole} bytes", done)
+    done = run(*launch, heddle, "convert", "-q", "--mpi", "auto", "--from", "3000s", *GOOD, "none.otf2")
+    expect(done.returncode != 0 and "nothing is left" in done.stderr and not list(Path().glob("*none.otf2*")), "nothing left", done)
+
+
 def check_damaged_archive(launch, heddle):
     done = convert(launch, heddle, "auto", RANKS, "none.otf2")
     expect(done.returncode != 0 and "rank5.json.gz: 1 of 6 ranks were not converted" in done.stderr and
@@ -279,6 +292,7 @@ def main():
             check_damaged_archive([*launch, 4], heddle)
             check_order([*launch, 2], heddle)
             check_twin([*launch, 2], heddle, archive)
+            check_cut([*launch, 4], heddle)
             check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
         check_hosts(options.kind, heddle, serial, archive)
     return 0

@@ -100,9 +100,9 @@ static int fill_options(cli_run *run, hd_convert_options *out, hd_read_options *
     out->ranks = o->ranks;
     out->processes = o->processes;
     out->apart = o->mpi >= 0 || (o->clocks && strcmp(format, "otf2") == 0);
-    if (out->apart && (o->from || o->until || o->processes))
-        return cli_usage_error(
-            run, "--from, --until and --processes need all ranks together: not with --mpi, nor with --clocks and otf2");
+    if (out->apart && o->processes)
+        return cli_usage_error(run,
+                               "--processes is of one run, and --mpi, or --clocks and otf2, of the ranks of a job");
     out->tracks = o->tracks;
     out->names = o->names;
     out->category = o->category;
@@ -316,6 +316,14 @@ static hd_status convert_rank(void *context, size_t item, hd_error *err)
     return HD_OK;
 }
 
+static hd_status look_at_rank(void *context, size_t item, hd_error *err)
+{
+    const apart *a = context;
+    hd_status status = hd_convert_job_look(a->job, a->order[item], err);
+    if (status != HD_OK && !err->path[0]) hd_error_add_cause(err, "%s", a->inputs->list[a->order[item]]);
+    return status;
+}
+
 static const char *name_of(void *context, size_t item)
 {
     const apart *a = context;
@@ -360,6 +368,17 @@ static hd_status begin_apart(apart *a, hd_mpi *mpi, const hd_convert_options *op
     return status;
 }
 
+/* All are looked at for when they begin and end, before one is cut. */
+static hd_status find_window(apart *a, hd_mpi *mpi)
+{
+    const hd_mpi_work work = {
+        .count = a->inputs->count, .work = look_at_rank, .name = name_of, .context = a, .threads = 1};
+    hd_status status = hd_mpi_share(mpi, &work, &a->run->err);
+    if (status == HD_OK) status = hd_mpi_barrier(mpi, &a->run->err);
+    if (status == HD_OK && hd_mpi_rank(mpi) == 0) status = hd_convert_job_crop(a->job, &a->run->err);
+    return status == HD_OK ? hd_mpi_barrier(mpi, &a->run->err) : status;
+}
+
 /* *out is NULL in processes that only helped. */
 static hd_status convert_apart(hd_convert_report **out, cli_run *run, job_files *inputs, const job_clocks *clocks,
                                const hd_convert_options *options, hd_read_options *read)
@@ -374,6 +393,7 @@ static hd_status convert_apart(hd_convert_report **out, cli_run *run, job_files 
     status = begin_apart(&a, mpi, options);
     const hd_mpi_work work = {
         .count = inputs->count, .work = convert_rank, .name = name_of, .context = &a, .threads = 1};
+    if (status == HD_OK && hd_convert_job_crops(a.job)) status = find_window(&a, mpi);
     if (status == HD_OK) status = hd_mpi_share(mpi, &work, &run->err);
     if (status == HD_OK) status = hd_mpi_barrier(mpi, &run->err);
     if (status == HD_OK && hd_mpi_rank(mpi) == 0) status = hd_convert_job_finish(out, a.job, &run->err);
@@ -584,9 +604,8 @@ const cli_command cmd_convert = {
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
         "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
         "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
-        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank, "
-        "and "
-        "there is no --from or --until.\n\n"
+        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank. "
+        "--from and --until cut all at the same time of the archive's clock; for that each is read twice.\n\n"
         "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
         "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
         "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "

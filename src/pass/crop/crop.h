@@ -5,6 +5,7 @@
 #ifndef HD_PASS_CROP_CROP_H
 #define HD_PASS_CROP_CROP_H
 
+#include "heddle/pass.h"
 #include "pass/copy/copy.h"
 
 typedef struct hd_crop_window {
@@ -15,5 +16,9 @@ typedef struct hd_crop_window {
 /* The events that touch the window. The caller frees the trace. */
 hd_status hd_crop(hd_trace **out, hd_pass_result *result, const hd_trace *trace, const hd_crop_window *window,
                   hd_error *err);
+
+/* As hd_crop_window_find, of a trace that lasts from start_ns (HD_NO_TIME: nothing in it has a time) to end_ns. */
+hd_status hd_crop_window_of(int64_t *from_ns, int64_t *until_ns, bool *any, int64_t start_ns, int64_t end_ns,
+                            hd_convert_time from, hd_convert_time until, const char *path, hd_error *err);
 
 #endif

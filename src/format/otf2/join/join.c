@@ -1,7 +1,6 @@
 /* join.c - part after part: the files of its locations, its clock */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,6 @@
 hd_status oj_refuse(joiner *j, const char *what)
 {
     return hd_error_set(j->w.err, HD_ERR_DAMAGED, j->part->path, HD_OFFSET_NONE, "is no part of an archive: %s", what);
-}
-
-int64_t oj_offset_at(const hd_format_part *part, int64_t ns)
-{
-    return part->offset_ns + (int64_t)llround(part->drift * ((double)ns - (double)part->at_ns));
 }
 
 /* ---- files of a location ---- */
@@ -67,7 +61,7 @@ static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
     const otf2_reader *r = j->r;
     const uint64_t times[] = {r->offset, r->offset + (r->length ? r->length : 1)};
     for (int i = 0; i < 2; i++) {
-        int64_t offset = oj_offset_at(part, (int64_t)(times[i] - r->shift));
+        int64_t offset = hd_format_part_offset(part, (int64_t)(times[i] - r->shift));
         offset = (int64_t)((uint64_t)offset - r->shift + j->w.shift);
         if (part->drift == 0 && offset == 0 && part->bar_ns == 0) break;
         OW_TRY(&j->w, OTF2_DefWriter_WriteClockOffset(out, times[i], offset, (double)part->bar_ns / bars));
@@ -106,8 +100,8 @@ static hd_status widen_span(joiner *j)
         events += r->defs[DEF_LOCATION].list[i]->values[LOCATION_EVENTS];
     if (!events) return HD_OK;
     if (__builtin_add_overflow(low, (int64_t)r->length, &high) ||
-        __builtin_add_overflow(high, oj_offset_at(j->part, high) + bent, &high) ||
-        __builtin_add_overflow(low, oj_offset_at(j->part, low) - bent, &low))
+        __builtin_add_overflow(high, hd_format_part_offset(j->part, high) + bent, &high) ||
+        __builtin_add_overflow(low, hd_format_part_offset(j->part, low) - bent, &low))
         return hd_error_set(j->w.err, HD_ERR_LIMIT, j->part->path, HD_OFFSET_NONE,
                             "its times with the offset of its "
                             "clock are beyond 2^63");

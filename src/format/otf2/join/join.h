@@ -71,8 +71,6 @@ typedef struct joiner {
 
 /* DAMAGED: the part is none that our writer made. */
 hd_status oj_refuse(joiner *j, const char *what);
-/* What readers add at a time of the part. */
-int64_t oj_offset_at(const hd_format_part *part, int64_t ns);
 
 /* ---- defs.c ---- */
 
