@@ -27,7 +27,7 @@ static uint64_t count_guesses(unsigned *first, const replay *r)
 
 hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
 {
-    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[200], depth[240],
+    char refused[160], cycles[120], overlaps[160], guesses[320], cut[120], orphans[120], waits[240], depth[240],
         widths[200], name[80], instead[80], idle[400], backward[240];
     const char *more[15] = {NULL};
     unsigned lag = 0;
@@ -88,12 +88,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
              (unsigned long long)r->cut_copies);
     snprintf(orphans, sizeof orphans, "run: %llu pieces of work without a call were launched when they began",
              (unsigned long long)r->orphans);
-    snprintf(
-        waits, sizeof waits,
-        "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that whose "
-        "work ended last",
-        (unsigned long long)r->graph->waits_guessed);
-    if (r->graph->waits_guessed) more[count++] = waits;
+    if (gpu_note_guessed(waits, sizeof waits, r->graph)) more[count++] = waits;
     if (r->cut_copies) more[count++] = cut;
     if (r->orphans) more[count++] = orphans;
     return gpu_add_notes(out, &replay_about, &r->scope, more, err);
