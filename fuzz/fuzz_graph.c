@@ -75,7 +75,10 @@ static void require_printed(const hd_graph *g, uint8_t seed)
     const hd_graph_view view = {
         .size = sizeof view, .has_around = seed & 1, .around = seed / 2 % 8, .depth = seed / 16};
     size_t bytes = 0;
-    for (int f = 0; f < 3; f++) require(hd_graph_print((hd_sink){drop, &bytes}, g, formats[f], &view, NULL) == HD_OK);
+    for (int f = 0; f < 3; f++) {
+        hd_status status = hd_graph_print((hd_sink){drop, &bytes}, g, formats[f], &view, NULL);
+        require(status == HD_OK || (view.has_around && status == HD_ERR_ARGUMENT)); /* no node is of that row */
+    }
 }
 
 static void require_report(const hd_trace *trace, const hd_launches *launches)

@@ -71,7 +71,8 @@ typedef struct hd_graph {
     uint64_t slices_left_out;         /* of other rows, without a time, or still open */
     uint64_t backward[HD_EDGE_KINDS]; /* edges that contradict the order of time */
     uint64_t works_without_launch, launches_without_work;
-    uint64_t waits_guessed; /* of queues, where the trace does not tell for which: for that whose work ended last */
+    uint64_t waits_guessed; /* of queues, where the trace does not tell for which: for that whose work ended last; or of
+                               which: of that on which the thread launches next */
     uint64_t dependencies_left_out; /* on what is missing or stands twice; on more than 64 for one read */
     uint64_t waits_without_work;    /* calls of which it is not known what they wait for, or that wait for nothing */
 } hd_graph;

@@ -3,7 +3,8 @@
  * Told     by slices beside the work ("Stream Sync", "Stream Wait Event") with the call's correlation: of which queue,
  *          and at which record of an event (PyTorch 2.11 writes -1 for both).
  * Else     a call waits for all queues of its rank, one of a stream or event for that whose work ended last in it; a
- *          queue for that other one whose work ended last before it went on.
+ *          queue for that other one whose work ended last before it went on, and the queue that waits is that on which
+ *          the thread launches next (Kineto by default tells neither).
  * For what the last work of a queue that was launched before the call, or the record of the event, and what the queue
  *          waits for behind that (events.c). Launches of a queue are taken to come in the order of its work.
  */
@@ -177,10 +178,51 @@ static uint32_t find_queue(const graph_maker *m, int64_t rank, int64_t device, i
     return found;
 }
 
-static bool keep_wait(graph_maker *m, const graph_call *call)
+/* A launch of a thread, and the queue that it launches on. */
+typedef struct thread_launch {
+    int64_t start;
+    uint32_t lane, queue;
+} thread_launch;
+
+typedef struct thread_launches {
+    thread_launch *list; /* by thread and start */
+    size_t count;
+} thread_launches;
+
+static bool list_launches(thread_launches *out, const graph_maker *m)
+{
+    const hd_launches *l = m->launches;
+    out->list = hd_large_new(l->launch_count + 1, sizeof *out->list, m->large);
+    thread_launch *spare = hd_large_new(l->launch_count + 1, sizeof *spare, m->large);
+    for (size_t i = 0; out->list && i < l->launch_count; i++) {
+        const hd_launch *launch = &l->launches[i];
+        if (launch->track >= hd_trace_track_count(m->trace) || !launch->work_count) continue;
+        uint32_t lane = m->thread_of[graph_lane_of_track(m->trace, launch->track)];
+        uint32_t track = l->works[l->work_order[launch->first_work]].track;
+        if (lane == HD_NONE || track >= hd_trace_track_count(m->trace)) continue;
+        uint32_t queue = m->queue_of[graph_lane_of_track(m->trace, track)];
+        out->list[out->count++] = (thread_launch){graph_time(launch->start_ns), lane, queue};
+    }
+    if (out->list && spare)
+        HD_SORT_RUNS(out->list, spare, out->count, x, y, x->lane != y->lane ? x->lane < y->lane : x->start < y->start);
+    hd_large_free(spare);
+    return out->list && spare;
+}
+
+/* The queue on which the thread of a call launches next; HD_NONE. */
+static uint32_t next_queue(const thread_launches *l, const graph_call *call)
+{
+    size_t low = 0, high = l->count;
+    HD_PARTITION_POINT(low, high, at,
+                       l->list[at].lane != call->lane ? l->list[at].lane < call->lane : l->list[at].start < call->end);
+    return low < l->count && l->list[low].lane == call->lane ? l->list[low].queue : HD_NONE;
+}
+
+static bool keep_wait(graph_maker *m, const graph_call *call, const thread_launches *launches)
 {
     told t = told_of(m, call);
-    uint32_t lane = find_queue(m, call->rank, t.device, t.stream);
+    uint32_t lane =
+        call->told_by == HD_NONE ? next_queue(launches, call) : find_queue(m, call->rank, t.device, t.stream);
     uint32_t waits_for = find_queue(m, call->rank, t.device, t.waits_for);
     if (lane == HD_NONE || (waits_for == HD_NONE && t.waits_for >= 0)) {
         m->g->waits_without_work++;
@@ -213,10 +255,12 @@ static bool add_wait(graph_maker *m, const graph_call *call, uint32_t *works)
 bool graph_make_waits(graph_maker *m)
 {
     uint32_t *works = malloc(((size_t)m->g->lane_count + GRAPH_PENDING + 1) * sizeof *works);
-    bool fine = works && link_told(m) && wait_for_copies(m);
+    thread_launches launches = {0};
+    bool fine = works && link_told(m) && wait_for_copies(m) && list_launches(&launches, m);
     for (size_t i = 0; fine && i < m->call_count; i++) {
-        if (m->calls[i].what == CALL_WAIT) fine = keep_wait(m, &m->calls[i]);
+        if (m->calls[i].what == CALL_WAIT) fine = keep_wait(m, &m->calls[i], &launches);
     }
+    hd_large_free(launches.list);
     fine = fine && graph_link_events(m);
     for (size_t i = 0; fine && i < m->call_count; i++) {
         if (m->calls[i].what < HD_SYNC_KINDS) fine = add_wait(m, &m->calls[i], works);

@@ -47,10 +47,9 @@ static void note_order(notes *n, const replay *r)
     uint64_t over = 0, cycles = r->unchanged.cycles + r->changed.cycles;
     for (uint32_t node = r->first_work + 1; node < r->graph->node_count; node++)
         over += r->plan.befores[node - r->first_work] == node - 1 && r->graph->ends[node - 1] > r->graph->starts[node];
-    if (gpu_note_backward(n->texts[n->count], sizeof *n->texts, r->graph)) {
-        n->list[n->count] = n->texts[n->count];
-        n->count++;
-    }
+    char text[300];
+    if (gpu_note_backward(text, sizeof text, r->graph)) note(n, "%s", text);
+    if (gpu_note_guessed(text, sizeof text, r->graph)) note(n, "%s", text);
     if (cycles) note(n, "%llu dependencies contradict one another and are left out", (unsigned long long)cycles);
     if (over)
         note(n, "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
@@ -122,11 +121,6 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     note_depth(&n, r);
     note_shares(&n, r);
     if (*r->gpu_note) note(&n, "%s", r->gpu_note);
-    if (r->graph->waits_guessed)
-        note(&n,
-             "of %llu waits of streams for events the trace does not tell which stream recorded them: taken as that "
-             "whose work ended last",
-             (unsigned long long)r->graph->waits_guessed);
     if (r->cut_copies)
         note(&n, "run: %llu copies of more than 256 MiB were cut to that", (unsigned long long)r->cut_copies);
     if (r->orphans)

@@ -15,11 +15,11 @@ import sys
 BOUNDS = {
     "analysis/h100_qwen/Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz": 0.2,
     "kineto/b200_eager.json.gz": 0.1,
-    "kineto/df_index_resolver.json.gz": 2,
+    "kineto/df_index_resolver.json.gz": 0.1,
     "kineto/event_sync_multi_stream.json.gz": 0.1,
     "kineto/mi250_minitoy.json.gz": 0.1,
     "kineto/mtia_rank_0.json.gz": 0.1,
-    "kineto/nccl_data.json.gz": 1,
+    "kineto/nccl_data.json.gz": 0.1,
     "kineto/normalization_layer_test.json.gz": 0.1,
     "kineto/particle_transformer_a100.json.gz": 0.1,
     "kineto/resnet50_2021.json.gz": 2,
@@ -29,16 +29,17 @@ BOUNDS = {
     "rocm/mytrace.rpd.gz": 2,
     "rocm/rocprofiler_v1_memcpy.json.gz": 2,
     "ranks/dlrm/rank2.json.gz": 4,
+    "ranks/dlrm/rank4.json.gz": 0.1,
     "ranks/dlrm/rank7.json.gz": 3,
+    "ranks/megatron-tp8/rank0.json.gz": 0.1,
+    "ranks/megatron-tp8/rank2.json.gz": 0.5,
     "xplane/jax_conv_minimal_08.xplane.pb": 0.2,
 }
-# Without launches, one rank of a job whose collectives wait for others, or cut.
+# Without launches, or cut.
 REFUSED = [
     "analysis/hta/trace_compare/base/base.json.gz",
     "ascend/level1_rank0.db",
     "kineto/negative_queue_rank0.json.gz",
-    "ranks/dlrm/rank4.json.gz",
-    "ranks/megatron-tp8/rank0.json.gz",
     "rocm/rocprofv3_908_results.json.gz",
     "xplane/gpu_multi_worker.xplane.pb",
 ]

@@ -201,6 +201,9 @@ class Graph:
                 self.kept.add(i)
                 if kind in ("stream", "event", "device"):
                     reach = r["end"]
+        for i in self.kept:
+            if kinds[self.rows[i]["name"]] == "wait" and self.rows[i]["args"]["correlation"] not in self.told:
+                self.told[self.rows[i]["args"]["correlation"]] = {"stream": self.next_queue(self.rows[i]), "wait_on_stream": -1}
         for i in sorted(self.kept, key=lambda i: self.rows[i]["args"]["correlation"]):
             call, kind = self.rows[i], kinds[self.rows[i]["name"]]
             told = self.told.get(call["args"]["correlation"])
@@ -208,6 +211,11 @@ class Graph:
                 self.wait_event(call, told)
             elif kind != "record":
                 self.wait_call(call, kind, told)
+
+    def next_queue(self, call):
+        """The queue on which the thread of a call launches next."""
+        works = [(self.rows[w["call"]]["start"], w["call"], queue) for queue, list_ in self.queues.items() for w in list_ if w["call"] is not None]
+        return min((w for w in works if self.rows[w[1]]["tid"] == call["tid"] and w[0] >= call["end"]), default=(0, 0, None))[2]
 
     def other_of(self, call, told):
         """The queue that a queue waits for; where it is not told, that other one whose work ended last before it went on."""
@@ -416,11 +424,35 @@ def got_of(heddle, path):
     return sorted(nodes.values()), text_edges(edges), said["left_out"]["waits_guessed"]
 
 
+def event_edges(heddle, path):
+    said = ask(heddle, "graph", "--json", path)
+    nodes = {n["node"]: (n["start"], n["track_id"], n["name"]) for n in said["nodes"]}
+    return {(nodes[e["from"]], nodes[e["to"]]) for e in said["edges"] if e["kind"] == "event"}
+
+
+def check_guesses(heddle, folder, programs):
+    """What programs tell of waits is found again where they do not."""
+    right = missed = wrong = 0
+    path = pathlib.Path(folder) / "program.json"
+    for seed in range(programs):
+        subprocess.run([heddle, "synth", "-q", "--program", "--seed", str(seed), "-o", path], check=True)
+        told = event_edges(heddle, path)
+        trace = json.loads(path.read_text())
+        trace["traceEvents"] = [e for e in trace["traceEvents"] if e["name"] != "Stream Wait Event"]
+        path.write_text(json.dumps(trace))
+        found = event_edges(heddle, path)
+        right, missed, wrong = right + len(told & found), missed + len(told - found), wrong + len(found - told)
+    print(f"of {right + missed} waits that are told {right} are found without, and {wrong} others")
+    if right < 0.75 * (right + missed) or wrong > 0.03 * right:
+        sys.exit("too few, or too many others")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--programs", type=int, default=8)
     args = parser.parse_args()
     edges = met = read = guessed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -442,6 +474,7 @@ def main():
                 said = ask(args.heddle, "report", "critical-path", "--pieces", "--slack", "--json", path)
                 for problem in wanted[2].problems(said, trace.rows):
                     sys.exit(f"seed {seed}: {problem}")
+        check_guesses(args.heddle, folder, args.programs)
     print(f"{edges} edges agree, {met} of them of collectives, {read} by address; {guessed} waits guessed")
     if edges < args.rounds or met < args.rounds / 2 or read < args.rounds / 10 or guessed < args.rounds / 20:
         sys.exit("too few edges to prove anything")

@@ -29,8 +29,7 @@ hd_status hd_crop_window_of(int64_t *from_ns, int64_t *until_ns, bool *any, int6
     if (*from_ns > end_ns)
         return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
                             "ends %.9g s after its start, so nothing is left from %.9g s on",
-                            ((double)end_ns - (double)start_ns) / 1e9,
-                            ((double)*from_ns - (double)start_ns) / 1e9);
+                            ((double)end_ns - (double)start_ns) / 1e9, ((double)*from_ns - (double)start_ns) / 1e9);
     if (*from_ns >= *until_ns)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "the time to begin at is not before the time to end at: nothing would be left");

@@ -298,6 +298,16 @@ bool gpu_note_backward(char *out, size_t size, const hd_graph *graph)
     return any;
 }
 
+bool gpu_note_guessed(char *out, size_t size, const hd_graph *graph)
+{
+    snprintf(
+        out, size,
+        "of %llu waits of streams for events the trace does not tell all: a wait is that of the stream on which its "
+        "thread launches next, for that stream whose work ended last before that",
+        (unsigned long long)graph->waits_guessed);
+    return graph->waits_guessed > 0;
+}
+
 /* A reader told that the input ends in the middle. */
 static bool is_cut(const hd_trace *trace)
 {
