@@ -371,7 +371,8 @@ class Replay:
         return self.rows[self.nodes[node]["id"]]["args"]["device"]
 
     def look_at_shares(self):
-        free, overlap, copied, devices, early, worked = {}, {}, {}, {}, {}, {}
+        free, overlap, copied, devices, early, worked, last_copy = {}, {}, {}, {}, {}, {}, {}
+        self.beside = {}  # of a copy: ns at the same time as one of the other direction
         self.full = {n: -(1 << 62) for n in self.nodes}
         self.demand = {}
         before = {n: s for n in self.works for s, k in self.into[n] if k == "queue"}
@@ -383,6 +384,12 @@ class Replay:
                 overlap[device, kind] = overlap.get((device, kind), 0) + max(0, min(end, last) - start)
                 copied[device, kind] = copied.get((device, kind), 0) + end - start
                 self.full[n], free[device, kind] = last, max(last, end)
+                other = last_copy.get((device, "out" if kind == "in" else "in"))
+                if other is not None and self.was[other][1] > start:
+                    for m in (n, other):
+                        self.beside[m] = self.beside.get(m, 0) + min(end, self.was[other][1]) - start
+                if end > last:
+                    last_copy[device, kind] = n
             elif kind:
                 sms = devices.setdefault(device, Sms(self.priority.get, True))
                 if n not in before or self.was[before[n]][1] <= start:
@@ -394,7 +401,10 @@ class Replay:
             (_, width, waves, tail), length = self.share[n], self.was[n][1] - self.was[n][0]
             return width * (length - length // waves) + tail * (length // waves)
         self.is_crowded = any(self.share[n][0] == "sms" and got < needs(n) for n, got in self.demand.items())
+        self.is_crowded |= any(self.beside.values())
         self.begins_full = any(early[d] > worked[d] // 10 for d in early)
+        crossed = {d for (d, k) in copied if overlap[d, k] > copied[d, k] // 50}  # nothing is known of what is beside those
+        self.beside = {n: 0 if self.device(n) in crossed else both for n, both in self.beside.items()}
         for n in self.works:
             kind = self.share[n] and self.share[n][0]
             if kind in ("in", "out") and overlap[self.device(n), kind] > copied[self.device(n), kind] // 50:
@@ -543,7 +553,7 @@ class Replay:
         for n in self.works:
             if self.share[n] and n not in self.gone:
                 kind = self.share[n][0]
-                things.setdefault((self.device(n), kind if kind in ("in", "out") else "sms"), set()).add(first[n])
+                things.setdefault((self.device(n), "link" if kind in ("in", "out") else "sms"), set()).add(first[n])
         return self.is_crowded or any(len(queues) > 1 for queues in things.values())
 
     def begin(self, node, edges, times):
@@ -557,6 +567,29 @@ class Replay:
         start = times[node][0]
         end = max([times[s][1] for s, k in edges if k == "thread"], default=start) + self.length[node]
         return max([start, end] + [times[s][1] + self.wake[node] for s, k in edges if k == "sync"])
+
+    LINK = 0.9  # of its rate alone, while copies of both directions run; no copy here is large enough to tell it
+
+    def alone(self, node):
+        """How long a copy takes by the changes, if none of the other direction is beside it."""
+        whole = self.was[node][1] - self.was[node][0]
+        both = min(self.beside.get(node, 0), whole)
+        return int(self.length[node] * ((whole - both + int(both * self.LINK + 0.5)) / whole) + 0.5) if whole else self.length[node]
+
+    def beside_other(self, left, both):
+        """How long it takes, the other direction being busy for the first `both`; None: for all of it."""
+        slow = int(left * (1 / self.LINK) + 0.5)
+        return slow if both is None or slow <= both else left + both - int(both * self.LINK + 0.5)
+
+    def move(self, moved, edges, times, can):
+        """Who waits for what ends at another time begins, or returns, at another."""
+        while moved:
+            m, end = moved.pop()
+            times[m] = (times[m][0], end)
+            behind = [k for k in edges if any(s == m for s, _ in edges[k])]
+            can.update({k: self.begin(k, edges[k], times) for k in behind if k in can})
+            moved += [(k, self.returns(k, edges[k], times)) for k in behind if k in times and k in self.wake and k not in self.pinned | self.gone
+                      and self.returns(k, edges[k], times) != times[k][1]]
 
     def simulate(self):
         """In the order of time: of what can begin, what begins first."""
@@ -586,7 +619,24 @@ class Replay:
                     if follows in can and self.share[follows] == (kind,) and not {follows} & (self.pinned | self.gone) and can[follows] <= soon(follows):
                         can[n] = can[follows] + 1
                         continue
-                engines[device, kind] = (end if free is None else max(free, end), n)
+                end = start + (self.length[n] if n in self.pinned else self.alone(n))
+                other_end, other = engines.get((device, "out" if kind == "in" else "in"), (start, None))
+                moved = []
+                if other_end > start:
+                    mine, its = end - start, other_end - start
+                    first_end = self.beside_other(min(mine, its), None)
+                    if n not in self.pinned:
+                        end = start + self.beside_other(mine, its if other in self.pinned else first_end)
+                    if other not in self.pinned:
+                        other_end = start + self.beside_other(its, end - start)
+                        engines[device, "out" if kind == "in" else "in"] = (other_end, other)
+                        moved = [(other, other_end)]
+                if free is None or end >= free:
+                    engines[device, kind] = (end, n)
+                times[n] = (start, end)
+                del can[n]
+                self.move(moved, edges, times, can)
+                continue
             elif kind:
                 width, whole = self.share[n][1], self.was[n][1] - self.was[n][0]
                 demand = self.demand[n] * self.length[n] // whole if whole else width * self.length[n]
@@ -599,13 +649,7 @@ class Replay:
                 times[n] = (start, told[n][0])
                 del can[n]
                 moved = [(m, told[m][0]) for m in told if m != n and told[m][0] != times[m][1]]
-                while moved:  # who waits for it begins, or returns, at another time
-                    m, end = moved.pop()
-                    times[m] = (times[m][0], end)
-                    behind = [k for k in edges if any(s == m for s, _ in edges[k])]
-                    can.update({k: self.begin(k, edges[k], times) for k in behind if k in can})
-                    moved += [(k, self.returns(k, edges[k], times)) for k in behind if k in times and k in self.wake and k not in self.pinned | self.gone
-                              and self.returns(k, edges[k], times) != times[k][1]]
+                self.move(moved, edges, times, can)
                 sms.wake_first(start, can)
                 continue
             if n in self.wake and n not in self.pinned | self.gone:
