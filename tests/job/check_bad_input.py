@@ -58,6 +58,12 @@ def check_files(heddle, folder, parts, whole):
         out.unlink()
         run(heddle, "combine", path, "-o", out, code=1)
         assert not out.exists(), path
+    later = bytearray(whole.read_bytes())
+    later[8] = 2
+    out.write_bytes(later)
+    run(heddle, "combine", out, parts[0], "-o", out, code=1, say=["later version", "would be lost"])
+    assert out.read_bytes() == later, "a file of a later version was written over"
+    run(heddle, "combine", *parts, "-o", out)
     run(heddle, "combine", bad, *parts, "-o", out, say=["empty.hds", "text.hds", "cut.hds", "out.hds: 4 ranks"])
 
 

@@ -97,6 +97,21 @@ static int check(cli_run *run, bool *parquet)
     return hd_job_table_at(i) ? CLI_OK : cli_usage_error(run, "--table: summaries have no table '%.40s'", o->table);
 }
 
+/* What goes on with its own output must not write over one that it could not read. */
+static hd_status check_own(cli_run *run, uint64_t failed)
+{
+    const char *output = ((const struct combine_options *)run->options)->output;
+    hd_job *job;
+    hd_error why = {0};
+    if (!failed || !hd_job_is_file(output)) return HD_OK;
+    if (hd_job_new(&job, &run->err) != HD_OK) return run->err.status;
+    hd_status status = hd_job_add_file(job, output, &why);
+    hd_job_free(job);
+    if (status == HD_OK) return HD_OK;
+    return hd_error_set(&run->err, status, output, HD_OFFSET_NONE,
+                        "what is there cannot be read, and would be lost: write elsewhere, or move it away");
+}
+
 static int run(cli_run *run)
 {
     const struct combine_options *o = run->options;
@@ -109,10 +124,10 @@ static int run(cli_run *run)
     const hd_read_options read = {.lazy = true};
     if (job_read(&job, &failed, run, 0, (job_shard){0}, &read) != HD_OK) return CLI_FAILED;
     const hd_job_write_options write = {.sync = o->sync, .lost = count_lost, .user = &l};
-    hd_status status = HD_OK;
-    if (!hd_job_count(job) && failed)
+    hd_status status = check_own(run, failed);
+    if (status == HD_OK && !hd_job_count(job) && failed)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE, "there is nothing to combine");
-    else
+    else if (status == HD_OK)
         status = parquet ? write_parquet(job, &l) : hd_job_write(job, o->output, &write, &run->err);
     uint64_t misfits = 0;
     if (status == HD_OK) status = job_print_misfits(&misfits, run, o->output, job);
