@@ -138,8 +138,8 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
  *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0; `host`
  * `collectives` a row per collective or message that was compared: `group`, `stream`, `point_to_point`, `sequence`,
- *               `counted` (as sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`: longest -
- *               shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
+ *               `counted` (as sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`:
+ *               longest - shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
  * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
  *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member),
  *               "untimed" and "operation" (another than the first member's), which are not compared; "missing" (members
