@@ -113,7 +113,8 @@ typedef struct hd_collective {
     int64_t sequence;      /* within the group: the argument "Seq" of the kernel, or see sequence_is_counted */
     bool sequence_is_counted; /* from 0 at the first of this recording: matches only ranks whose recordings begin with
                                  the same collective */
-    bool is_point_to_point;   /* sends and receives have a sequence of their own in each group */
+    bool is_point_to_point;   /* sends and receives have a sequence of their own in each group; in one of more than two
+                                 those of a rank to another are a group, "5 0>1", if both are told */
     int64_t start_ns, end_ns; /* on the trace's clock; a rank's duration includes waiting for the others */
     uint64_t event;           /* row of HD_KIND_SLICE over all blocks; `id` in heddle query's table slice */
 } hd_collective;
@@ -137,9 +138,9 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
  *               shortest; `z`: (late / collectives - median) / (1.4826 MAD) among members, null if MAD is 0; `host`
- * `collectives` a row per collective that was compared: `group`, `stream`, `point_to_point`, `sequence`, `counted` (as
- *               sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`: longest -
- *               shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
+ * `collectives` a row per collective or message that was compared: `group`, `stream`, `point_to_point`, `sequence`,
+ *               `counted` (as sequence_is_counted of any), `operation`, `members`, `last_rank`, `last_device`, `late`:
+ *               longest - shortest, `transfer`: shortest, `bytes`, `bus_bandwidth` in that time
  * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
  *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member),
  *               "untimed" and "operation" (another than the first member's), which are not compared; "missing" (members

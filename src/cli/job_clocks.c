@@ -62,7 +62,9 @@ static bool add_clocks(job_clocks *out, const hd_job *job, const hd_table *table
         if (!find_clock(clock, &was_set, &rows, member)) {
             if (!was_set || out->why) continue;
             snprintf(out->text, sizeof out->text,
-                     "the clock of rank %" PRId64 " was set during the run, and has no one offset: see heddle clocks",
+                     "the clock of rank %" PRId64
+                     " was set during the run, and has no one offset: heddle clocks tells when; "
+                     "summarise and convert what lies on one side of it (--from, --until), or leave out --clocks",
                      member->rank);
             out->why = out->text;
             continue;

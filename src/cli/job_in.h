@@ -50,7 +50,7 @@ typedef struct job_clocks {
     char **shifts; /* "RANK=TIME" */
     size_t count;
     const char *why; /* of a rank without a clock; NULL: there is none to tell */
-    char text[120];
+    char text[240];
 } job_clocks;
 
 hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);

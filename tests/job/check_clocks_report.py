@@ -270,6 +270,13 @@ def check_merged(program, folder):
     for words in [], ["--mpi", "none"]:
         done = run(program, "convert", *words, "--clocks", summaries, *paths, folder / "set.otf2")
         assert done.returncode == 1 and "the clock of rank 1 was set" in done.stderr and not list(folder.glob("*set.otf2*")), done
+    # As that message says: what lies before it has one
+    parts = [path.with_suffix(".part.json") for path in paths]
+    for path, part in zip(paths, parts):
+        assert run(program, "convert", "-q", "--until", "280ms", path, part).returncode == 0
+    assert run(program, "summarize", "-q", *parts, "-o", summaries).returncode == 0
+    done = run(program, "convert", "-q", "--clocks", summaries, "--until", "280ms", *paths, merged)
+    assert done.returncode == 0 and "1" in json.loads(merged.read_text())["clock_shifts_ns"], done
     # Some tell what their times count from, and some do not
     paths = job(folder, 2, [0, MS], base=lambda r: UNIX if r else UNIX - S)
     assert run(program, "convert", "--pass", "merge:shift=0=0ns,shift=1=-1ms", *paths, merged).returncode == 0

@@ -10,6 +10,7 @@ import gzip
 import itertools
 import json
 import os
+import random
 import subprocess
 import tempfile
 from decimal import Decimal
@@ -141,6 +142,52 @@ def check_spoiled(heddle, folder):
     print(f"a spoiled job: {len(files)} summaries, {report['job'][0]['lost']} lost events")
 
 
+def make_pipeline(folder, stages, rng):
+    """1F1B-like: ranks compute and send activations down and gradients up a pipeline. As PyTorch has it, "Rank" is the other's place in the
+    group, Src and Dst Rank its rank in the job, and Seq counts all messages of a rank in the group. Durations by pair and place."""
+    events, free, numbers, truth = {r: [] for r in range(stages)}, [0] * stages, [100] * stages, collections.defaultdict(list)
+    for _ in range(7):
+        for s, r in [(s, s + 1) for s in range(stages - 1)] + [(s, s - 1) for s in range(stages - 1, 0, -1)]:
+            for rank in (s, r):
+                free[rank] += rng.randrange(1, 400)
+            begin, end = {s: free[s], r: free[r]}, max(free[s], free[r]) + rng.randrange(20, 60)
+            truth[s, r].append({rank: end - begin[rank] for rank in (s, r)})
+            for rank, name, other, key in (s, "send", r, "Dst Rank"), (r, "recv", s, "Src Rank"):
+                numbers[rank] += 1
+                events[rank].append({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "pid": 0, "tid": 20,
+                                     "ts": begin[rank], "dur": end - begin[rank],
+                                     "args": {"device": 0, "stream": 20, "Collective name": name, "In msg nelems": 64, "Out msg nelems": 64, "dtype": "Float",
+                                              "Group size": stages, "Process Group Name": "5", "Rank": other, key: other, "Seq": numbers[rank]}})
+                free[rank] = end
+    for rank, of in events.items():
+        (folder / f"pp{rank}.json").write_text(json.dumps({"distributedInfo": {"rank": rank, "world_size": stages}, "traceEvents": of}))
+    return truth
+
+
+def check_messages(heddle, folder):
+    """Each message has its sender and its receiver, in whatever numbers; with two ranks their numbers are those that are told."""
+    for stages in 2, 5:
+        truth = make_pipeline(folder, stages, random.Random(stages))
+        files = [folder / f"pp{rank}.json" for rank in range(stages)]
+        report = heddle.report("stragglers", *files)
+        found = {(r["group"], r["sequence"]): (r["members"], r["last_rank"], r["late"], r["transfer"]) for r in report["collectives"]}
+        wanted = {}
+        for (s, r), messages in truth.items():
+            for i, d in enumerate(messages):
+                wanted[f"5 {s}>{r}", i] = 2, min(d, key=lambda rank: (d[rank], rank)), 1000 * (max(d.values()) - min(d.values())), 1000 * min(d.values())
+        if stages == 2:
+            assert {group for group, _ in found} == {"5"} and min(n for _, n in found) == 101, found
+            found, wanted = sorted(found.values()), sorted(wanted.values())
+        assert found == wanted and not report["mismatched"], (found, wanted)
+        assert not heddle.report("job", *files)["behind"]
+    trace = json.loads(files[-1].read_text())
+    trace["traceEvents"].pop()  # the last gradient is not sent
+    files[-1].write_text(json.dumps(trace))
+    behind = heddle.report("job", *files)["behind"]
+    assert [(b["rank"], b["group"], b["behind"]) for b in behind] == [(4, "5 4>3", 1)], behind
+    print("messages of pipelines of 2 and 5 ranks")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -148,6 +195,7 @@ def main():
     shared = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
     with tempfile.TemporaryDirectory() as folder:
         check_spoiled(heddle, Path(folder))
+        check_messages(heddle, Path(folder))
     for job in sorted((shared / "data/ranks").glob("*")):
         traces = {path.name: load(path) for path in sorted(job.glob("rank*.json.gz"))}
         check_overview(heddle.report("job", *job.glob("rank*.json.gz")), traces)

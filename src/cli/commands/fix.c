@@ -126,13 +126,13 @@ static void say_snapped(cli_printer *p, const hd_fix_report *r)
         cli_say(p, "  ... and %" PRIu64 " more (--report full)\n", r->snapped_others - r->snapped_count);
 }
 
-static void say_damage(cli_printer *p, const hd_fix_report *r)
+static void say_losses(cli_run *run, const char *in, const hd_fix_report *r)
 {
-    if (r->flows_unresolved)
-        cli_say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
-    if (r->repairs || r->losses)
-        cli_say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
-                r->repairs + r->losses, r->losses);
+    cli_printer p = {.run = run, .to_stderr = true};
+    cli_say(&p, "heddle: ");
+    cli_say_name(&p, strcmp(in, "-") == 0 ? "standard input" : in);
+    cli_say(&p, ": lost %" PRIu64 " of the JSON (heddle check names them), %" PRIu64 " flow endpoint(s)\n", r->losses,
+            r->flows_unresolved);
 }
 
 static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_options *options, const char *out)
@@ -144,7 +144,11 @@ static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_
     say_snapped(p, r);
     if (r->flow_endpoints)
         cli_say(p, "rewrote %" PRIu64 " flow endpoint(s) onto rewritten slice starts/lanes\n", r->flow_endpoints);
-    say_damage(p, r);
+    if (r->flows_unresolved)
+        cli_say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
+    if (r->repairs || r->losses)
+        cli_say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
+                r->repairs + r->losses, r->losses);
     if (options->dry_run)
         cli_say(p, "dry run: nothing written; would write ");
     else
@@ -293,7 +297,7 @@ static int run(cli_run *run)
     else if (!run->global.quiet)
         say_report(&p, report, options, out);
     else if (report->losses || report->flows_unresolved)
-        say_damage(&(cli_printer){.run = run, .to_stderr = true}, report);
+        say_losses(run, in, report);
     hd_fix_report_free(report);
     return result;
 }

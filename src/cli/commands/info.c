@@ -177,6 +177,7 @@ static void print_line(cli_run *run, const char *path, const hd_report *report)
               hd_text_count(b, count_of(file, "events")), hd_text_count(c, count_of(file, "slices")),
               hd_text_count(d, count_of(file, "track_count")));
     if (has(file, "duration")) cli_print(run, ", %s", hd_text_duration(a, int_of(file, "duration")));
+    if (count_of(file, "losses")) cli_print(run, ", %s lost", hd_text_count(a, count_of(file, "losses")));
     cli_print(run, "\n");
 }
 

@@ -1,15 +1,24 @@
-/* collectives.c - the rows of the report "communication" as records, numbered within their groups */
+/* collectives.c - the rows of the report "communication" as records, numbered within their groups
+ *
+ * Messages: PyTorch numbers the sends and receives of each rank in a group together, whoever the other is, so that the
+ * numbers of two ranks meet only in a group of two. In larger ones those of one rank to another are a group of their
+ * own, "5 0>1", and counted: they arrive in the order in which they were sent.
+ */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory/arena.h"
 #include "base/sorted.h"
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
 #include "report/job/job.h"
 
 struct hd_collectives {
-    hd_report report; /* has the texts */
+    hd_report report; /* has the texts, but for: */
+    hd_arena pairs;
     hd_collective *list;
     size_t count;
 };
@@ -22,7 +31,7 @@ typedef struct rows {
     const hd_trace *trace;
     const hd_table *table;
     size_t columns[COLUMNS];
-    gpu_arg sequence;
+    gpu_arg sequence, target, source;
 } rows;
 
 static int64_t int_of(const rows *r, size_t row, int column)
@@ -46,7 +55,25 @@ static int64_t bytes_of(const rows *r, size_t row)
     return bytes > INT64_MAX ? HD_NO_NUMBER : (int64_t)bytes;
 }
 
-static void read_row(hd_collective *out, rows *r, size_t row)
+/* false: no memory. */
+static bool name_pair(hd_collective *c, rows *r, hd_arena *pairs, const hd_block *block, uint32_t at)
+{
+    int64_t other;
+    bool sends = gpu_arg_whole(&other, &r->target, block, at);
+    if (!c->is_point_to_point || !c->group.data || c->size == 2 || c->rank == HD_NO_NUMBER) return true;
+    if ((!sends && !gpu_arg_whole(&other, &r->source, block, at)) || other == c->rank) return true;
+    size_t size = c->group.size + 2 * 20 + 3;
+    char *name = hd_arena_alloc(pairs, size);
+    if (!name) return false;
+    int written = snprintf(name, size, "%.*s %" PRId64 ">%" PRId64, (int)c->group.size, c->group.data,
+                           sends ? c->rank : other, sends ? other : c->rank);
+    c->group = (hd_string){name, (size_t)written};
+    c->size = 2;
+    c->sequence_is_counted = true;
+    return true;
+}
+
+static bool read_row(hd_collective *out, rows *r, hd_arena *pairs, size_t row)
 {
     uint32_t at;
     uint64_t event = (uint64_t)int_of(r, row, ID);
@@ -69,6 +96,7 @@ static void read_row(hd_collective *out, rows *r, size_t row)
                            .event = event};
     out->is_point_to_point = out->operation.size == 8 && memcmp(out->operation.data, "SendRecv", 8) == 0;
     out->sequence_is_counted = !gpu_arg_whole(&out->sequence, &r->sequence, block, at);
+    return name_pair(out, r, pairs, block, at);
 }
 
 /* The order of the list: below, at or above 0. */
@@ -100,9 +128,12 @@ static hd_status read_rows(hd_collectives *c, const hd_trace *trace, hd_error *e
     c->count = hd_table_row_count(r.table);
     for (int i = 0; i < COLUMNS; i++) r.columns[i] = hd_table_find_column(r.table, column_names[i]);
     c->list = malloc((c->count + 1) * sizeof *c->list);
-    bool fine = c->list && gpu_arg_init(&r.sequence, trace, "Seq");
-    for (size_t i = 0; i < c->count && fine; i++) read_row(&c->list[i], &r, i);
+    bool fine = c->list && gpu_arg_init(&r.sequence, trace, "Seq") && gpu_arg_init(&r.target, trace, "Dst Rank") &&
+                gpu_arg_init(&r.source, trace, "Src Rank");
+    for (size_t i = 0; i < c->count && fine; i++) fine = read_row(&c->list[i], &r, &c->pairs, i);
     gpu_arg_deinit(&r.sequence);
+    gpu_arg_deinit(&r.target);
+    gpu_arg_deinit(&r.source);
     return fine && sort_and_count(c) ? HD_OK : HD_NOMEM(err);
 }
 
@@ -131,6 +162,7 @@ void hd_collectives_free(hd_collectives *collectives)
 {
     if (!collectives) return;
     hd_report_free(&collectives->report);
+    hd_arena_deinit(&collectives->pairs);
     free(collectives->list);
     free(collectives);
 }

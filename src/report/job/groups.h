@@ -11,6 +11,18 @@ static inline int job_compare_numbers(int64_t x, int64_t y)
     return (x > y) - (x < y);
 }
 
+/* "5 0>1": the messages of a rank to another (collectives.c), and no group. */
+static inline bool job_is_pair(hd_string group)
+{
+    size_t at = group.size;
+    for (int i = 0; i < 2; i++) {
+        size_t end = at;
+        while (at && group.data[at - 1] >= '0' && group.data[at - 1] <= '9') at--;
+        if (at == end || !at || group.data[--at] != (i ? ' ' : '>')) return false;
+    }
+    return true;
+}
+
 /* Below, at or above 0. The unnamed come first, by stream. */
 static inline int job_compare_groups(const hd_collective *x, const hd_collective *y)
 {

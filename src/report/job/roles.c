@@ -8,6 +8,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
+#include "report/job/groups.h"
 
 /* ---- dimensions, by what programs call their groups ---- */
 
@@ -141,9 +142,9 @@ static hd_status add_told(maker *m, const hd_job *job, size_t member, hd_table_b
 
 static hd_status add_seen(maker *m, const hd_job *job, size_t member, hd_table_builder *lost, hd_error *err)
 {
-    enum { RANK, GROUP, SIZE, COLUMNS };
+    enum { RANK, GROUP, SIZE, POINT, COLUMNS };
     static const job_wanted wanted[COLUMNS] = {
-        {"rank", HD_VALUE_INT}, {"group", HD_VALUE_STRING}, {"size", HD_VALUE_INT}};
+        {"rank", HD_VALUE_INT}, {"group", HD_VALUE_STRING}, {"size", HD_VALUE_INT}, {"point_to_point", HD_VALUE_BOOL}};
     job_cells cells;
     uint32_t before = HD_NONE;
     int64_t rank_before = HD_NO_NUMBER;
@@ -156,6 +157,7 @@ static hd_status add_seen(maker *m, const hd_job *job, size_t member, hd_table_b
         if (!fine || name == HD_NONE || rank == HD_NO_NUMBER || (name == before && rank == rank_before)) continue;
         before = name;
         rank_before = rank;
+        if (job_int(&cells, row, POINT) == 1 && job_is_pair(gpu_text_of(&m->r->texts, name))) continue;
         fine = find_group(&group, m, name) && add_seat(m, group, rank, false);
         if (fine && m->r->groups[group].size == HD_NO_NUMBER) m->r->groups[group].size = job_int(&cells, row, SIZE);
     }
