@@ -137,6 +137,18 @@ static void put_roles(hd_json_out *json, const view_picture *p)
     hd_json_put_text(json, "]");
 }
 
+/* How many ranks the job had: the most that one of its traces tells. */
+static void put_world(hd_json_out *json, const view_picture *p)
+{
+    int64_t world = HD_NO_NUMBER;
+    for (size_t i = 0; i < p->row_count; i++) {
+        int64_t own = p->rows[i].about->world_size;
+        if (own != HD_NO_NUMBER && (world == HD_NO_NUMBER || own > world)) world = own;
+    }
+    view_json_key(json, "world");
+    put_or_null(json, world);
+}
+
 /* Lines as texts, behind those that are there. */
 static void put_lines(hd_json_out *json, const char *lines)
 {
@@ -156,6 +168,7 @@ static void put_picture(hd_json_out *json, const view_picture *p, view_ranks *ra
     put_rows(json, p);
     put_texts(json, p, true);
     put_texts(json, p, false);
+    put_world(json, p);
     view_json_key(json, "steps");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < p->step_count; i++) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
-import { cellOf, colorAt, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
+import { cellOf, colorAt, countRanks, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
 // An answer as docs/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
 function answer(head: Record<string, unknown>, figures: Record<string, number[]>): ArrayBuffer {
@@ -40,6 +40,11 @@ test("rows are named by rank, file or trace, and by device where a rank has seve
   const figures = { time: [1, 1, 1, 1], exposed: [1, 1, 1, 1], idle: [1, 1, 1, 1] };
   const head = ranksOf([0, 0, null, null], { source: [0, 0, 1, 2], device: [0, 1, 0, 0], trace: [3, 3, -1, 5], file: ["", "", "run.json", ""], steps: ["s1"] });
   assert.deepEqual(jobOf(answer(head, figures)).rows.map((row) => [row.name, row.trace]), [["rank 0, device 0", 3], ["rank 0, device 1", 3], ["run.json", null], ["trace 5", 5]]);
+});
+
+test("ranks that are missing are counted, devices of a rank are not", () => {
+  const job = (rank: (number | null)[], world: number | null): Job => jobOf(answer(ranksOf(rank, { world, steps: ["s1"] }), Object.fromEntries(["time", "exposed", "idle"].map((name) => [name, rank.map(() => 1)]))));
+  assert.deepEqual([countRanks(job([0, 0, 3, null, null], 8)), countRanks(job([0, 1], 2)), countRanks(job([0, 1], null))], [[4, 8], [2, null], [2, null]]);
 });
 
 test("what is no picture is refused", () => {

@@ -7,12 +7,12 @@ import { drawnTheme } from "../bar/theme";
 import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
 import type { Session, TraceId, TraceInfo, TrackInfo } from "../data/model";
 import { messageOf, useRequest } from "../data/request";
-import { formatDuration, formatShort, plural } from "../format";
+import { formatCount, formatDuration, formatShort, plural } from "../format";
 import type { Range } from "../state";
 import { sameRange } from "../tools/nav";
 import { showRange, viewHeight } from "../tools/navigate";
 import { keyOf, setCollapsed, tracksBelow } from "../tracks/actions";
-import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
+import { colorAt, countRanks, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
 
@@ -77,6 +77,7 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
   const figures = useMemo(() => shownFigures(job, measure, against), [job, measure, against]);
   const rows = useMemo(() => orderOf(job, order, figures), [job, order, figures]);
   const extent = useMemo(() => extentOf(figures), [figures]);
+  const [ranks, world] = useMemo(() => countRanks(job), [job]);
   const groupOf = useMemo(() => groupsOf(job, order), [job, order]);
   return (
     <>
@@ -86,7 +87,7 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
         <Choice label="Order" value={order} options={orders} onChange={(value) => { chosenOrder.value = value; }} />
         {extent && <Legend extent={extent} />}
         <span class="dim">
-          {plural(job.rows.length, "rank")}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
+          {plural(ranks, "rank")}{world !== null && ` of ${formatCount(world)}`}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
         </span>
       </div>
       {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={drawnTheme.value}

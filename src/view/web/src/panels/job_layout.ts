@@ -42,6 +42,12 @@ export function extentOf(figures: Float64Array): [low: number, high: number] | n
   return low <= high ? [low, high] : null;
 }
 
+// How many ranks are there, and of how many if some are missing.
+export function countRanks({ rows, world }: Job): [there: number, of: number | null] {
+  const there = new Set(rows.map(({ rank }, at) => (rank === null ? `row ${at}` : rank))).size;
+  return [there, world !== null && world > there ? world : null];
+}
+
 // The group in which a row stands in an order, as a text; null: the order has none.
 export function groupsOf(job: Job, by: Order): ((row: number) => string) | null {
   if (by === "rank" || by === "most") return null;

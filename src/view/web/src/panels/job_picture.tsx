@@ -2,6 +2,7 @@
 import type { JSX, TargetedKeyboardEvent, TargetedMouseEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../data/job";
+import { cutText, safeText } from "../draw/text";
 import { cellOf, colorAt, fieldsOf, showing, zoomed, type Window } from "./job_layout";
 
 const [LEFT, TOP] = [110, 16]; // px of names of rows, and of steps
@@ -76,7 +77,8 @@ function paintNames(context: CanvasRenderingContext2D, { job, order, groupOf }: 
     const isFirst = own !== group;
     group = own;
     if (at * cellHeight < free || (groupOf && !isFirst && cellHeight < LABEL_ROW)) continue;
-    context.fillText(`${row?.name}${own ? ` · ${own}` : ""}`, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2, LEFT - 8);
+    const label = cutText(safeText(`${row?.name}${own ? ` · ${own}` : ""}`), LEFT - 8, (part) => context.measureText(part).width);
+    context.fillText(label, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2);
     free = at * cellHeight + LABEL_ROW;
   }
   const across = Math.max(1, Math.ceil(LABEL_STEP / cellWidth));
