@@ -97,11 +97,15 @@ void cli_help_options(cli_run *run, const char *title, const cli_option *options
 
 static void print_topics(cli_run *run, const cli_command *command)
 {
+    int column = COMMAND_COLUMN;
     print_title(run, command->topics_title);
     for (const cli_example *topic = command->topics(); topic->command; topic++) {
-        cli_print(run, "  %s%-*s%s", cli_style(run, CLI_CYAN), COMMAND_COLUMN, topic->command,
-                  cli_style(run, CLI_PLAIN));
-        print_wrapped(run, topic->text, strlen(topic->text), COMMAND_COLUMN + 2);
+        int size = (int)strlen(topic->command) + 1;
+        if (size > column) column = size;
+    }
+    for (const cli_example *topic = command->topics(); topic->command; topic++) {
+        cli_print(run, "  %s%-*s%s", cli_style(run, CLI_CYAN), column, topic->command, cli_style(run, CLI_PLAIN));
+        print_wrapped(run, topic->text, strlen(topic->text), column + 2);
     }
 }
 

@@ -29,6 +29,9 @@ static const lookalike lookalikes[] = {
     {{"a perf.data file", NULL, NULL}, BYTES("PERFILE2")},
     {{"a perf.data file of a big-endian machine", NULL, NULL}, BYTES("2ELIFREP")},
     {{"a perf.data file of Linux before 3.2", NULL, PERF_TEXT}, BYTES("PERFFILE")},
+    {{"a summary of a job's ranks", ".hds",
+      "`heddle report` reads it for stragglers (with bandwidths), imbalance, slowdown, topology, job and clocks, "
+      "`heddle view` shows it"}, BYTES("HEDDLEHS")},
     {{"an SQLite database, as Nsight Systems and rocprof write", NULL, NULL}, BYTES("SQLite format 3")},
     {{"a report of Nsight Systems", ".nsys-rep .qdrep",
       "it is read where `nsys` is on PATH; `nsys export --type sqlite FILE` makes a file that is"}, NAME_ALONE},

@@ -11,7 +11,7 @@
 #include "format/sqlite/map.h"
 #include "trace/lazy.h"
 
-enum { LIKE_BYTES = 320 };
+enum { LIKE_BYTES = 400 };
 
 static const char *compression_name(hd_compression compression)
 {

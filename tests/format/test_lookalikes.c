@@ -25,6 +25,7 @@ static void test_lookalikes__first_bytes_tell_what_a_file_is(void **state)
     (void)state;
     EXPECT("PERFILE2\0\0", "perf.data");
     EXPECT("2ELIFREP", "big-endian");
+    EXPECT("HEDDLEHS\1", "summary of a job");
     EXPECT("PERFFILE", "before 3.2");
     EXPECT("NVR\0\x10", "Nsight Compute");
     EXPECT("\x89HDF\r\n\x1a\n", "HDF5");

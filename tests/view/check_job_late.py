@@ -116,8 +116,8 @@ def check_clocks(server, traces, found, truth):
             assert abs(c["shift_ns"] - truth(rank, first, time)) <= c["bar_ns"], (c, truth(rank, first, time))
 
 
-def make(heddle, folder):
-    said = subprocess.run([heddle, "synth", "-q", "--json", "--ranks", str(RANKS), "--host-ranks", str(HOST_RANKS), "--clock-shift", f"1={SHIFT_MS}ms", "--steps", "6",
+def make(heddle, folder, steps=6):
+    said = subprocess.run([heddle, "synth", "-q", "--json", "--ranks", str(RANKS), "--host-ranks", str(HOST_RANKS), "--clock-shift", f"1={SHIFT_MS}ms", "--steps", str(steps),
                            "--layers", "2", "--no-python", "-o", folder / "t.json"], check=True, capture_output=True, text=True).stdout
     files = [folder / f"t_rank{rank}.json" for rank in range(RANKS)]
     subprocess.run([heddle, "summarize", "-q", *files, "-o", folder / "job.hds"], check=True)
@@ -186,6 +186,17 @@ def check_apart(heddle, folder, files, truth):
             assert (clock["basis"], clock["of"], clock["ranks"]) == ("ends", "job", RANKS) and 0 < clock["bar_ns"] < 100 * US, clock
             for time in (int(trace["unix_ns"]), int(trace["unix_ns"]) + trace["span_ns"]):
                 assert abs(clock["shift_ns"] - truth(second, first, time)) <= clock["bar_ns"], (clock, truth(second, first, time))
+
+
+def check_few(heddle, folder):
+    """Two steps have too few collectives to say that no clock stepped outside of them: the traces are aligned all the same."""
+    (folder / "few").mkdir()
+    files, truth = make(heddle, folder / "few", 2)
+    found = [collectives_of(path) for path in files]
+    with Server(heddle, *files) as server:
+        traces = traces_by_rank(server.ready(RANKS))
+        assert all(c["collectives"] < 12 for c in server.ask("clocks")["clocks"])
+        check_clocks(server, traces, found, truth)
 
 
 def check_other_files(heddle, folder):
@@ -297,6 +308,7 @@ def main():
         check_open(heddle, files, found, truth)
         check_of_summaries(heddle, folder, found, truth)
         check_apart(heddle, folder, files, truth)
+        check_few(heddle, folder)
         check_other_files(heddle, folder)
         check_without_steps(heddle, folder, files, found)
         check_merged(heddle, folder, files, found)

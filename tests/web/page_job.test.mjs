@@ -177,6 +177,17 @@ for (const theme of ["light", "dark"]) {
     await choose(page, "Colours", "time");
   });
 }
+test("a system that turns dark is followed by an open heat map", async page => {
+  await setUp(page, "light");
+  const light = await lightnessAt(page, 0, 1);
+  await page.emulateMedia({colorScheme: "dark"});
+  await page.waitForTimeout(200);
+  const dark = await lightnessAt(page, 0, 1), at = await page.locator("#pane .flame canvas").boundingBox();
+  const names = readPng(await page.screenshot({clip: {x: at.x, y: at.y + 16, width: 80, height: 30}}));
+  assert.ok(Math.max(...names.data.filter((_, k) => k % 4 === 0)) > 150, "names of ranks can be read");
+  assert.notEqual(light, dark);
+});
+
 async function setUp(page, theme) {
   await page.emulateMedia({colorScheme: theme});
   await openJob(page);
@@ -210,11 +221,12 @@ test("a click shows the step in the rank's trace and its peers', the others are 
   const from = steps[2].start - trace.start + session.traces[5].offset_ns;
   assert.ok(range.from < from && range.until > from + steps[2].time, JSON.stringify([range, from]));
   assert.ok(range.until - range.from < 3 * steps[2].time);
-  const first = await page.evaluate(() => { // the rank that was clicked is in view, not the first peer
-    const {app} = window.heddle, {scroll, tracks} = app.state, top = tracks.value.find(t => t.trace === 5 && t.parent === null);
-    return app.layout().find(`5.${top.id}`).y - scroll.value;
+  const [first, folded] = await page.evaluate(() => { // the rank that was clicked stands above, what is not of a device is collapsed
+    const {app} = window.heddle, places = app.layout().places, own = places.filter(p => p.track.trace === 5 && p.track.kind === "section" && p.depth === 0);
+    return [places.find(p => p.track.trace === 5).y - app.state.scroll.value, own.map(p => [/GPU/.test(p.track.name), p.collapsed])];
   });
-  assert.ok(first >= 0 && first < 400, String(first));
+  assert.equal(first, 0);
+  assert.ok(folded.some(([device]) => device) && folded.every(([device, collapsed]) => device !== collapsed), JSON.stringify(folded));
 });
 
 // ---- ranks beside each other ----
@@ -262,6 +274,9 @@ test("ranks are aligned by the ends of their collectives, and the bar is told", 
   assert.equal(await page.locator("#headers .clock").count(), 0); // ranks 0 to 3 have the clock that counts
   await page.evaluate(() => { const {app} = window.heddle; app.state.scroll.value = app.layout().places.find(p => p.track.trace === 4).y; });
   await page.waitForSelector("#headers .clock");
+  const cut = await page.evaluate(() => [...document.querySelectorAll("#headers .track:has(.clock) .trackname")].filter(e => e.scrollWidth > e.clientWidth || e.scrollHeight > e.clientHeight ||
+    [...e.children].some(part => part.scrollWidth > part.clientWidth && getComputedStyle(part).display !== "inline")).map(e => e.textContent));
+  assert.deepEqual(cut, [], "names beside a clock are whole");
   assert.equal(await page.locator("#headers .clock").first().textContent(), `−${Number((by / 1e6).toPrecision(4))} ms ± ${bar}`);
 });
 

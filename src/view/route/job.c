@@ -137,6 +137,18 @@ static void put_roles(hd_json_out *json, const view_picture *p)
     hd_json_put_text(json, "]");
 }
 
+/* How many ranks the job had: the most that one of its traces tells. */
+static void put_world(hd_json_out *json, const view_picture *p)
+{
+    int64_t world = HD_NO_NUMBER;
+    for (size_t i = 0; i < p->row_count; i++) {
+        int64_t own = p->rows[i].about->world_size;
+        if (own != HD_NO_NUMBER && (world == HD_NO_NUMBER || own > world)) world = own;
+    }
+    view_json_key(json, "world");
+    put_or_null(json, world);
+}
+
 /* Lines as texts, behind those that are there. */
 static void put_lines(hd_json_out *json, const char *lines)
 {
@@ -156,6 +168,7 @@ static void put_picture(hd_json_out *json, const view_picture *p, view_ranks *ra
     put_rows(json, p);
     put_texts(json, p, true);
     put_texts(json, p, false);
+    put_world(json, p);
     view_json_key(json, "steps");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < p->step_count; i++) {
@@ -216,7 +229,9 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
     hd_status status = view_ranks_late(ranks, err);
     if (status == HD_OK) {
         hd_json_put_text(&json, "{\"notes\":[");
-        if (p->differs) put_lines(&json, "Ranks of a group differ in their collectives: no lateness of those is told.");
+        if (p->differs)
+            put_lines(&json, "Ranks of a group differ in their collectives: no lateness of those is told. The reports "
+                             "stragglers (table mismatched) and job (behind) name them.");
         put_lines(&json, p->late_lost);
         hd_json_put_text(&json, "]");
         put_roles(&json, p);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
-import { colorAt, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
+import { cellOf, colorAt, countRanks, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
 // An answer as docs/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
 function answer(head: Record<string, unknown>, figures: Record<string, number[]>): ArrayBuffer {
@@ -42,6 +42,11 @@ test("rows are named by rank, file or trace, and by device where a rank has seve
   assert.deepEqual(jobOf(answer(head, figures)).rows.map((row) => [row.name, row.trace]), [["rank 0, device 0", 3], ["rank 0, device 1", 3], ["run.json", null], ["trace 5", 5]]);
 });
 
+test("ranks that are missing are counted, devices of a rank are not", () => {
+  const job = (rank: (number | null)[], world: number | null): Job => jobOf(answer(ranksOf(rank, { world, steps: ["s1"] }), Object.fromEntries(["time", "exposed", "idle"].map((name) => [name, rank.map(() => 1)]))));
+  assert.deepEqual([countRanks(job([0, 0, 3, null, null], 8)), countRanks(job([0, 1], 2)), countRanks(job([0, 1], null))], [[4, 8], [2, null], [2, null]]);
+});
+
 test("what is no picture is refused", () => {
   assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /no picture/);
   assert.throws(() => jobOf(answer(ranksOf([0]), { time: [1, 2] })), /lacks figures/);
@@ -74,6 +79,23 @@ test("a field shows the largest figure of the ranks and steps in it", () => {
   assert.deepEqual([...fields.keys()].filter((at) => fields[at] !== 1), [Math.floor((1234 * 200) / 4096) * 50 + 28]);
   assert.deepEqual(list(fieldsOf(new Float64Array([NaN, 3, NaN, NaN]), 2, [0, 1], { from: 0, count: 2 }, 1, 2)), [3, NaN]);
   assert.deepEqual(list(fieldsOf(new Float64Array([-5, -3]), 1, [0, 1], { from: 0, count: 2 }, 1, 1)), [-3]);
+});
+
+test("a click on a field is on the cell that it shows", () => {
+  const [steps, all, width, height] = [100, 4096, 50, 199], rows = Array.from({ length: all }, (_, at) => all - 1 - at);
+  const figures = Float64Array.from({ length: steps * all }, (_, at) => (at % 7 === 3 ? NaN : (at * 7919) % 10007));
+  const fields = fieldsOf(figures, steps, rows, { from: 0, count: all }, width, height);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const cell = cellOf(figures, steps, rows, { from: 0, count: all }, width, height, x, y);
+      assert.ok(cell && rows.indexOf(cell.row) * height >= y * all && rows.indexOf(cell.row) * height < (y + 1) * all && Math.floor((cell.step * width) / steps) === x);
+      assert.equal(figures[cell.row * steps + cell.step], fields[y * width + x]);
+    }
+  }
+  const unknown = new Float64Array([NaN, NaN, NaN, -2]);
+  assert.deepEqual(cellOf(unknown, 2, [0, 1], { from: 0, count: 2 }, 2, 2, 1, 0), { row: 0, step: 1 });
+  assert.deepEqual(cellOf(unknown, 2, [0, 1], { from: 0, count: 2 }, 1, 1, 0, 0), { row: 1, step: 1 });
+  assert.equal(cellOf(unknown, 2, [0, 1], { from: 0, count: 2 }, 2, 2, 2, 0), null);
 });
 
 test("zooming stays within the rows, and the window follows the focus", () => {

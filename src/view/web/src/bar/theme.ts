@@ -1,5 +1,5 @@
 // The colours of the page follow the system unless the user chose; the choice is kept by the browser.
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { App } from "../app";
 import type { State } from "../state";
 
@@ -9,6 +9,8 @@ type Theme = State["theme"]["value"];
 export const parseTheme = (text: string | null): Theme => (text === "light" || text === "dark" ? text : "auto");
 export const shownTheme = (theme: Theme, systemIsDark: boolean): "light" | "dark" =>
   theme === "auto" ? (systemIsDark ? "dark" : "light") : theme;
+
+export const drawnTheme = signal<"light" | "dark">("light");
 
 // Storage may be forbidden or full: the page works without.
 function load(): Theme {
@@ -32,7 +34,7 @@ export function attachTheme(app: App): void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   app.state.theme.value = load();
   const apply = (): void => {
-    document.documentElement.dataset.theme = shownTheme(app.state.theme.value, dark.matches);
+    document.documentElement.dataset.theme = drawnTheme.value = shownTheme(app.state.theme.value, dark.matches);
     app.redraw();
   };
   dark.addEventListener("change", apply);

@@ -22,6 +22,7 @@ export interface Roles {
 export interface Job {
   number: number; // of the picture, as the server has it
   rows: JobRow[];
+  world: number | null; // ranks of the job, as its traces tell; null: they do not
   steps: string[];
   figures: Record<Measure, Float64Array>;
   roles: Roles[]; // of the dimensions that there are
@@ -38,6 +39,7 @@ export interface LateAnswer {
 // The texts of an answer (docs/view-protocol.md).
 interface JobHead {
   number: number;
+  world: number | null;
   rank: (number | null)[];
   device: (number | null)[];
   source: number[];
@@ -84,5 +86,5 @@ export function jobOf(bytes: ArrayBuffer): Job {
   const { head, figures: { time, exposed, idle } } = decodeFigures<JobHead>(bytes);
   if (!time || !exposed || !idle) throw new Error("The server's answer lacks figures.");
   const late = new Float64Array(time.length).fill(NaN); // not asked for yet
-  return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), steps: head.steps, figures: { time, exposed, idle, late }, roles: [], notes: head.notes };
+  return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), world: head.world, steps: head.steps, figures: { time, exposed, idle, late }, roles: [], notes: head.notes };
 }

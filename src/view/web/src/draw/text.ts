@@ -9,13 +9,13 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 // One line, that cannot turn round what stands beside it.
-function safeText(text: string): string {
+export function safeText(text: string): string {
   const flat = text.replace(CONTROL, " ");
   return RIGHT_TO_LEFT.test(flat) ? `\u2068${flat}\u2069` : flat;
 }
 
 // The longest start of a text that fits with "…" behind it; "" where not even three letters do.
-function cutText(text: string, width: number, measure: (text: string) => number): string {
+export function cutText(text: string, width: number, measure: (text: string) => number): string {
   if (measure(text) <= width) return text;
   const letters = Array.from(text.length > 400 ? text.slice(0, 400) : text);
   let low = 0;

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { App } from "../app";
+import { drawnTheme } from "../bar/theme";
 import { DataTable, type Column, type Sort } from "./datatable";
 import { flameMatched, flamePath, flameTable, flameTree, type FlameNode, type FlameRow } from "./flame_layout";
 import { FlamePicture } from "./flame_picture";
@@ -104,7 +105,7 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
           </span>
           {zoomed !== root && <button type="button" class="small" onClick={() => setPath([])}>Whole picture</button>}
         </div>
-        <FlamePicture key={result.of} root={root} zoomed={zoomed} matches={matches} theme={app.state.theme.value} onZoom={zoom}
+        <FlamePicture key={result.of} root={root} zoomed={zoomed} matches={matches} theme={drawnTheme.value} onZoom={zoom}
           describe={(node) => `${node.name}: ${part(node.total)}, self ${part(node.self)}`} />
       </div>
       <FlameSums top={zoomed} result={result} matches={matches} onFind={setFind} />

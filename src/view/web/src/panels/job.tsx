@@ -3,15 +3,16 @@ import { batch, effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
+import { drawnTheme } from "../bar/theme";
 import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
-import type { Session, TraceId, TraceInfo } from "../data/model";
+import type { Session, TraceId, TraceInfo, TrackInfo } from "../data/model";
 import { messageOf, useRequest } from "../data/request";
-import { formatDuration, formatShort, plural } from "../format";
+import { formatCount, formatDuration, formatShort, plural } from "../format";
 import type { Range } from "../state";
 import { sameRange } from "../tools/nav";
-import { scrollTo, showRange } from "../tools/navigate";
-import { keyOf } from "../tracks/actions";
-import { colorAt, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Extent, type Order } from "./job_layout";
+import { showRange, viewHeight } from "../tools/navigate";
+import { keyOf, setCollapsed, tracksBelow } from "../tracks/actions";
+import { colorAt, countRanks, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Extent, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
 
@@ -56,9 +57,8 @@ export function JobPanel({ app }: { app: App }): JSX.Element {
   );
 }
 
-function Legend({ extent: { low, high, isBelow, isAbove }, app }: { extent: Extent; app: App }): JSX.Element {
-  void app.state.theme.value;
-  const dark = document.documentElement.dataset.theme === "dark";
+function Legend({ extent: { low, high, isBelow, isAbove } }: { extent: Extent }): JSX.Element {
+  const dark = drawnTheme.value === "dark";
   const colors = Array.from({ length: 10 }, (_, k) => `rgb(${colorAt(k / 9, dark).join(" ")})`).join(", ");
   return (
     <span class="dim">
@@ -77,6 +77,7 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
   const figures = useMemo(() => shownFigures(job, measure, against), [job, measure, against]);
   const rows = useMemo(() => orderOf(job, order, figures), [job, order, figures]);
   const extent = useMemo(() => extentOf(figures, job.steps.length), [figures, job.steps.length]);
+  const [ranks, world] = useMemo(() => countRanks(job), [job]);
   const groupOf = useMemo(() => groupsOf(job, order), [job, order]);
   return (
     <>
@@ -84,12 +85,12 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
         <Choice label="Colours" value={measure} options={MEASURES.map((each) => [each, TITLES[each]] as const)} onChange={(value) => { chosenMeasure.value = value; }} />
         <Choice label="of" value={chosenAgainst.value} options={AGAINST} onChange={(value) => { chosenAgainst.value = value; }} />
         <Choice label="Order" value={order} options={orders} onChange={(value) => { chosenOrder.value = value; }} />
-        {extent && <Legend extent={extent} app={app} />}
+        {extent && <Legend extent={extent} />}
         <span class="dim">
-          {plural(job.rows.length, "rank")}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
+          {plural(ranks, "rank")}{world !== null && ` of ${formatCount(world)}`}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
         </span>
       </div>
-      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={app.state.theme.value}
+      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={drawnTheme.value}
         describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, measure, cell)} />
         : waits && measure === "late" ? <p class="hint">The collectives of all ranks are being compared …</p>
         : <p class="hint">No trace tells the {TITLES[measure]} of its steps.</p>}
@@ -130,8 +131,10 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   const { state } = app;
   const wanted = [row, ...peersOf(job, measure, row, step)];
   state.message.value = { text: `Opening ${job.rows[row]?.name} …`, error: false };
-  const answers = await Promise.all(wanted.map((each) => app.source.jobOpen(job.number, each, step).then(
-    (opened) => ({ ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`)));
+  const answers = []; // one after the other: traces stand in the order in which they are opened
+  for (const each of wanted) {
+    answers.push(await app.source.jobOpen(job.number, each, step).then((opened) => ({ ...opened, row: each }), (error: unknown) => `${job.rows[each]?.name}: ${messageOf(error)}`));
+  }
   const own = answers[0];
   if (typeof own === "string" || !own || own.start === null) {
     state.message.value = { text: typeof own === "string" ? own : `${job.rows[row]?.name} has no ${job.steps[step]}.`, error: true };
@@ -159,12 +162,19 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
 }
 
 function scrollToTrace(app: App, trace: TraceId): void {
-  const first = app.state.tracks.value.find((track) => track.trace === trace && track.parent === null);
-  if (first) scrollTo(app, keyOf(first), 0, 0);
+  const first = app.layout().places.find((place) => place.track.trace === trace);
+  if (first) app.state.scroll.value = Math.min(first.y, Math.max(0, app.layout().height - viewHeight.value));
 }
 
 function showSpanOf(app: App, spans: readonly Range[]): void {
   if (spans.length > 0) showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
+}
+
+// Sections without work of a device, where there is such work: collapsed, they leave room for the devices of all ranks.
+function hostSections(tracks: readonly TrackInfo[]): TrackInfo[] {
+  const isDevice = (track: TrackInfo): boolean => track.stream !== undefined;
+  const sections = tracks.filter((track) => track.kind === "section" && track.parent === null);
+  return tracks.some(isDevice) ? sections.filter((section) => !tracksBelow(tracks, section).some(isDevice)) : [];
 }
 
 function showSpans(app: App, job: Job, step: number, opened: readonly { trace: TraceId; row: number }[], spans: readonly Range[]): void {
@@ -175,6 +185,7 @@ function showSpans(app: App, job: Job, step: number, opened: readonly { trace: T
   batch(() => {
     state.hidden.value = new Set(state.tracks.value.filter((track) => !traces.has(track.trace)).map(keyOf));
     state.message.value = { text: `${job.steps[step]} of ${names}${state.hidden.value.size ? "; other ranks are hidden" : ""}`, error: false };
+    setCollapsed(state, hostSections(state.tracks.value.filter((track) => traces.has(track.trace))).filter((track) => !state.collapsed.value.has(keyOf(track))), true);
     showSpanOf(app, spans);
   });
   if (opened[0]) scrollToTrace(app, opened[0].trace);

@@ -69,6 +69,12 @@ export function extentOf(figures: Float64Array, steps: number): Extent | null {
   return least <= most ? { low, high, isBelow: least < low, isAbove: most > high } : null;
 }
 
+// How many ranks are there, and of how many if some are missing.
+export function countRanks({ rows, world }: Job): [there: number, of: number | null] {
+  const there = new Set(rows.map(({ rank }, at) => (rank === null ? `row ${at}` : rank))).size;
+  return [there, world !== null && world > there ? world : null];
+}
+
 // The group in which a row stands in an order, as a text; null: the order has none.
 export function groupsOf(job: Job, by: Order): ((row: number) => string) | null {
   if (by === "rank" || by === "most") return null;
@@ -117,6 +123,19 @@ export function fieldsOf(figures: Float64Array, steps: number, order: readonly n
     }
   }
   return fields;
+}
+
+// Row and step whose figure a field shows, the first of several; where none is known, the first in it.
+export function cellOf(figures: Float64Array, steps: number, order: readonly number[], { from, count }: Window, width: number, height: number, x: number, y: number): { row: number; step: number } | null {
+  let [found, most] = [null as { row: number; step: number } | null, NaN];
+  for (let at = Math.ceil((y * count) / height); at < count && Math.floor((at * height) / count) === y; at++) {
+    for (let step = Math.ceil((x * steps) / width); step < steps && Math.floor((step * width) / steps) === x; step++) {
+      const row = order[from + at] as number;
+      const figure = figures[row * steps + step] as number;
+      if (found === null || figure > most || (Number.isNaN(most) && !Number.isNaN(figure))) [found, most] = [{ row, step }, figure];
+    }
+  }
+  return found;
 }
 
 // The window with a share of the rows, around the one at `pointer` (0 to 1 of the height).

@@ -2,7 +2,8 @@
 import type { JSX, TargetedKeyboardEvent, TargetedMouseEvent } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../data/job";
-import { colorAt, fieldsOf, showing, zoomed, type Extent, type Window } from "./job_layout";
+import { cutText, safeText } from "../draw/text";
+import { cellOf, colorAt, fieldsOf, showing, zoomed, type Extent, type Window } from "./job_layout";
 
 const [LEFT, TOP] = [110, 16]; // px of names of rows, and of steps
 const LABEL_ROW = 13; // px that a name takes
@@ -33,9 +34,12 @@ interface Size {
   height: number;
 }
 
+// At most one a pixel, across and down.
+const fieldCounts = (job: Job, window: Window, { width, height }: Size): [number, number] => [Math.min(job.steps.length, width), Math.min(window.count, height)];
+
 function paintCells(context: CanvasRenderingContext2D, props: Props, window: Window, { width, height }: Size, dark: boolean): void {
   const { job, figures, extent: { low, high }, order } = props;
-  const [columns, bands] = [Math.min(job.steps.length, width), Math.min(window.count, height)];
+  const [columns, bands] = fieldCounts(job, window, { width, height });
   const fields = fieldsOf(figures, job.steps.length, order, window, columns, bands);
   const pixels = new ImageData(columns, bands);
   const tones = Array.from({ length: TONES }, (_, k) => [...colorAt(k / (TONES - 1), dark), 255]);
@@ -73,7 +77,8 @@ function paintNames(context: CanvasRenderingContext2D, { job, order, groupOf }: 
     const isFirst = own !== group;
     group = own;
     if (at * cellHeight < free || (groupOf && !isFirst && cellHeight < LABEL_ROW)) continue;
-    context.fillText(`${row?.name}${own ? ` · ${own}` : ""}`, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2, LEFT - 8);
+    const label = cutText(safeText(`${row?.name}${own ? ` · ${own}` : ""}`), LEFT - 8, (part) => context.measureText(part).width);
+    context.fillText(label, 4, TOP + at * cellHeight + Math.max(cellHeight, LABEL_ROW) / 2);
     free = at * cellHeight + LABEL_ROW;
   }
   const across = Math.max(1, Math.ceil(LABEL_STEP / cellWidth));
@@ -150,10 +155,10 @@ export function JobPicture(props: Props): JSX.Element {
   const share = (event: { clientY: number }): number => Math.min(1, Math.max(0, (event.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) - TOP) / size.height));
   const at = (event: TargetedMouseEvent<HTMLCanvasElement>): Cell | null => {
     const area = event.currentTarget.getBoundingClientRect();
-    const step = Math.floor(((event.clientX - area.left - LEFT) / size.width) * job.steps.length);
-    const place = Math.floor(((event.clientY - area.top - TOP) / size.height) * window.count);
-    const row = order[window.from + place];
-    return step < 0 || step >= job.steps.length || place < 0 || place >= window.count || row === undefined ? null : { row, step };
+    const [columns, bands] = fieldCounts(job, window, size);
+    const x = Math.floor(((event.clientX - area.left - LEFT) / size.width) * columns);
+    const y = Math.floor(((event.clientY - area.top - TOP) / size.height) * bands);
+    return x < 0 || y < 0 ? null : cellOf(figures, job.steps.length, order, window, columns, bands, x, y);
   };
   const zoom = (closer: boolean, pointer: number): void => setWindow((last) => zoomed(within(last), all, closer ? 1 / ZOOM : ZOOM, pointer));
   const onKeyDown = (event: TargetedKeyboardEvent<HTMLCanvasElement>): void => {

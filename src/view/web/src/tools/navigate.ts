@@ -96,16 +96,15 @@ export function uncover(app: Core, key: TrackKey, itself = true): void {
   if (!app.layout().seenAt(key)) uncover(app, key, itself); // sections may have been open under the filter alone
 }
 
-// part: where in the view what is not in it comes to stand, 0: at its top, also if it is in it.
-export function scrollTo(app: App, key: TrackKey, depth: number, part = 0.5): void {
+export function scrollTo(app: App, key: TrackKey, depth: number): void {
   const layout = app.layout();
   const place = layout.find(key);
   if (!place || place.pinned) return;
   const room = Math.max(place.rowHeight, viewHeight.value - layout.pinnedHeight);
   const top = place.y + (place.summary ? 0 : Math.min(depth, place.rows - 1) * place.rowHeight);
   const scroll = app.state.scroll.value;
-  if (part > 0 && top >= scroll && top + place.rowHeight <= scroll + room) return;
-  app.state.scroll.value = Math.max(0, Math.min(layout.height - room, top - room * part));
+  if (top >= scroll && top + place.rowHeight <= scroll + room) return;
+  app.state.scroll.value = Math.max(0, Math.min(layout.height - room, top - room / 2));
 }
 
 export function reveal(app: App, ref: EventRef): void {

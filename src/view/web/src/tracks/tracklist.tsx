@@ -123,7 +123,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const small = place.height < 30;
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
   const clock = info?.clock && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key ? clockText(info) : "";
-  const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall", clock ? "clocked" : ""].join(" ");
+  const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
     <div ref={element} class={classes} role={item} {...tree} aria-label={trackLabel(place)} tabIndex={current ? 0 : -1} title={trackTitle(track)}
@@ -137,7 +137,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
         : <span class="fold" />}
       {track.derived && <span class="mark" title="Worked out of other events" aria-hidden="true">ƒ</span>}
       <bdi class="trackname" aria-hidden="true"><span class="head">{head}</span>{tail && <span class="tail">{tail}</span>}</bdi>
-      {info && clock && <span class="clock" title={clockTitle(info)}>{clock}</span>}
+      {info && clock && <span class="clock" title={clockTitle(info)}>{clock.split(/(?=± |unknown|refused)/).map((part) => <span key={part}>{part}</span>)}</span>}
       <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>
       <button type="button" class="more" tabIndex={-1} aria-label={`Actions for ${track.name}`} title="Actions" onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
