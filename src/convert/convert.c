@@ -272,12 +272,13 @@ hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged
 static hd_status merge_inputs(hd_pass_report *sum, converter *c, const chain_link *l)
 {
     hd_job *ranks;
+    if (c->count == 1) return run_on(sum, c, l, 0, 1);
     HD_TRY(hd_job_new(&ranks, c->err));
     hd_status status = HD_OK;
     for (size_t i = 0; i < c->count && status == HD_OK; i++)
         status = job_add_place(ranks, c->inputs[i].trace, c->inputs[i].path, hd_merge_rank_of(&c->inputs[i]), c->err);
     if (status == HD_OK) status = run_on(sum, c, l, 0, c->count);
-    if (status == HD_OK && !sum->processes && c->count > 1)
+    if (status == HD_OK && !sum->processes)
         status = hd_job_misfits(&c->report->misfits, &c->report->misfit_count, ranks, c->err);
     hd_job_free(ranks);
     return status == HD_OK ? convert_note_misfits(c->report, c->inputs->trace, c->err) : status;
