@@ -59,8 +59,11 @@ function paintLines(context: CanvasRenderingContext2D, { job, order, groupOf }: 
   for (let step = 1; cellWidth >= GRID && step < job.steps.length; step++) context.fillRect(LEFT + step * cellWidth, TOP, 1, height);
   for (let at = 1; at < window.count; at++) {
     const isNew = groupOf !== null && groupOf(order[window.from + at - 1] as number) !== groupOf(order[window.from + at] as number);
-    context.fillStyle = (isNew ? strong : back) ?? "gray";
-    if (isNew || cellHeight >= GRID) context.fillRect(isNew ? 0 : LEFT, TOP + at * cellHeight, width + LEFT, 1);
+    context.fillStyle = back ?? "white"; // also around the line of a group, which is as dark as some cells
+    const y = Math.round(TOP + at * cellHeight);
+    if (isNew && cellHeight >= GRID) context.fillRect(LEFT, y - 1, width, 3);
+    if (isNew) context.fillStyle = strong ?? "gray";
+    if (isNew || cellHeight >= GRID) context.fillRect(isNew ? 0 : LEFT, y, width + LEFT, 1);
   }
 }
 
