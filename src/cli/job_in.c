@@ -40,10 +40,21 @@ static bool is_summary(const char *name)
     return cli_ends_with(name, strlen(name), ".hds");
 }
 
+/* One file of these is a rank's trace, though nothing writes them: databases of profilers. */
+static bool is_database(const char *name)
+{
+    static const char *const formats[] = {"ascend", "nsys", "rocpd", "rpd"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        const hd_format_info *format = hd_format_find(formats[i]); /* each has one extension */
+        if (format && cli_ends_with(name, strlen(name), format->extensions)) return true;
+    }
+    return false;
+}
+
 static bool is_trace(const char *name)
 {
     const hd_format_info *format = hd_format_for_path(name);
-    return format && format->reads;
+    return (format && format->reads) || is_database(name);
 }
 
 static bool add_folder(job_files *p, const char *folder, bool *found)

@@ -88,14 +88,17 @@ def check_full(heddle, folder, traces, whole):
 
 
 def check_folder(heddle, traces, whole):
-    """Summaries that lie beside the traces do not stand for them the next time."""
-    out = traces[0].parent / "beside.hds"
+    """Summaries that lie beside the traces do not stand for them the next time, and a database beside them is not passed over."""
+    out, database = traces[0].parent / "beside.hds", traces[0].parent / "rank9.db"
     for command in ("summarize", "job"):
         run(heddle, command, traces[0], "-o", out)
         run(heddle, command, traces[0].parent, "-o", out)
         assert out.read_bytes() == whole.read_bytes(), command
     run(heddle, "summarize", traces[0], "-o", out)
     run(heddle, "combine", traces[0].parent, "-o", out.with_suffix(".one.hds"), say=["1 rank\n"])
+    database.write_bytes(b"SQLite format 3\0")
+    run(heddle, "job", traces[0].parent, "-o", out, say=["rank9.db: ", f"{len(traces)} ranks\n"])
+    database.unlink()
 
 
 def check_shards(heddle, folder, traces, whole):
