@@ -321,7 +321,7 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err);
 /* path.c */
 hd_status replay_add_path(hd_report *out, const replay *r, hd_error *err);
 
-/* hardware.c, with launches.c and issue.c (hardware.h) */
+/* hardware/ */
 hd_status replay_on_hardware(hd_report *out, replay *r, hd_error *err); /* table hardware */
 
 /* write.c */

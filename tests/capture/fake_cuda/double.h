@@ -168,7 +168,8 @@ void double_emit(const double_record *record);
 typedef struct double_kernel {
     const char *name;
     uint32_t grid[3], block[3], shared_bytes;
-    uint64_t ns, stamps, behind, later; /* of heddle_spin (src/replay/cuda.c), which is simulated; 0: the script's */
+    uint64_t ns, stamps, behind,
+        later; /* of heddle_spin (src/replay/hardware/cuda.c), which is simulated; 0: the script's */
 } double_kernel;
 /* Those that heddle_spin wrote into [from, from + bytes). */
 void double_read_stamps(void *to, uint64_t from, size_t bytes);

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "replay/hardware.h"
+#include "replay/hardware/hardware.h"
 #include "trace/roles/copy_ways.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
-#include "replay/hardware.h"
+#include "replay/hardware/hardware.h"
 
 typedef struct stamp {
     uint64_t start, end; /* of the GPU's clock */

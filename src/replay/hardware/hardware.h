@@ -15,7 +15,7 @@
 
 #include <stdatomic.h>
 
-#include "replay/cuda.h"
+#include "replay/hardware/cuda.h"
 #include "replay/replay.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "replay/cuda.h"
+#include "replay/hardware/cuda.h"
 
 #include <dlfcn.h>
 

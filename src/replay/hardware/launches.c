@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
-#include "replay/hardware.h"
+#include "replay/hardware/hardware.h"
 #include "replay/rows.h"
 #include "trace/event.h"
 
