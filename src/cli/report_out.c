@@ -106,7 +106,7 @@ void report_print_safe(cli_run *run, const char *text, size_t size)
     hd_text_write((hd_sink){cli_write, run}, text, size);
 }
 
-int report_check_format(cli_run *run, const char *path, const char *to)
+int report_check_format(cli_run *run, const char *path, const char *to, bool takes_to)
 {
     bool is_file = strcmp(path, "-") != 0 && strncmp(path, "/dev/", 5) != 0;
     const hd_format_info *info = to ? hd_format_find(to) : hd_format_for_path(path);
@@ -114,7 +114,7 @@ int report_check_format(cli_run *run, const char *path, const char *to)
     if (info && !info->writes)
         return cli_usage_error(run, "%s can be read, but not written; heddle formats lists what can", info->name);
     if (!info && is_file)
-        return cli_usage_error(
-            run, "no format is known by the extension of '%.100s': use one that heddle formats lists", path);
+        return cli_usage_error(run, "no format is known by the extension of '%.100s': %s that heddle formats lists",
+                               path, takes_to ? "name one with --to, or use an extension" : "use one");
     return CLI_OK;
 }

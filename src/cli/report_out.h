@@ -13,8 +13,8 @@ hd_status report_read(hd_trace **out, cli_run *run, const char *path, hd_read_op
 /* Of a trace that was read as it was asked for: DAMAGED or IO if not all of that could be read. */
 hd_status report_check_read(const hd_trace *trace, const char *path, hd_error *err);
 
-/* A trace can be written there, as `to` or by the extension; else the usage error is told. */
-int report_check_format(cli_run *run, const char *path, const char *to);
+/* A trace can be written there, as `to` or by the extension; else the usage error is told. takes_to: there is --to. */
+int report_check_format(cli_run *run, const char *path, const char *to, bool takes_to);
 
 /* What was lost: how much, and of what. */
 typedef struct report_losses {

@@ -71,13 +71,7 @@ static int choose_format(cli_run *run, const char **format, const char *out)
         return best ? cli_usage_error(run, "--to: no format '%.40s'; did you mean %s?", o->to, best)
                     : cli_usage_error(run, "--to: no format '%.40s'; heddle formats lists them", o->to);
     }
-    if (info && !info->writes)
-        return cli_usage_error(run, "%s can be read, but not written; heddle formats lists what can", info->name);
-    if (!info && is_file)
-        return cli_usage_error(run,
-                               "no format is known by the extension of '%.100s': name one with --to, or use an "
-                               "extension that heddle formats lists",
-                               out);
+    if ((info || is_file) && report_check_format(run, out, o->to, true) != CLI_OK) return CLI_USAGE;
     *format = info ? info->name : "chrome";
     return CLI_OK;
 }

@@ -197,7 +197,7 @@ static int run(cli_run *run)
         return cli_usage_error(run, "-o writes the trace of one file; %d were given", run->operand_count);
     if (chosen->output && strcmp(chosen->output, "-") == 0)
         return cli_usage_error(run, "-o -: standard output is for the report; name a file");
-    if (chosen->output && report_check_format(run, chosen->output, NULL) != CLI_OK) return CLI_USAGE;
+    if (chosen->output && report_check_format(run, chosen->output, NULL, false) != CLI_OK) return CLI_USAGE;
     if (chosen->output && hd_trace_write_check(chosen->output, NULL, &run->err) != HD_OK) return CLI_FAILED;
     if (run->global.json) cli_print(run, "[");
     for (int i = 0; i < run->operand_count; i++) {

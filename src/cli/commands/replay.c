@@ -170,7 +170,7 @@ static int run(cli_run *run)
     const char *path = run->operands[0];
     if (chosen->output && strcmp(chosen->output, "-") == 0)
         return cli_usage_error(run, "-o -: standard output is for the tables; name a file");
-    if (chosen->output && report_check_format(run, chosen->output, NULL) != CLI_OK) return CLI_USAGE;
+    if (chosen->output && report_check_format(run, chosen->output, NULL, false) != CLI_OK) return CLI_USAGE;
     if (chosen->output && hd_trace_write_check(chosen->output, NULL, &run->err) != HD_OK) return CLI_FAILED;
     char **texts = collect(&chosen->given);
     hd_trace *trace;

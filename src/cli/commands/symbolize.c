@@ -26,7 +26,7 @@ static int check_output(cli_run *run)
         if (o->sync) return cli_usage_error(run, "--sync needs -o OUT");
         return CLI_OK;
     }
-    return report_check_format(run, o->output, o->to);
+    return report_check_format(run, o->output, o->to, true);
 }
 
 static int fill_options(cli_run *run, hd_symbolize_options *out)
