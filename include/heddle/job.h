@@ -100,6 +100,8 @@ hd_status hd_job_write_to(hd_job *job, hd_byte_sink *sink, const hd_job_write_op
 
 typedef struct hd_collectives hd_collectives;
 
+#define HD_COLLECTIVES_OF_STEP INT64_C(1000000000)
+
 /* One collective of one rank, as its kernel shows it. Numbers that nobody tells are HD_NO_NUMBER, texts have a NULL
  * data. Match by (group, is_point_to_point, sequence), never by order in time. */
 typedef struct hd_collective {
@@ -111,8 +113,9 @@ typedef struct hd_collective {
     int64_t size;          /* ranks in the group */
     int64_t bytes;         /* as the report "communication" counts them: what AllGather gives out, else what goes in */
     int64_t sequence;      /* within the group: the argument "Seq" of the kernel, or see sequence_is_counted */
-    bool sequence_is_counted; /* from 0 at the first of this recording: matches only ranks whose recordings begin with
-                                 the same collective */
+    bool sequence_is_counted; /* HD_COLLECTIVES_OF_STEP * (number of the step + 1) + place among those of the group in
+                                 it, from 0; what is in no step with a number counts as of the step before, or, where
+                                 there is none, from 0: matches only if recordings begin with the same collective */
     bool is_point_to_point;   /* sends and receives have a sequence of their own in each group; in one of more than two
                                  those of a rank to another are a group, "5 0>1", if both are told */
     int64_t start_ns, end_ns; /* on the trace's clock; a rank's duration includes waiting for the others */
@@ -131,9 +134,9 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
 /* Who came last to the collectives of a job, by how much, and what does not match. Needs no common clock: whoever comes
  * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
  * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
- * known, the place in the job. A group whose numbers were counted is compared only if all of its members have as many,
- * of the same operations and bytes; one that has more members than its size is not, since it is several of one name.
- * Durations are ns. Tables:
+ * known, the place in the job. Where numbers were counted, what a group has in a step is compared only if all of its
+ * members that have any there have as many, of the same operations and bytes; a group that has more members than its
+ * size is not compared, since it is several of one name. Durations are ns. Tables:
  *
  * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
@@ -144,10 +147,13 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  * `mismatched`  a row per defect of a collective: `group`, `stream`, `point_to_point`, `sequence`, `defect`, `rank` and
  *               `device` of the first that has it, `members` that have it. Defects: "double" (twice of one member),
  *               "untimed" and "operation" (another than the first member's), which are not compared; "missing" (members
- *               of the group that lack it), "size" and "bytes" (others than the first member's); and "counted" and
+ *               of the group that lack it), "size" and "bytes" (others than the first member's); "counted", of
+ *               the first collective of a step that is not compared (`members`: that have any in it), where "missing"
+ *               are those of the member that has most which others lack, whose operations and bytes tell it; and
  *               "several" of a group that is not compared, with a null sequence
  * `last`        a row per member and group, where a job that hangs stopped: `rank`, `device`, `group`, `stream`,
- *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that
+ *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that,
+ *               or, where they are counted, how many of the group have higher ones
  * `steps`       a row per member and step: `collectives`, `late`, `latest` (the most of any), `waited`, and `z` among
  *               the members of the step
  * `persistent`  a row per run of at least 3 steps of a member with z above 3

@@ -174,12 +174,13 @@ def random_rows(chance, ranks, groups, harm):
     """Of a summary of these ranks; a change of each kind in a share `harm` of the rows."""
     rows = []
     for rank, device, (name, stream, point, counted, size, count) in ((r, d, g) for r in ranks for d in (0, 1)[:chance.choice((1, 1, 2))] for g in groups):
+        number = lambda n: lateness.OF_STEP * (n // 5 + 1) + n % 5 if counted and count > 12 else n
         for n in range(count):
             step, start = n // 5, chance.randrange(1000) + 10000 * n
             row = {"rank": rank, "device": device, "step": b"step %d" % step if step else None, "step_start": 50000 * step if step else None, "group": name,
-                   "stream": stream, "point_to_point": point, "sequence": n, "counted": counted, "operation": b"AllReduce", "size": size, "bytes": 64 * n,
+                   "stream": stream, "point_to_point": point, "sequence": number(n), "counted": counted, "operation": b"AllReduce", "size": size, "bytes": 64 * (n % 3),
                    "start": start, "end": start + chance.randrange(20)}
-            changes = {"operation": b"Broadcast", "bytes": 7, "size": 9, "start": None, "end": start - 1, "sequence": n - 1 if n else n, "step": b"other"}
+            changes = {"operation": b"Broadcast", "bytes": 7, "size": 9, "start": None, "end": start - 1, "sequence": number(n - 1 if n else n), "step": b"other"}
             for column in changes:
                 if chance.random() < harm:
                     row[column] = changes[column]
@@ -232,11 +233,12 @@ def check_lateness(heddle, path):
     assert {(party(r), r["step"], r["step_start"]): [r["collectives"], r["late"], r["latest"], r["waited"]] for r in said["steps"]} == steps
     assert collections.Counter((party(r), r["step"], r["wait"]) for r in said["waits"]) == {k: v[0] for k, v in waits.items()}
     assert {(group(r), r["sequence"], r["defect"]): (party(r), r["members"]) for r in said["mismatched"]} == of.defects
-    highest = collections.defaultdict(lambda: -1)
-    for (g, _), row in of.seats.items():
-        highest[g] = max(highest[g], row["sequence"])
+    numbers = collections.defaultdict(list)
+    for g, sequence in of.meetings:
+        numbers[g].append(sequence)
+    behind = lambda g, row: sum(n > row["sequence"] for n in numbers[g]) if row["counted"] else max(numbers[g]) - row["sequence"]
     assert {(group(r), party(r)): (r["sequence"], r["operation"], r["behind"]) for r in said["last"]} == {
-        (g, p): (row["sequence"], row["operation"], highest[g] - row["sequence"]) for (g, p), row in of.seats.items()}
+        (g, p): (row["sequence"], row["operation"], behind(g, row)) for (g, p), row in of.seats.items()}
     return len(of.meetings), len(compared), {defect for _, _, defect in of.defects}
 
 

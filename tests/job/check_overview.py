@@ -142,6 +142,21 @@ def check_spoiled(heddle, folder):
     print(f"a spoiled job: {len(files)} summaries, {report['job'][0]['lost']} lost events")
 
 
+def check_stopped(heddle, folder):
+    """A rank that stopped steps ago is behind, by how many nobody can count."""
+    heddle("synth", "-q", "-o", folder / "s.json", "--ranks", 4, "--steps", 4, "--layers", 2, "--no-python")
+    files = [folder / f"s_rank{rank}.json" for rank in range(4)]
+    trace = load(files[2])
+    second = next(e["ts"] for e in trace["traceEvents"] if e["name"] == steps_of(trace)[1] and e["cat"] == "user_annotation")
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if e.get("ts", 0) < second]
+    files[2].write_text(json.dumps(trace, default=float))
+    found = {(b["rank"], b["step"], b["behind"]) for b in heddle.report("job", *files)["behind"]}
+    assert found == {(2, steps_of(trace)[-1], None)}, found
+    last = {row["rank"]: row["behind"] for row in heddle.report("stragglers", *files)["last"]}
+    whole, part = (sum(groups_of(load(path)).values()) for path in (files[0], files[2]))
+    assert last == {0: 0, 1: 0, 2: whole - part, 3: 0} and whole > part > 0, (last, whole, part)
+
+
 def make_pipeline(folder, stages, rng):
     """1F1B-like: ranks compute and send activations down and gradients up a pipeline. As PyTorch has it, "Rank" is the other's place in the
     group, Src and Dst Rank its rank in the job, and Seq counts all messages of a rank in the group. Durations by pair and place."""
@@ -195,6 +210,7 @@ def main():
     shared = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
     with tempfile.TemporaryDirectory() as folder:
         check_spoiled(heddle, Path(folder))
+        check_stopped(heddle, Path(folder))
         check_messages(heddle, Path(folder))
     for job in sorted((shared / "data/ranks").glob("*")):
         traces = {path.name: load(path) for path in sorted(job.glob("rank*.json.gz"))}

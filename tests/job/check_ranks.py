@@ -4,7 +4,7 @@
   check_ranks.py --print PRINT_STRAGGLERS
 
 The jobs are ../shared/data/ranks (or in HEDDLE_SHARED). Their collectives name no group and no sequence, so a stream
-stands for a group, and the sequence is counted."""
+stands for a group, and the sequence is counted in the only step that each has."""
 import argparse
 import collections
 import glob
@@ -21,7 +21,7 @@ OPERATIONS = ("AllReduce", "AllGather", "ReduceScatter", "AllToAll", "Broadcast"
 
 
 def collectives_of(path):
-    """{(stream, is point to point): [(duration in ns, operation), ...] by start}, and the rank."""
+    """The rank, {(stream, is point to point): [(duration in ns, operation), ...] by start}, the number of the first in its step."""
     trace = json.load(gzip.open(path), parse_float=Decimal)
     found = collections.defaultdict(list)
     for i, e in enumerate(trace["traceEvents"]):
@@ -30,17 +30,20 @@ def collectives_of(path):
         operation = next(o for o in OPERATIONS if o.lower() in e["name"].lower())
         key = (e["args"]["stream"], operation == "SendRecv")
         found[key].append((e["ts"], i, int(e["dur"] * 1000), operation))
-    return trace["distributedInfo"]["rank"], {k: [x[2:] for x in sorted(v)] for k, v in found.items()}
+    step, = (int(e["name"].split("#")[1]) for e in trace["traceEvents"] if e.get("name", "").startswith("ProfilerStep#") and e.get("cat") == "user_annotation")
+    return trace["distributedInfo"]["rank"], {k: [x[2:] for x in sorted(v)] for k, v in found.items()}, 10**9 * (step + 1)
 
 
 def expected_of(paths):
-    ranks = dict(collectives_of(path) for path in paths)
+    read = [collectives_of(path) for path in paths]
+    ranks = {rank: found for rank, found, _ in read}
+    first, = {first for _, _, first in read}
     members = {r: dict.fromkeys(("collectives", "last", "late", "waited", "transfer"), 0) for r in ranks if ranks[r]}
     compared, last, mismatched = [], [], 0
     for group in sorted({group for found in ranks.values() for group in found}):
         here = {r: found[group] for r, found in sorted(ranks.items()) if group in found}
         most = max(map(len, here.values()))
-        last += [(r, *group, len(of) - 1, most - len(of)) for r, of in here.items()]
+        last += [(r, *group, first + len(of) - 1, most - len(of)) for r, of in here.items()]
         for n in range(most):
             durations = {r: of[n][0] for r, of in here.items() if n < len(of)}
             operations = {of[n][1] for of in here.values() if n < len(of)}
@@ -49,7 +52,7 @@ def expected_of(paths):
                 continue
             low, high = min(durations.values()), max(durations.values())
             slowest = min(r for r, d in durations.items() if d == low)
-            compared.append((*group, n, *operations, len(durations), slowest, high - low, low))
+            compared.append((*group, first + n, *operations, len(durations), slowest, high - low, low))
             members[slowest]["last"] += 1
             for r, d in durations.items():
                 for key, value in (("collectives", 1), ("late", high - d), ("waited", d - low), ("transfer", low)):

@@ -70,7 +70,8 @@ def add_lateness(cells, members):
         step = next((s for s in own.values() if s["start"] == row["step_start"]), None)
         if step:
             step["late"] = max(step.get("late", 0), max(meeting.durations()) - lateness.duration(row))
-    return any(sequence is None for _, sequence, _ in of.defects)
+    return any(defect in ("counted", "several") or (defect in ("double", "operation", "untimed") and len({party for _, party, _ in of.meetings[group, sequence].rows}) > 1)
+               for group, sequence, defect in of.defects)
 
 
 def check_report(heddle, path, cells):

@@ -7,6 +7,9 @@
 """
 import collections
 import dataclasses
+import itertools
+
+OF_STEP = 10**9  # a counted number is that of the step + 1 times this, and a place
 
 
 @dataclasses.dataclass
@@ -54,6 +57,41 @@ def defects_of(meeting, parties):
     return found
 
 
+def lacks(rows):
+    """{sequence: parties that lack it} of a step whose parties have different collectives, as the one that has most has them: it may be any
+    choice of as many of its own that looks like the other's, and is the first in the order of places."""
+    lists, of = {}, collections.defaultdict(set)
+    for _, party, row in sorted(rows, key=lambda r: r[2]["sequence"]):
+        lists.setdefault(party, []).append((row["operation"], row["bytes"], row["sequence"]))
+    most = max(sorted(lists, key=key), key=lambda party: len(lists[party]))
+    for party, own in lists.items():
+        for chosen in itertools.combinations(range(len(lists[most])), len(own)):
+            if all(lists[most][at][:2] == mine[:2] for at, mine in zip(chosen, own)):
+                for at in set(range(len(lists[most]))) - set(chosen):
+                    of[lists[most][at][2]].add(party)
+                break
+    return of, {sequence for _, _, sequence in lists[most]}
+
+
+def judge_step(of, found, parties):
+    """What a group has in a step, where numbers are counted: changes `found` and tells whether it can't be compared."""
+    rows = [r for m in of.values() for r in m.rows]
+    here = {party for _, party, _ in rows}
+    others = len(here) > 1 and any(f.keys() & {"operation", "bytes"} for f in found.values())
+    if not others and all({party for _, party, _ in m.rows} == here for m in of.values()):
+        return False
+    doubles = any("double" in f for f in found.values())
+    lacking, most = ({}, set()) if doubles else lacks(rows)
+    for sequence, f in found.items():
+        for name in ("operation", "bytes", "missing"):
+            f.pop(name, None)
+        who = lacking.get(sequence, set()) | (parties - here if sequence in most else set())
+        if who:
+            f["missing"] = sorted(who, key=key)
+    found[min(of)]["counted"] = sorted(here, key=key)
+    return True
+
+
 def expected(summaries):
     groups, sizes, arrivals, defects, meetings, seats = {}, {}, [], {}, {}, {}
     for place, rows in summaries:
@@ -70,15 +108,18 @@ def expected(summaries):
         rows = [r for m in of.values() for r in m.rows]
         parties = {party for _, party, _ in rows}
         found = {sequence: defects_of(m, parties) for sequence, m in of.items()}
-        uneven = any(f.keys() - {"size"} for f in found.values())
-        refused = []
-        if len(parties) > 1:
-            refused += ["counted"] if uneven and any(row["counted"] for _, _, row in rows) else []
-            refused += ["several"] if 0 < sizes.get(group, 0) < len(parties) else []
-        defects.update({(group, None, name): (min(parties, key=key), len(parties)) for name in refused})
+        several = len(parties) > 1 and 0 < sizes.get(group, 0) < len(parties)
+        if several:
+            defects[group, None, "several"] = min(parties, key=key), len(parties)
+        uneven = set()
+        if any(row["counted"] for _, _, row in rows):
+            for step in {sequence // OF_STEP for sequence in of}:
+                in_it = [sequence for sequence in of if sequence // OF_STEP == step]
+                if judge_step({s: of[s] for s in in_it}, {s: found[s] for s in in_it}, parties):
+                    uneven.update(in_it)
         for sequence, m in of.items():
             meetings[group, sequence] = m
             defects.update({(group, sequence, name): (min(who, key=key), len(who)) for name, who in found[sequence].items()})
-            m.compared = len({p for _, p, _ in m.rows}) > 1 and not refused and not found[sequence].keys() & {"double", "operation", "untimed"}
+            m.compared = len({p for _, p, _ in m.rows}) > 1 and not several and sequence not in uneven and not found[sequence].keys() & {"double", "operation", "untimed"}
             arrivals += [(place, party, row, m) for place, party, row in m.rows if m.compared]
     return Lateness(meetings, arrivals, defects, seats)

@@ -30,11 +30,12 @@ def nanoseconds(us):
 
 
 def collectives_of(path):
-    """{(group, number): (start, end) on its clock in Unix ns}: a kernel belongs to the call around its launch, which has both."""
+    """{(group, number): (start, end) on its clock in Unix ns, and the step of its launch}: a kernel belongs to the call around that, which has both."""
     data = json.loads(path.read_text(), parse_float=Decimal)
     slices = [e for e in data["traceEvents"] if e.get("ph") == "X"]
     launches = {e["args"]["correlation"]: e for e in slices if e.get("cat") == "cuda_runtime"}
     calls = sorted((e["ts"], e["dur"], e["tid"], e["args"]) for e in slices if "Seq" in e.get("args", {}) and e.get("cat") != "kernel")
+    steps = [(e["ts"], e["ts"] + e["dur"], int(e["name"].split("#")[1])) for e in slices if e["name"].startswith("ProfilerStep#")]
     found = {}
     for e in slices:
         if e.get("cat") != "kernel" or "nccl" not in e["name"]:
@@ -43,17 +44,18 @@ def collectives_of(path):
         at = bisect.bisect(calls, (launch["ts"], float("inf")))
         args = next(a for ts, dur, tid, a in reversed(calls[:at]) if tid == launch["tid"] and launch["ts"] <= ts + dur)
         start, end, base = nanoseconds(e["ts"]), nanoseconds(e["ts"] + e["dur"]), data["baseTimeNanoseconds"]
-        found[args["Process Group Name"], args["Seq"]] = (start + base, end + base)
+        step = next(number for begin, until, number in steps if begin <= launch["ts"] < until)
+        found[args["Process Group Name"], args["Seq"]] = (start + base, end + base, step)
     return found
 
 
 def numbers(found):
-    """The same by the numbers that Heddle counts in each group, as kernels have none: all ranks have the file's own in one order."""
+    """The same by the numbers that Heddle counts in each group and step, as kernels have none: all ranks have the file's own in one order."""
     groups = {}
-    for (group, number), times in sorted(found.items(), key=lambda item: item[1]):
-        groups.setdefault(group, []).append((number, times))
+    for (group, number), times in sorted(found.items(), key=lambda item: item[1][:2]):
+        groups.setdefault((group, times[2]), []).append((number, times))
     assert all(list_of == sorted(list_of) for list_of in groups.values())
-    return {(group, k): times for group, list_of in groups.items() for k, (_, times) in enumerate(list_of)}
+    return {(*key, k): times for key, list_of in groups.items() for k, (_, times) in enumerate(list_of)}
 
 
 # ---- the routes ----
@@ -66,7 +68,7 @@ def check_collectives(server, traces, ranks, found, everyone):
     said = server.ask(f"collectives?trace={first}&with={with_}")
     told = {}
     for c in said["collectives"]:
-        key = c["group"], c["sequence"]
+        key = c["group"], c["step"], c["sequence"]
         durations = {r: numbered[r][key][1] - numbered[r][key][0] for r in everyone}
         assert (c["ranks"], c["longest"], c["shortest"]) == (len(everyone), max(durations.values()), min(durations.values())), (c, durations)
         assert c["last_rank"] == min(r for r in everyone if durations[r] == c["shortest"]), (c, durations)
@@ -87,7 +89,7 @@ def check_collectives(server, traces, ranks, found, everyone):
             assert server.ask(f"collectives?trace={traces[other]['id']}&with={with_}") == {"collectives": [], "count": 0}
     key = max(keys)
     row, start = told[key][ranks[0]][5], told[key][ranks[0]][3]
-    assert server.ask(f"collectives?trace={own['id']}&with={with_}&row={row}")["collectives"][0]["sequence"] == key[1]
+    assert server.ask(f"collectives?trace={own['id']}&with={with_}&row={row}")["collectives"][0]["sequence"] == key[2]
     some = server.ask(f"collectives?trace={own['id']}&with={with_}&from={start}&until={start + 1}")
     touching = sum(t[0] - int(own["unix_ns"]) < start + 1 and t[1] - int(own["unix_ns"]) >= start for t in numbered[ranks[0]].values())
     assert some["count"] == (touching if own["id"] == first else 0), (some["count"], touching)
@@ -226,7 +228,8 @@ def check_without_steps(heddle, folder, files, found):
         traces = traces_by_rank(server.ready(RANKS))
         head, _ = server.picture()
         assert not head["steps"] and head["rank"] == list(range(RANKS)), head
-        check_collectives(server, traces, list(range(RANKS)), found, list(range(RANKS)))
+        stepless = [{key: (*times[:2], None) for key, times in of.items()} for of in found]
+        check_collectives(server, traces, list(range(RANKS)), stepless, list(range(RANKS)))
 
 
 def check_merged(heddle, folder, files, found):
@@ -261,7 +264,7 @@ def check_real(heddle):
     with Server(heddle, *files) as server:
         traces = traces_by_rank(server.ready(8))
         told = server.ask("collectives?trace=0&with=0-7")["collectives"]
-        assert {(c["stream"], c["operation"] == "SendRecv", c["sequence"]) for c in told} == set(found[0]) and len(told) == len(found[0])
+        assert {(c["stream"], c["operation"] == "SendRecv", c["sequence"]) for c in told} == set(found[0]) and {c["step"] for c in told} == {10} and len(told) == len(found[0])
         for c in told:
             key = c["stream"], c["operation"] == "SendRecv", c["sequence"]
             durations = [of[key][1] - of[key][0] for of in found]
@@ -272,22 +275,42 @@ def check_real(heddle):
         assert {(c["basis"], c["offset_ns"]) for c in server.ask("clocks")["clocks"]} == {("unknown", None)}
 
 
-def check_lacking(heddle, files):
-    """A rank lacks one: nothing is matched, as the numbers are counted."""
+def check_lacking(heddle, files, found):
+    """A rank lacks one: what the group has in that step is not matched, as numbers are counted in it; all else is."""
     data = json.loads(files[1].read_text())
     calls = [e for e in data["traceEvents"] if e.get("cat") == "kernel" and "nccl" in e["name"]]
-    data["traceEvents"].remove(calls[-1])
+    data["traceEvents"].remove(calls[len(calls) // 2])
     files[1].write_text(json.dumps(data))
+    gone, = found[1].keys() - collectives_of(files[1]).keys()
+    step = found[1][gone][2]
+    whole = numbers(found[0])
+    left = {key for key in whole if key[:2] != (gone[0], step)}
+    assert 0 < len(left) < len(whole)
     with Server(heddle, *files) as server:
         server.ready(RANKS)
         head, figures = server.picture()
-        assert head["late_notes"] and all(f is None for f in figures["late"]), (head["late_notes"], figures)
-        assert server.ask(f"collectives?trace=0&with=0-{RANKS - 1}") == {"collectives": [], "count": 0}
-        for row in range(2000):
-            said = server.ask(f"collectives?trace=0&with=0-{RANKS - 1}&row={row}")["collectives"]
-            if said:
-                break
-        assert (said[0]["ranks"], said[0]["last_rank"], said[0]["longest"], len(said[0]["parts"])) == (RANKS, None, None, 1), said
+        names = [int(name.split("#")[1]) for name in head["steps"]]
+        assert head["late_notes"] and [f is None for f in figures["late"]] == [name == step for name in names] * RANKS, (head["late_notes"], figures)
+        said = server.ask(f"collectives?trace=0&with=0-{RANKS - 1}")
+        assert {(c["group"], c["step"], c["sequence"]) for c in said["collectives"]} == left and said["count"] == len(left), said["count"]
+        alone = [c for row in range(3000) for c in server.ask(f"collectives?trace=0&with=0-{RANKS - 1}&row={row}")["collectives"] if c["last_rank"] is None]
+        assert {(c["group"], c["step"], c["sequence"]) for c in alone} == whole.keys() - left, alone
+        assert all((c["longest"], len(c["parts"])) == (None, 1) for c in alone)
+    told = json.loads(subprocess.run([heddle, "report", "stragglers", "--json", *files], check=True, capture_output=True, text=True).stdout)
+    assert len(told["collectives"]) == len(left)
+    first = 10**9 * (step + 1)
+    counted, missing = sorted(told["mismatched"], key=lambda row: row["defect"])
+    assert [counted[k] for k in ("group", "sequence", "defect", "members")] == [gone[0], first, "counted", RANKS], counted
+    assert [missing[k] for k in ("group", "defect", "rank", "members")] == [gone[0], "missing", 1, 1], missing
+    same = [key for key in whole if key[:2] == (gone[0], step) and kind_of(files[0], whole[key]) == kind_of(files[0], found[0][gone])]
+    assert missing["sequence"] - first == max(place for *_, place in same), (missing, same)
+
+
+def kind_of(path, times):
+    """What distinguishes a collective from others of its step and group, of the kernel that has these times."""
+    data = json.loads(path.read_text(), parse_float=Decimal)
+    e, = (e for e in data["traceEvents"] if e.get("cat") == "kernel" and nanoseconds(e["ts"]) + data["baseTimeNanoseconds"] == times[0] and "nccl" in e["name"])
+    return e["name"], e["args"].get("In msg nelems"), e["args"].get("Out msg nelems"), e["args"].get("dtype")
 
 
 def main():
@@ -312,7 +335,7 @@ def main():
         check_other_files(heddle, folder)
         check_without_steps(heddle, folder, files, found)
         check_merged(heddle, folder, files, found)
-        check_lacking(heddle, files)
+        check_lacking(heddle, files, found)
         check_real(heddle)
     print("ranks beside each other agree with their files")
     return 0

@@ -289,9 +289,10 @@ test("a collective is drawn across all ranks, and its details tell who came last
   await openAligned(page);
   const inOrder = [...collectivesOf(expected()).values()].sort((a, b) => a[0].start - b[0].start); // all are of one group
   for (const number of [7, 8, 9]) {
-    const all = inOrder[number];
+    const all = inOrder[number], {step} = all[0], place = inOrder.slice(0, number).filter(([other]) => other.step === step).length;
     await selectCollective(page, all);
-    await until(page, text => document.querySelector("#pane [aria-label=Collective]")?.textContent.includes(text), ` ${number} of group 0 `, "it is told");
+    await until(page, text => document.querySelector("#pane [aria-label=Collective]")?.textContent.includes(text),
+      ` ${place} of group 0 counted from the start of step ${step.name.split("#")[1]}`, "it is told");
     const {traces} = await state(page, "session");
     const shortest = Math.min(...all.map(part => part.duration)), longest = Math.max(...all.map(part => part.duration)), last = all.findIndex(part => part.duration === shortest);
     await until(page, ([from, perPixel]) => { // the band of the last one has gone

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "report/job/groups.h"
 
 enum { RANK, DEVICE, STEP, STEP_START, GROUP, STREAM, SEQUENCE, COUNTED, OPERATION, SIZE, START, END, COLUMNS };
 static const job_wanted wanted[COLUMNS] = {
@@ -87,19 +88,6 @@ static bool is_same_run(const row *x, const row *y)
            x->group.name == y->group.name && x->group.stream == y->group.stream;
 }
 
-/* The number behind the name: of "ProfilerStep#12", not of "gemm_f32". false: there is none. */
-static bool step_number(int64_t *out, hd_string name)
-{
-    enum { DIGITS_MAX = 10 };
-    size_t digits = 0;
-    while (digits < name.size && name.data[name.size - digits - 1] >= '0' && name.data[name.size - digits - 1] <= '9')
-        digits++;
-    *out = 0;
-    for (size_t i = name.size - digits; i < name.size; i++) *out = *out * 10 + (name.data[i] - '0');
-    return digits > 0 && digits <= DIGITS_MAX && digits < name.size &&
-           strchr("# :=_-", name.data[name.size - digits - 1]);
-}
-
 /* Of those that a root gives or takes, ends say little. */
 static bool is_of_all(hd_string operation)
 {
@@ -118,7 +106,7 @@ static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t
     if (r->operation == HD_NONE || !is_of_all(gpu_text_of(texts, r->operation))) return CLOCK_ROOTED;
     if (r->group.name == HD_NONE && (r->size == HD_NO_NUMBER || r->size != c->about->world_size)) return CLOCK_UNNAMED;
     if (r->group.is_counted) {
-        if (r->step == HD_NONE || !step_number(&step, gpu_text_of(texts, r->step))) return CLOCK_UNNUMBERED;
+        if (r->step == HD_NONE || !job_step_number(&step, gpu_text_of(texts, r->step))) return CLOCK_UNNUMBERED;
         if (in_step >= INT64_C(1) << CLOCK_STEP_BITS) return CLOCK_UNNUMBERED;
         r->sequence = clock_step_sequence(step, index);
         r->group.in_step = in_step;

@@ -3,6 +3,10 @@
  * Messages: PyTorch numbers the sends and receives of each rank in a group together, whoever the other is, so that the
  * numbers of two ranks meet only in a group of two. In larger ones those of one rank to another are a group of their
  * own, "5 0>1", and counted: they arrive in the order in which they were sent.
+ *
+ * Where the trace tells no numbers, place within the step stands for them: a rank that lost one, or whose recording
+ * begins elsewhere, is out of line for that step alone. What is in no step, or in one without a number of its own,
+ * counts on.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,6 +111,38 @@ static int compare_groups(const hd_collective *x, const hd_collective *y)
     return order ? order : job_compare_groups(x, y);
 }
 
+bool job_step_number(int64_t *out, hd_string name)
+{
+    enum { DIGITS_MAX = 9 };
+    size_t digits = 0;
+    while (digits < name.size && name.data[name.size - digits - 1] >= '0' && name.data[name.size - digits - 1] <= '9')
+        digits++;
+    *out = 0;
+    for (size_t i = digits <= DIGITS_MAX ? name.size - digits : name.size; i < name.size; i++)
+        *out = *out * 10 + (name.data[i] - '0');
+    return digits > 0 && digits <= DIGITS_MAX && digits < name.size &&
+           strchr("# :=_-", name.data[name.size - digits - 1]);
+}
+
+/* Those of one member and group, by start. What comes before the first step counts as of the one before that. */
+static void count_group(hd_collective *list, size_t count)
+{
+    int64_t number, part = 0, place = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!job_step_number(&number, list[i].step)) continue;
+        part = i ? number : number + 1;
+        break;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (job_step_number(&number, list[i].step) && number + 1 > part) {
+            part = number + 1;
+            place = 0;
+        }
+        if (list[i].sequence_is_counted) list[i].sequence = part * HD_COLLECTIVES_OF_STEP + place;
+        place++;
+    }
+}
+
 /* The table is by start, and the sort is stable. */
 static bool sort_and_count(hd_collectives *c)
 {
@@ -114,10 +150,9 @@ static bool sort_and_count(hd_collectives *c)
     if (!spare) return false;
     HD_SORT_RUNS(c->list, spare, c->count, x, y, compare_groups(x, y) < 0);
     free(spare);
-    int64_t next = 0;
-    for (size_t i = 0; i < c->count; i++) {
-        next = i && compare_groups(&c->list[i - 1], &c->list[i]) == 0 ? next + 1 : 0;
-        if (c->list[i].sequence_is_counted) c->list[i].sequence = next;
+    for (size_t i = 0, end; i < c->count; i = end) {
+        for (end = i + 1; end < c->count && compare_groups(&c->list[i], &c->list[end]) == 0;) end++;
+        count_group(c->list + i, end - i);
     }
     return true;
 }

@@ -23,6 +23,9 @@ static inline bool job_is_pair(hd_string group)
     return true;
 }
 
+/* The number behind the name: of "ProfilerStep#12", not of "gemm_f32". false: there is none. */
+bool job_step_number(int64_t *out, hd_string name);
+
 /* Below, at or above 0. The unnamed come first, by stream. */
 static inline int job_compare_groups(const hd_collective *x, const hd_collective *y)
 {

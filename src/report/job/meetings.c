@@ -5,13 +5,14 @@
  * is the one behind that of the row before: this is tried first, and a hash table then. A packed row is
  *
  *   the duration, shifted by 1; bit 0: what follows is there
- *   meeting - (that of the row before + 1), zigzag, shifted by 2; bit 0: another step than the row before, bit 1: has
- *   no duration
+ *   meeting - (that of the row before + 1), zigzag, shifted by 3; bit 0: another step than the row before, bit 1: has
+ *   no duration, bit 2: of another kind than its meeting
+ *   with bit 2 of that: the kind
  *   with bit 0 of that: the differences of the step's text and of its start, zigzag
  *
  * where the row before the first of a part is of meeting -1 and in no step.
  */
-#include "report/job/meetings.h"
+#include "report/job/meetings_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,45 +23,6 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/job/groups.h"
-
-typedef struct group_facts {
-    int64_t size; /* as the first tells that tells it; HD_NO_NUMBER */
-    uint32_t members;
-    bool is_counted, is_refused;
-    bool is_uneven;     /* not all have as many, of the same operations and bytes */
-    uint32_t place;     /* in the order of groups */
-    size_t seat;        /* its first */
-    uint32_t met, last; /* while members are gone through: how many were in it, and the last of these + 1 */
-} group_facts;
-
-/* Of a meeting, while members are gone through. */
-typedef struct met {
-    uint32_t last;    /* member that has it, + 1 */
-    uint32_t members; /* rows but for doubles */
-    uint32_t present; /* of the seats of its group so many have it before the first that lacks it */
-} met;
-
-/* A packed row. */
-typedef struct packed_row {
-    uint32_t meeting, step;       /* step: text; HD_NONE: in none */
-    int64_t step_start, duration; /* HD_NO_NUMBER: not known */
-} packed_row;
-static const packed_row before_first = {.meeting = UINT32_MAX, .step = HD_NONE, .step_start = HD_NO_NUMBER};
-
-typedef struct maker {
-    job_meetings *m;
-    gpu_groups members, seats, defects; /* keys: job_party; group and member; meeting and defect */
-    hd_slots found;                     /* meetings, by group and number */
-    group_facts *facts;                 /* by group */
-    met *met;                           /* by meeting */
-    size_t fact_capacity, capacity, seat_capacity, defect_capacity, part_capacity;
-    /* Of the row before; is_first: there is none in this summary. */
-    bool is_first;
-    job_party party;
-    job_meeting_group key;
-    uint32_t member, group, seat, kind;
-    packed_row packed;
-} maker;
 
 /* ---- rows ---- */
 
@@ -115,7 +77,8 @@ static bool read_row(row *out, gpu_texts *texts, const job_cells *c, size_t at, 
                  .is_counted = job_int(c, at, COUNTED) == 1,
                  .has_rank = has_rank,
                  .packed = {.step_start = job_int(c, at, STEP_START),
-                            .duration = duration_of(job_int(c, at, START), job_int(c, at, END))}};
+                            .duration = duration_of(job_int(c, at, START), job_int(c, at, END)),
+                            .kind = HD_NONE}};
     if (!job_text(&out->group.name, texts, c, at, GROUP) || !job_text(&out->operation, texts, c, at, OPERATION) ||
         !job_text(&out->packed.step, texts, c, at, STEP))
         return false;
@@ -127,23 +90,14 @@ static void pack_row(hd_bytes *out, const packed_row *r, const packed_row *befor
 {
     bool moves = r->step != before->step || r->step_start != before->step_start, is_timed = r->duration != HD_NO_NUMBER;
     int64_t meeting = (int64_t)r->meeting - (uint32_t)(before->meeting + 1);
-    uint64_t head = hd_zigzag(meeting) << 2 | (uint64_t)!is_timed << 1 | moves;
+    bool is_other = r->kind != HD_NONE;
+    uint64_t head = hd_zigzag(meeting) << 3 | (uint64_t)is_other << 2 | (uint64_t)!is_timed << 1 | moves;
     hd_bytes_put_varint(out, (is_timed ? (uint64_t)r->duration << 1 : 0) | (head != 0));
     if (head) hd_bytes_put_varint(out, head);
+    if (is_other) hd_bytes_put_varint(out, r->kind);
     if (!moves) return;
     hd_bytes_put_zigzag(out, (int64_t)r->step - before->step);
     hd_bytes_put_zigzag(out, (int64_t)((uint64_t)r->step_start - (uint64_t)before->step_start));
-}
-
-/* r: that before, which becomes the next. */
-static void unpack_row(packed_row *r, hd_byte_reader *in)
-{
-    uint64_t duration = hd_byte_reader_varint(in), head = duration & 1 ? hd_byte_reader_varint(in) : 0;
-    r->meeting += 1 + (uint32_t)hd_unzigzag(head >> 2);
-    r->duration = head & 2 ? HD_NO_NUMBER : (int64_t)(duration >> 1);
-    if (!(head & 1)) return;
-    r->step += (uint32_t)hd_byte_reader_zigzag(in);
-    r->step_start = (int64_t)((uint64_t)r->step_start + (uint64_t)hd_byte_reader_zigzag(in));
 }
 
 static int compare_parties(const job_party *x, const job_party *y)
@@ -153,12 +107,12 @@ static int compare_parties(const job_party *x, const job_party *y)
 }
 
 /* While rows are read, members have the numbers of their keys. */
-static bool is_before(const maker *k, uint32_t x, uint32_t y)
+static bool is_before(const meetings_maker *k, uint32_t x, uint32_t y)
 {
     return compare_parties(gpu_group_key(&k->members, x), gpu_group_key(&k->members, y)) < 0;
 }
 
-static bool add_defect(maker *k, uint32_t of, job_defect defect, uint32_t member, uint64_t members)
+bool meetings_add_defect(meetings_maker *k, uint32_t of, job_defect defect, uint32_t member, uint64_t members)
 {
     job_meetings *m = k->m;
     uint32_t known = k->defects.count, at = gpu_group(&k->defects, (const uint32_t[]){of, (uint32_t)defect});
@@ -172,7 +126,7 @@ static bool add_defect(maker *k, uint32_t of, job_defect defect, uint32_t member
 }
 
 /* A member, and its seat in a group. */
-static bool find_seat(maker *k, const row *r)
+static bool find_seat(meetings_maker *k, const row *r)
 {
     job_meetings *m = k->m;
     uint32_t groups = m->groups.count, seats = k->seats.count;
@@ -191,7 +145,7 @@ static bool find_seat(maker *k, const row *r)
 }
 
 /* Whose row it is, and the last that this one has of the group. */
-static bool seat_member(maker *k, const row *r, size_t place)
+static bool seat_member(meetings_maker *k, const row *r, size_t place)
 {
     job_meetings *m = k->m;
     bool is_same = !k->is_first && k->party.rank == r->party.rank && k->party.device == r->party.device;
@@ -202,7 +156,7 @@ static bool seat_member(maker *k, const row *r, size_t place)
     if (!is_part) {
         if (!hd_grow((void **)&m->parts, &k->part_capacity, m->part_count, sizeof *m->parts)) return false;
         m->parts[m->part_count++] = (job_rows){k->member, r->has_rank, place, 0, m->rows.size};
-        k->packed = before_first;
+        k->packed = meetings_before_first;
     }
     k->is_first = false;
     k->party = r->party;
@@ -218,13 +172,18 @@ static bool seat_member(maker *k, const row *r, size_t place)
     return true;
 }
 
-static bool is_meeting(const maker *k, uint32_t at, const row *r)
+static job_meeting_kind kind_of(const row *r)
+{
+    return (job_meeting_kind){.bytes = r->bytes, .size = r->size, .operation = r->operation};
+}
+
+static bool is_meeting(const meetings_maker *k, uint32_t at, const row *r)
 {
     return k->m->list[at].group == k->group && k->m->list[at].sequence == r->sequence;
 }
 
 /* HD_NONE: no memory. */
-static uint32_t find_meeting(maker *k, const row *r)
+static uint32_t find_meeting(meetings_maker *k, const row *r)
 {
     job_meetings *m = k->m;
     uint32_t at = k->packed.meeting + 1;
@@ -232,7 +191,7 @@ static uint32_t find_meeting(maker *k, const row *r)
     uint64_t hash = hd_hash_pair(k->group, (uint64_t)r->sequence);
     HD_SLOTS_FIND(at, &k->found, hash, is_meeting(k, at, r));
     if (at != HD_SLOTS_NONE) return at;
-    const job_meeting_kind kind = {.bytes = r->bytes, .size = r->size, .operation = r->operation};
+    const job_meeting_kind kind = kind_of(r);
     if (m->count >= HD_NONE || gpu_group_near(&m->kinds, &k->kind, &kind) >> JOB_KIND_BITS ||
         !hd_grow((void **)&m->list, &k->capacity, m->count, sizeof *m->list) ||
         !hd_slots_add(&k->found, hash, (uint32_t)m->count))
@@ -246,7 +205,7 @@ static uint32_t find_meeting(maker *k, const row *r)
     return (uint32_t)m->count++;
 }
 
-static bool add_row(maker *k, row *r, size_t place)
+static bool add_row(meetings_maker *k, row *r, size_t place)
 {
     job_meetings *m = k->m;
     if (!seat_member(k, r, place)) return false;
@@ -255,15 +214,20 @@ static bool add_row(maker *k, row *r, size_t place)
     const int64_t duration = r->packed.duration;
     job_meeting *of = &m->list[at];
     const job_meeting_kind *kind = job_meeting_kind_of(m, of);
-    pack_row(&m->rows, &r->packed, &k->packed);
-    k->packed = r->packed;
-    m->parts[m->part_count - 1].count++;
     const bool has[JOB_MISSING] = {[JOB_OPERATION] = r->operation != kind->operation,
                                    [JOB_UNTIMED] = duration == HD_NO_NUMBER,
                                    [JOB_BYTES] = r->bytes != kind->bytes,
                                    [JOB_SIZE] = r->size != kind->size};
+    if (r->is_counted && (has[JOB_OPERATION] || has[JOB_BYTES])) {
+        const job_meeting_kind own = kind_of(r);
+        r->packed.kind = gpu_group(&m->kinds, &own);
+        if (r->packed.kind == HD_NONE) return false;
+    }
+    pack_row(&m->rows, &r->packed, &k->packed);
+    k->packed = r->packed;
+    m->parts[m->part_count - 1].count++;
     for (int d = 0; d < JOB_MISSING; d++)
-        if (has[d] && !add_defect(k, at, (job_defect)d, k->member, 1)) return false;
+        if (has[d] && !meetings_add_defect(k, at, (job_defect)d, k->member, 1)) return false;
     of->count++;
     of->is_counted |= r->is_counted;
     if (has[JOB_UNTIMED]) return true;
@@ -277,7 +241,7 @@ static bool add_row(maker *k, row *r, size_t place)
 
 static hd_status add_summary(void *user, size_t place, const job_cells *cells, hd_error *err)
 {
-    maker *k = user;
+    meetings_maker *k = user;
     row r;
     bool fine = true;
     k->is_first = true;
@@ -289,7 +253,7 @@ static hd_status add_summary(void *user, size_t place, const job_cells *cells, h
 /* ---- the order of members, groups and meetings ---- */
 
 /* Members are numbered by rank and device from here on. */
-static bool order_members(maker *k)
+static bool order_members(meetings_maker *k)
 {
     job_meetings *m = k->m;
     uint32_t count = m->member_count = k->members.count;
@@ -325,7 +289,7 @@ static int compare_groups(const job_meetings *m, uint32_t x, uint32_t y)
     return order ? order : job_compare_numbers(a->is_point_to_point, b->is_point_to_point);
 }
 
-static bool order_groups(maker *k)
+static bool order_groups(meetings_maker *k)
 {
     const job_meetings *m = k->m;
     uint32_t count = m->groups.count;
@@ -339,14 +303,14 @@ static bool order_groups(maker *k)
     return fine;
 }
 
-static int compare_meetings(const maker *k, uint32_t x, uint32_t y)
+static int compare_meetings(const meetings_maker *k, uint32_t x, uint32_t y)
 {
     const job_meeting *a = &k->m->list[x], *b = &k->m->list[y];
     int order = job_compare_numbers(k->facts[a->group].place, k->facts[b->group].place);
     return order ? order : job_compare_numbers(a->sequence, b->sequence);
 }
 
-static bool order_meetings(maker *k)
+static bool order_meetings(meetings_maker *k)
 {
     job_meetings *m = k->m;
     uint32_t *spare = malloc((m->count + 1) * sizeof *spare);
@@ -367,26 +331,22 @@ static bool order_meetings(maker *k)
 
 /* ---- what does not match ---- */
 
-static hd_byte_reader rows_of(const job_meetings *m, const job_rows *part)
-{
-    return hd_byte_reader_of(m->rows.data + part->first, m->rows.size - part->first);
-}
-
 /* Members of a group come in the order of its seats: a meeting that was there at all seats so far lacks nobody yet. */
-static bool pass_member(maker *k, const job_rows *part)
+static bool pass_member(meetings_maker *k, const job_rows *part)
 {
     job_meetings *m = k->m;
-    hd_byte_reader in = rows_of(m, part);
-    packed_row packed = before_first;
+    hd_byte_reader in = meetings_rows_of(m, part);
+    packed_row packed = meetings_before_first;
     for (size_t i = 0; i < part->count; i++) {
-        unpack_row(&packed, &in);
+        meetings_unpack_row(&packed, &in);
         uint32_t at = packed.meeting;
         met *of = &k->met[at];
         group_facts *f = &k->facts[m->list[at].group];
         if (f->last != part->member + 1) f->met++;
         f->last = part->member + 1;
+        meetings_see_member(k, at, part->member);
         if (of->last == part->member + 1) {
-            if (!add_defect(k, at, JOB_DOUBLE, part->member, 1)) return false;
+            if (!meetings_add_defect(k, at, JOB_DOUBLE, part->member, 1)) return false;
             continue;
         }
         of->last = part->member + 1;
@@ -396,7 +356,7 @@ static bool pass_member(maker *k, const job_rows *part)
     return true;
 }
 
-static bool pass_members(maker *k)
+static bool pass_members(meetings_maker *k)
 {
     const job_meetings *m = k->m;
     k->met = calloc(m->count + 1, sizeof *k->met);
@@ -408,46 +368,42 @@ static bool pass_members(maker *k)
     return fine;
 }
 
-/* Meetings that lack members, and what that and other defects mean for theirs and their groups. */
-static bool judge_meetings(maker *k)
+/* Meetings that lack members, and what that and other defects mean for them. */
+static bool judge_meetings(meetings_maker *k)
 {
     job_meetings *m = k->m;
     for (size_t i = 0; i < m->count; i++) {
         const met *of = &k->met[i];
         const group_facts *f = &k->facts[m->list[i].group];
+        const meetings_unit *unit = meetings_unit_of(k, (uint32_t)i);
         m->list[i].count = of->members;
-        m->list[i].is_compared = of->members > 1;
-        if (of->members < f->members &&
-            !add_defect(k, (uint32_t)i, JOB_MISSING, m->seats[f->seat + of->present].member, f->members - of->members))
+        m->list[i].is_compared = of->members > 1 && !(unit && unit->is_uneven);
+        if (of->members < f->members && !(unit && unit->is_uneven) &&
+            !meetings_add_defect(k, (uint32_t)i, JOB_MISSING, m->seats[f->seat + of->present].member,
+                                 f->members - of->members))
             return false;
     }
-    for (size_t i = 0; i < m->defect_count; i++) {
-        const job_meeting_defect *d = &m->defects[i];
-        if (d->defect <= JOB_UNTIMED) m->list[d->of].is_compared = false;
-        if (d->defect != JOB_SIZE) k->facts[m->list[d->of].group].is_uneven = true;
-    }
+    for (size_t i = 0; i < m->defect_count; i++)
+        if (m->defects[i].defect <= JOB_UNTIMED) m->list[m->defects[i].of].is_compared = false;
     return true;
 }
 
-static bool judge_groups(maker *k)
+static bool judge_groups(meetings_maker *k)
 {
     job_meetings *m = k->m;
     for (uint32_t g = 0; g < m->groups.count; g++) {
         group_facts *f = &k->facts[g];
-        const bool has[] = {f->is_counted && f->is_uneven, f->size > 0 && f->members > f->size};
-        for (int d = 0; d < 2 && f->members > 1; d++) {
-            if (!has[d]) continue;
-            f->is_refused = true;
-            if (!add_defect(k, g, (job_defect)(JOB_COUNTED + d), m->seats[f->seat].member, f->members)) return false;
-        }
+        f->is_several = f->size > 0 && f->members > f->size && f->members > 1;
+        if (f->is_several && !meetings_add_defect(k, g, JOB_SEVERAL, m->seats[f->seat].member, f->members))
+            return false;
     }
-    for (size_t i = 0; i < m->count; i++) m->list[i].is_compared &= !k->facts[m->list[i].group].is_refused;
+    for (size_t i = 0; i < m->count; i++) m->list[i].is_compared &= !k->facts[m->list[i].group].is_several;
     return true;
 }
 
-static int compare_defects(const maker *k, const job_meeting_defect *x, const job_meeting_defect *y)
+static int compare_defects(const meetings_maker *k, const job_meeting_defect *x, const job_meeting_defect *y)
 {
-    bool a = x->defect >= JOB_COUNTED, b = y->defect >= JOB_COUNTED;
+    bool a = x->defect >= JOB_SEVERAL, b = y->defect >= JOB_SEVERAL;
     uint32_t g = a ? x->of : k->m->list[x->of].group, h = b ? y->of : k->m->list[y->of].group;
     int order = job_compare_numbers(k->facts[g].place, k->facts[h].place);
     if (!order) order = b - a;
@@ -455,10 +411,14 @@ static int compare_defects(const maker *k, const job_meeting_defect *x, const jo
     return order ? order : job_compare_numbers(x->defect, y->defect);
 }
 
-static bool order_defects(maker *k)
+static bool order_defects(meetings_maker *k)
 {
     job_meetings *m = k->m;
     job_meeting_defect *spare = malloc((m->defect_count + 1) * sizeof *spare);
+    size_t count = 0;
+    for (size_t i = 0; i < m->defect_count; i++)
+        if (m->defects[i].members) m->defects[count++] = m->defects[i];
+    m->defect_count = count;
     if (spare && m->defect_count) HD_SORT_RUNS(m->defects, spare, m->defect_count, x, y, compare_defects(k, x, y) < 0);
     free(spare);
     return spare != NULL;
@@ -470,20 +430,23 @@ hd_status job_meetings_init(job_meetings *m, const hd_job *const *jobs, size_t c
                             hd_error *err)
 {
     *m = (job_meetings){.groups.key_size = sizeof(job_meeting_group), .kinds.key_size = sizeof(job_meeting_kind)};
-    maker k = {.m = m,
-               .members.key_size = sizeof(job_party),
-               .seats.key_size = 2 * sizeof(uint32_t),
-               .defects.key_size = 2 * sizeof(uint32_t)};
+    meetings_maker k = {.m = m,
+                        .members.key_size = sizeof(job_party),
+                        .seats.key_size = 2 * sizeof(uint32_t),
+                        .defects.key_size = 2 * sizeof(uint32_t)};
     hd_status status = job_each_table(jobs, count, NULL, "collectives", wanted, COLUMNS, lost, add_summary, &k, err);
     hd_slots_deinit(&k.found);
-    if (status == HD_OK && !(order_members(&k) && order_groups(&k) && order_meetings(&k) && pass_members(&k) &&
-                             judge_meetings(&k) && judge_groups(&k) && order_defects(&k)))
+    if (status == HD_OK &&
+        !(order_members(&k) && order_groups(&k) && order_meetings(&k) && meetings_find_units(&k) && pass_members(&k) &&
+          meetings_judge_units(&k) && judge_meetings(&k) && judge_groups(&k) && order_defects(&k)))
         status = HD_NOMEM(err);
     gpu_groups_deinit(&k.members);
     gpu_groups_deinit(&k.seats);
     gpu_groups_deinit(&k.defects);
     free(k.facts);
     free(k.met);
+    free(k.unit_of);
+    free(k.units);
     return status;
 }
 
@@ -549,11 +512,11 @@ bool job_meetings_walk(job_meetings *m, bool (*each)(void *user, const job_arriv
     for (size_t p = 0; p < m->part_count && fine; p++) {
         const job_rows *part = &m->parts[p];
         const job_party *party = &m->members[part->member];
-        hd_byte_reader in = rows_of(m, part);
-        packed_row packed = before_first;
+        hd_byte_reader in = meetings_rows_of(m, part);
+        packed_row packed = meetings_before_first;
         if (part->first != end) first = part->first;
         for (size_t i = 0; i < part->count && fine; i++) {
-            unpack_row(&packed, &in);
+            meetings_unpack_row(&packed, &in);
             const job_span of = m->spans ? m->spans[packed.meeting] : span_of(&m->list[packed.meeting]);
             if (of.longest < of.shortest) continue;
             fine = each(user, &(job_arrival){.meeting = packed.meeting,

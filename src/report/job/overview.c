@@ -340,7 +340,7 @@ static ranks_found look_at_ranks(overview *o, int64_t world)
     return found;
 }
 
-/* Ranks that lack collectives of a group, the furthest behind first; how many. */
+/* Ranks that lack collectives of a group, by rank; how many. */
 static bool add_behind(overview *o, uint64_t *out_ranks)
 {
     gpu_groups ranks = {.key_size = sizeof(int64_t)};
@@ -364,7 +364,9 @@ static bool add_behind(overview *o, uint64_t *out_ranks)
         gpu_cell_text(o->behind, &o->texts, l->operation);
         gpu_cell_text(o->behind, &o->texts, l->step);
         report_cell_int(o->behind, l->end);
-        hd_table_add_count(o->behind, (uint64_t)o->highest[l->group] - (uint64_t)l->sequence);
+        int64_t furthest = o->highest[l->group];
+        bool is_known = !l->is_counted || furthest / HD_COLLECTIVES_OF_STEP == l->sequence / HD_COLLECTIVES_OF_STEP;
+        gpu_cell_count(o->behind, (uint64_t)furthest - (uint64_t)l->sequence, is_known);
         fine = gpu_group(&ranks, &l->key.rank) != HD_NONE;
     }
     *out_ranks = ranks.count;
@@ -465,11 +467,12 @@ static const hd_report_column behind_columns[] = {
     {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},
     {"sequence", HD_VALUE_INT, "of its last collective"},
-    {"counted", HD_VALUE_BOOL, "the number was counted from the first of the recording on"},
+    {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "of its last"},
     {"step", HD_VALUE_STRING, "in which that was launched"},
     {"end", HD_VALUE_TIME, "of it, on the clock of the rank"},
-    {"behind", HD_VALUE_COUNT, "collectives behind the furthest of the group"},
+    {"behind", HD_VALUE_COUNT,
+     "collectives behind the furthest of the group; null: numbers are counted, and that is in a later step"},
     {0}};
 static const hd_report_column ledger_columns[] = {
     {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},
@@ -549,7 +552,7 @@ const hd_report_about report_job_about = {
     .text = "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. Nothing is "
             "compared in time, so that no common clock is needed. A rank that is behind the others of a group did not "
             "reach, or did not finish, the collective in which they wait; where the trace does not number collectives "
-            "they are counted, and recordings must begin with the same one.",
+            "they are counted in each step.",
     .of_job = true,
     .tables = tables,
     .run = run,

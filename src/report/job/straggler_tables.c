@@ -29,7 +29,7 @@ static const hd_report_column straggler_columns[] = {
     {0}};
 static const hd_report_column collective_columns[] = {
     GROUP,
-    {"counted", HD_VALUE_BOOL, "the number is none of the trace: it was counted from the first of the recording on"},
+    {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
     {"members", HD_VALUE_COUNT, "that have it"},
     {"last_rank", HD_VALUE_INT, "who came last"},
@@ -97,18 +97,16 @@ static const hd_report_column mismatched_columns[] = {
     GROUP,
     {"defect", HD_VALUE_STRING,
      "double, untimed, operation (another than the first's): not compared; missing, size, bytes (others than the "
-     "first's); of a group that is not compared: counted (numbers are counted, and members have not as many, or "
-     "others), "
-     "several (more members than its size)"},
+     "first's); counted: the first of a step that is not compared, as numbers are counted, and members have not as "
+     "many there, or others; several: of a group that is not compared (more members than its size)"},
     MEMBER,
     {"members", HD_VALUE_COUNT, "that have the defect"},
     {0}};
-static const hd_report_column last_columns[] = {
-    MEMBER,
-    GROUP,
-    {"operation", HD_VALUE_STRING, "of its last"},
-    {"behind", HD_VALUE_COUNT, "collectives behind the furthest of the group"},
-    {0}};
+static const hd_report_column last_columns[] = {MEMBER,
+                                                GROUP,
+                                                {"operation", HD_VALUE_STRING, "of its last"},
+                                                {"behind", HD_VALUE_COUNT, "collectives behind the last of the group"},
+                                                {0}};
 
 const hd_report_table_about job_straggler_tables[] = {
     {.name = "stragglers",

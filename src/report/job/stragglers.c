@@ -118,7 +118,7 @@ static void add_defects(job *j)
         [JOB_SIZE] = "size",     [JOB_MISSING] = "missing",     [JOB_COUNTED] = "counted", [JOB_SEVERAL] = "several"};
     for (size_t i = 0; i < j->meetings.defect_count; i++) {
         const job_meeting_defect *d = &j->meetings.defects[i];
-        const job_meeting *of = d->defect < JOB_COUNTED ? &j->meetings.list[d->of] : NULL;
+        const job_meeting *of = d->defect < JOB_SEVERAL ? &j->meetings.list[d->of] : NULL;
         add_group(j->mismatched, j, of ? of->group : d->of);
         report_cell_int(j->mismatched, of ? of->sequence : HD_NO_NUMBER);
         hd_table_add_text(j->mismatched, names[d->defect]);
@@ -176,21 +176,30 @@ static bool add_bandwidths(job *j)
     return fine;
 }
 
-/* Seats are by group. */
+/* Collectives of the group behind number `sequence`; where they are counted numbers have gaps. [first, end): of the
+ * group, in their order. */
+static uint64_t count_behind(const job_meetings *m, size_t first, size_t end, int64_t sequence)
+{
+    size_t low = first, high = end;
+    HD_PARTITION_POINT(low, high, at, m->list[m->order[at]].sequence <= sequence);
+    const job_meeting *last = &m->list[m->order[end - 1]];
+    return last->is_counted ? end - low : (uint64_t)last->sequence - (uint64_t)sequence;
+}
+
+/* Seats are by group, in the order of those of meetings. */
 static void add_lasts(job *j)
 {
     const job_meetings *m = &j->meetings;
-    for (size_t i = 0, end; i < m->seat_count; i = end) {
-        int64_t highest = m->seats[i].sequence;
-        for (end = i + 1; end < m->seat_count && m->seats[end].group == m->seats[i].group; end++)
-            if (m->seats[end].sequence > highest) highest = m->seats[end].sequence;
-        for (size_t k = i; k < end; k++) {
-            const job_seat *seat = &m->seats[k];
+    size_t first = 0, last = 0;
+    for (size_t i = 0, end; i < m->seat_count; i = end, first = last) {
+        while (last < m->count && m->list[m->order[last]].group == m->seats[i].group) last++;
+        for (end = i; end < m->seat_count && m->seats[end].group == m->seats[i].group; end++) {
+            const job_seat *seat = &m->seats[end];
             add_member(j->last, &j->members[seat->member]);
             add_group(j->last, j, seat->group);
             report_cell_int(j->last, seat->sequence);
             gpu_cell_text(j->last, &m->texts, seat->operation);
-            hd_table_add_count(j->last, (uint64_t)highest - (uint64_t)seat->sequence);
+            hd_table_add_count(j->last, count_behind(m, first, last, seat->sequence));
         }
     }
 }

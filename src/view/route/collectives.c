@@ -200,9 +200,12 @@ static void put_meeting(hd_json_out *json, const question *q, size_t first, size
     put_text(json, "group", c->group);
     put_number(json, "stream", c->stream, c->stream != HD_NO_NUMBER);
     put_text(json, "operation", c->operation);
-    view_json_int(json, "sequence", c->sequence);
+    bool counted = c->sequence_is_counted;
+    view_json_int(json, "sequence", counted ? c->sequence % HD_COLLECTIVES_OF_STEP : c->sequence);
     view_json_key(json, "counted");
-    hd_json_put_text(json, c->sequence_is_counted ? "true" : "false");
+    hd_json_put_text(json, counted ? "true" : "false");
+    put_number(json, "step", c->sequence / HD_COLLECTIVES_OF_STEP - 1,
+               counted && c->sequence >= HD_COLLECTIVES_OF_STEP);
     put_number(json, "size", c->size, c->size != HD_NO_NUMBER);
     put_number(json, "ranks", m->ranks, true);
     put_number(json, "last_rank", m->last_rank, known);

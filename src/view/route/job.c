@@ -230,8 +230,11 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
     if (status == HD_OK) {
         hd_json_put_text(&json, "{\"notes\":[");
         if (p->differs)
-            put_lines(&json, "Ranks of a group differ in their collectives: no lateness of those is told. The reports "
-                             "stragglers (table mismatched) and job (behind) name them.");
+            put_lines(
+                &json,
+                "Ranks of a group differ in their collectives: no lateness is told of these, nor, where traces do "
+                "not number them, of what the group has in that step. The reports stragglers (table "
+                "mismatched) and job (behind) name them.");
         put_lines(&json, p->late_lost);
         hd_json_put_text(&json, "]");
         put_roles(&json, p);

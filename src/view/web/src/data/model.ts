@@ -70,7 +70,8 @@ export interface Meeting {
   stream: number | null;
   operation: string | null;
   sequence: number;
-  counted: boolean;
+  counted: boolean; // from the start of the step, as the trace has no numbers
+  step: number | null; // counted: its number
   size: number | null;
   ranks: number;
   last_rank: number | null;

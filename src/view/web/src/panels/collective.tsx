@@ -70,7 +70,7 @@ function Who({ app, meeting }: { app: App; meeting: Meeting }): JSX.Element {
     <Facts>
       <Fact title="Which">
         {meeting.operation ?? "collective"} {formatCount(meeting.sequence)} of {group === null ? `stream ${stream ?? "?"}` : <>group <bdi>{group}</bdi></>}
-        {meeting.counted && <span class="dim"> counted from the start of the recording</span>}
+        {meeting.counted && <span class="dim"> counted from the start of {meeting.step === null ? "the recording" : `step ${meeting.step}`}</span>}
       </Fact>
       {longest === null || shortest === null ? (
         <Fact title="Ranks">{ranks > 1 ? "not compared: the ranks of its group differ in their collectives" : "no other rank is known to have it"}</Fact>
