@@ -9,6 +9,7 @@ time, memory and size. A trace of 200,000 events has 119 steps and 711 collectiv
 100,000 need twice that on the disk. `page` is the heat map in a browser (measure_job_page.mjs).
 """
 import argparse
+import collections
 import dataclasses
 import os
 import pathlib
@@ -41,7 +42,11 @@ class Ranks:
         names, rows = hds.table(one.members[0].tables["collectives"])
         columns = dict(zip(names, map(list, zip(*rows))))
         self.rows, self.half = len(rows), len(rows) // 2
-        columns["sequence"] = [*range(self.half), *range(self.rows - self.half)]
+        places = collections.Counter() # they are counted within steps
+        for i, step in enumerate(columns["step"]):
+            unit = i < self.half, int(step.split(b"#")[1]) + 1
+            columns["sequence"][i] = 10**9 * unit[1] + places[unit]
+            places[unit] += 1
         columns["size"] = [8] * self.half + [count] * (self.rows - self.half)
         kinds = {**dict.fromkeys(("rank", "device", "stream", "sequence", "size", "id"), hds.INT), "step": hds.STRING, "group": hds.STRING, "operation": hds.STRING,
                  "point_to_point": hds.BOOL, "counted": hds.BOOL, "bytes": hds.COUNT, **dict.fromkeys(("step_start", "start", "end"), hds.TIME)}

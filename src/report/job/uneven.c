@@ -91,8 +91,10 @@ static void leave_defects(meetings_maker *k)
 
 /* ---- their rows ---- */
 
-static bool read_rows(uneven_rows *rows, const meetings_maker *k)
+/* Of uneven units in [first, end). */
+static bool read_rows(uneven_rows *rows, const meetings_maker *k, size_t first, size_t end)
 {
+    rows->count = 0;
     const job_meetings *m = k->m;
     for (size_t p = 0; p < m->part_count; p++) {
         const job_rows *part = &m->parts[p];
@@ -100,11 +102,11 @@ static bool read_rows(uneven_rows *rows, const meetings_maker *k)
         packed_row packed = meetings_before_first;
         for (size_t i = 0; i < part->count; i++) {
             meetings_unpack_row(&packed, &in);
-            const meetings_unit *unit = meetings_unit_of(k, packed.meeting);
-            if (!unit || !unit->is_uneven) continue;
+            const uint32_t unit = k->unit_of[packed.meeting];
+            if (unit == HD_NONE || unit < first || unit >= end || !k->units[unit].is_uneven) continue;
             if (!hd_grow((void **)&rows->list, &rows->capacity, rows->count, sizeof *rows->list)) return false;
             uint32_t kind = packed.kind != HD_NONE ? packed.kind : m->list[packed.meeting].kind;
-            rows->list[rows->count++] = (uneven_row){k->unit_of[packed.meeting], part->member, kind, packed.meeting};
+            rows->list[rows->count++] = (uneven_row){unit, part->member, kind, packed.meeting};
         }
     }
     return true;
@@ -193,19 +195,41 @@ static bool judge_unit(meetings_maker *k, const uneven_row *rows, size_t count)
     return fine;
 }
 
+static bool judge_some(meetings_maker *k, uneven_rows *rows, size_t first, size_t until)
+{
+    bool fine = read_rows(rows, k, first, until);
+    uneven_row *spare = fine ? malloc((rows->count + 1) * sizeof *spare) : NULL;
+    fine = spare;
+    if (fine && rows->count) HD_SORT_RUNS(rows->list, spare, rows->count, x, y, compare_rows(k->m, x, y) < 0);
+    free(spare);
+    for (size_t i = 0, end; i < rows->count && fine; i = end) {
+        for (end = i + 1; end < rows->count && rows->list[end].unit == rows->list[i].unit;) end++;
+        fine = judge_unit(k, rows->list + i, end - i);
+    }
+    return fine;
+}
+
+static size_t count_rows(const meetings_maker *k, const meetings_unit *unit)
+{
+    size_t count = 0;
+    for (size_t i = unit->first; i < unit->end && unit->is_uneven; i++) count += k->met[k->m->order[i]].members;
+    return count;
+}
+
+/* Where much is uneven members are gone through again, so that their rows need not stand in memory. */
 bool meetings_judge_units(meetings_maker *k)
 {
+    enum { ROWS_MOST = 1 << 23 };
     uneven_rows rows = {0};
     if (!mark_units(k)) return true;
     leave_defects(k);
-    bool fine = read_rows(&rows, k);
-    uneven_row *spare = fine ? malloc((rows.count + 1) * sizeof *spare) : NULL;
-    fine = spare;
-    if (fine) HD_SORT_RUNS(rows.list, spare, rows.count, x, y, compare_rows(k->m, x, y) < 0);
-    free(spare);
-    for (size_t i = 0, end; i < rows.count && fine; i = end) {
-        for (end = i + 1; end < rows.count && rows.list[end].unit == rows.list[i].unit;) end++;
-        fine = judge_unit(k, rows.list + i, end - i);
+    bool fine = true;
+    for (size_t first = 0, end = 0; first < k->unit_count && fine; first = end) {
+        for (size_t count = 0; end < k->unit_count; end++) {
+            count += count_rows(k, &k->units[end]);
+            if (end > first && count > ROWS_MOST) break;
+        }
+        fine = judge_some(k, &rows, first, end);
     }
     free(rows.list);
     return fine;
