@@ -33,6 +33,12 @@ typedef struct last {
     bool is_counted;
 } last;
 
+/* A rank, and a group of which it is. */
+typedef struct seat {
+    int64_t rank;
+    uint64_t group; /* text */
+} seat;
+
 typedef struct ledger_sum {
     uint32_t stage, code, level; /* texts */
     uint64_t count, parts;
@@ -45,7 +51,7 @@ typedef struct overview {
     gpu_texts texts;
     part *parts; /* by rank, the unknown first, when all are there */
     size_t part_count, part_capacity;
-    gpu_groups last_keys, groups, ledger_keys, hosts;
+    gpu_groups last_keys, groups, seats, ledger_keys, hosts;
     last *lasts;
     int64_t *highest; /* by group */
     ledger_sum *ledger;
@@ -94,6 +100,16 @@ static bool see_step(overview *o, const job_cells *c, size_t row, uint32_t membe
     if (!p->steps || start >= p->last_start) p->last_start = start, p->last_step = name;
     p->steps++;
     return true;
+}
+
+static bool see_group(overview *o, const job_cells *c, size_t row, uint32_t member)
+{
+    uint32_t group;
+    seat of = {.rank = job_int(c, row, 0)};
+    (void)member;
+    if (!job_text(&group, &o->texts, c, row, 1)) return false;
+    of.group = group;
+    return of.rank == HD_NO_NUMBER || group == HD_NONE || gpu_group(&o->seats, &of) != HD_NONE;
 }
 
 static bool see_collective(overview *o, const job_cells *c, size_t row, uint32_t member)
@@ -160,6 +176,7 @@ static const struct seen {
     {"rank", {{"rank", HD_VALUE_INT}, {"events", HD_VALUE_COUNT}}, see_rank},
     {"devices", {{"rank", HD_VALUE_INT}}, see_device},
     {"steps", {{"rank", HD_VALUE_INT}, {"step", HD_VALUE_STRING}, {"start", HD_VALUE_TIME}}, see_step},
+    {"groups", {{"rank", HD_VALUE_INT}, {"group", HD_VALUE_STRING}}, see_group},
     {"collectives",
      {{"rank", HD_VALUE_INT},
       {"device", HD_VALUE_INT},
@@ -340,13 +357,39 @@ static ranks_found look_at_ranks(overview *o, int64_t world)
     return found;
 }
 
+/* Of the groups that ranks are told to be in, those in which they have no collective though others do, as rows of
+ * `lasts` without a number. */
+static bool find_absent(overview *o, size_t *count)
+{
+    gpu_groups present = {.key_size = sizeof(seat)};
+    const uint32_t groups = o->groups.count;
+    bool fine = true;
+    for (size_t i = 0; i < o->last_keys.count && fine; i++) {
+        const last_key *key = gpu_group_key(&o->last_keys, (uint32_t)i);
+        const seat of = {key->rank, key->group};
+        fine = key->is_point_to_point || gpu_group(&present, &of) != HD_NONE;
+    }
+    for (uint32_t i = 0; i < o->seats.count && fine; i++) {
+        const seat *of = gpu_group_key(&o->seats, i);
+        const last_key key = {of->rank, HD_NO_NUMBER, HD_NO_NUMBER, (uint32_t)of->group, 0};
+        const last_key of_all = {0, 0, HD_NO_NUMBER, key.group, 0};
+        const uint32_t known = present.count, group = gpu_group(&o->groups, &of_all);
+        fine = group != HD_NONE && gpu_group(&present, of) != HD_NONE;
+        if (!fine || present.count == known || group >= groups) continue;
+        fine = hd_grow((void **)&o->lasts, &o->last_capacity, *count, sizeof *o->lasts);
+        if (fine) o->lasts[(*count)++] = (last){key, HD_NO_NUMBER, HD_NO_TIME, HD_NONE, HD_NONE, group, false};
+    }
+    gpu_groups_deinit(&present);
+    return fine;
+}
+
 /* Ranks that lack collectives of a group, by rank; how many. */
 static bool add_behind(overview *o, uint64_t *out_ranks)
 {
     gpu_groups ranks = {.key_size = sizeof(int64_t)};
-    size_t count = 0;
-    bool fine = true;
-    for (size_t i = 0; i < o->last_keys.count; i++)
+    size_t count = 0, known = o->last_keys.count;
+    bool fine = find_absent(o, &known);
+    for (size_t i = 0; i < known && fine; i++)
         if (o->lasts[i].sequence < o->highest[o->lasts[i].group]) o->lasts[count++] = o->lasts[i];
     last *spare = malloc((count + 1) * sizeof *spare);
     if (!spare) return false;
@@ -359,13 +402,18 @@ static bool add_behind(overview *o, uint64_t *out_ranks)
         gpu_cell_text(o->behind, &o->texts, l->key.group);
         report_cell_int(o->behind, l->key.stream);
         hd_table_add_bool(o->behind, l->key.is_point_to_point);
-        hd_table_add_int(o->behind, l->sequence);
-        hd_table_add_bool(o->behind, l->is_counted);
+        bool has_any = l->sequence != HD_NO_NUMBER;
+        report_cell_int(o->behind, l->sequence);
+        if (has_any)
+            hd_table_add_bool(o->behind, l->is_counted);
+        else
+            hd_table_add_null(o->behind);
         gpu_cell_text(o->behind, &o->texts, l->operation);
         gpu_cell_text(o->behind, &o->texts, l->step);
         report_cell_int(o->behind, l->end);
         int64_t furthest = o->highest[l->group];
-        bool is_known = !l->is_counted || furthest / HD_COLLECTIVES_OF_STEP == l->sequence / HD_COLLECTIVES_OF_STEP;
+        bool is_known =
+            has_any && (!l->is_counted || furthest / HD_COLLECTIVES_OF_STEP == l->sequence / HD_COLLECTIVES_OF_STEP);
         gpu_cell_count(o->behind, (uint64_t)furthest - (uint64_t)l->sequence, is_known);
         fine = gpu_group(&ranks, &l->key.rank) != HD_NONE;
     }
@@ -466,13 +514,14 @@ static const hd_report_column behind_columns[] = {
     {"group", HD_VALUE_STRING, "of processes, as the trace names it"},
     {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},
-    {"sequence", HD_VALUE_INT, "of its last collective"},
+    {"sequence", HD_VALUE_INT, "of its last collective; null: it is told to be of the group, and has none"},
     {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "of its last"},
     {"step", HD_VALUE_STRING, "in which that was launched"},
     {"end", HD_VALUE_TIME, "of it, on the clock of the rank"},
     {"behind", HD_VALUE_COUNT,
-     "collectives behind the furthest of the group; null: numbers are counted, and that is in a later step"},
+     "collectives behind the furthest of the group; null: it has none, or numbers are counted, and that is in a later "
+     "step"},
     {0}};
 static const hd_report_column ledger_columns[] = {
     {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},
@@ -508,6 +557,7 @@ static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
                   .damaged_member = HD_NONE,
                   .last_keys.key_size = sizeof(last_key),
                   .groups.key_size = sizeof(last_key),
+                  .seats.key_size = sizeof(seat),
                   .ledger_keys.key_size = 3 * sizeof(uint32_t),
                   .hosts.key_size = sizeof(uint32_t)};
     hd_table_builder **builders[] = {&o.job,         &o.missing, &o.doubles, &o.worlds,
@@ -526,7 +576,7 @@ static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
     }
     if (status != HD_OK) hd_report_free(out);
     for (size_t i = 0; i < TABLES; i++) hd_table_builder_free(*builders[i]);
-    gpu_groups *groups[] = {&o.last_keys, &o.groups, &o.ledger_keys, &o.hosts};
+    gpu_groups *groups[] = {&o.last_keys, &o.groups, &o.seats, &o.ledger_keys, &o.hosts};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
     gpu_texts_deinit(&o.texts);
     free(o.parts);
@@ -551,7 +601,7 @@ const hd_report_about report_job_about = {
     .title = "which ranks of a job are there, what differs among them, and where one that hangs stopped",
     .text = "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. Nothing is "
             "compared in time, so that no common clock is needed. A rank that is behind the others of a group did not "
-            "reach, or did not finish, the collective in which they wait; where the trace does not number collectives "
+            "reach, or did not finish, the collective in which they wait, or, without a number, any; where the trace does not number collectives "
             "they are counted in each step.",
     .of_job = true,
     .tables = tables,
