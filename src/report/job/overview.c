@@ -601,8 +601,8 @@ const hd_report_about report_job_about = {
     .title = "which ranks of a job are there, what differs among them, and where one that hangs stopped",
     .text = "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. Nothing is "
             "compared in time, so that no common clock is needed. A rank that is behind the others of a group did not "
-            "reach, or did not finish, the collective in which they wait, or, without a number, any; where the trace does not number collectives "
-            "they are counted in each step.",
+            "reach, or did not finish, the collective in which they wait, or, without a number, any; where the trace "
+            "does not number collectives they are counted in each step.",
     .of_job = true,
     .tables = tables,
     .run = run,
