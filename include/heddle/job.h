@@ -71,15 +71,15 @@ hd_status hd_job_whole_table(hd_table **out, const hd_job *job, const char *name
 /* What does not fit together among the ranks of a job. */
 typedef struct hd_misfit {
     const char *code; /* of a ledger, static: job.rank-twice, .ranks-missing, .world-sizes-differ, .groups-differ,
-                       * .traces-damaged */
+                       * .times-apart, .traces-damaged */
     uint64_t count;   /* traces of a rank that another is of, ranks, sizes and lists beside the first, traces */
     char text[1400];  /* that says it, without its end of line; names in it come from files */
 } hd_misfit;
 
 /* Ranks that are there twice; that are missing, below the size of the world that most tell, or if nobody does below the
- * highest; sizes of the world that differ; process groups of one name, of other ranks; traces of whose ledger
- * something is more than a note. The job need not be finished.
- * The caller frees *out with free; NULL: all is well. Errors: MEMORY. */
+ * highest; sizes of the world that differ; process groups of one name, of other ranks; traces that were recorded more
+ * than ten minutes before or after all others; traces of whose ledger something is more than a note. The job need not
+ * be finished. The caller frees *out with free; NULL: all is well. Errors: MEMORY. */
 hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, hd_error *err);
 
 typedef struct hd_job_write_options {

@@ -4,6 +4,7 @@
   check_bad_input.py --heddle HEDDLE
 """
 import argparse
+import json
 import os
 import pathlib
 import resource
@@ -42,6 +43,22 @@ def check_sets(heddle, folder, parts, other, again, whole):
     run(heddle, "report", "stragglers", "-q", "--json", out)
     run(heddle, "combine", whole, "-o", whole)
     assert whole.read_bytes() == out.with_name("copy.hds").read_bytes(), "output over input"
+
+
+def check_times(heddle, folder, traces):
+    """Ranks of two runs of one size, of which the clocks alone tell: what lies minutes apart is none of one job."""
+    moved = [folder / f"moved_rank{rank}.json" for rank in range(4)]
+    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), "1 of 4 traces were recorded 11 min later than the others: rank 2"),
+                                 (-12, (0, 2), "2 of 4 traces were recorded 11 min later than the others: rank 1, 3"),
+                                 (-3000, (0,), "1 of 4 traces were recorded 49 h earlier than the others: rank 0")):
+        for rank, (old, new) in enumerate(zip(traces, moved)):
+            trace = json.loads(old.read_text())
+            trace["baseTimeNanoseconds"] += (minutes * 60 - minutes // 10) * 10**9 * (rank in ranks)
+            new.write_text(json.dumps(trace))
+        run(heddle, "summarize", "-q", *moved, "-o", folder / "moved.hds")
+        for command in (("combine", folder / "moved.hds", "-o", folder / "again.hds"), ("convert", "-q", *moved, folder / "all.json")):
+            said = run(heddle, *command, say=[f"two jobs? {told}\n"] if told else [])
+            assert told or "two jobs" not in said, said
 
 
 def check_files(heddle, folder, parts, whole):
@@ -134,6 +151,7 @@ def main():
         run(heddle, "combine", "-q", *parts, "-o", whole)
         (folder / "copy.hds").write_bytes(whole.read_bytes())
         check_sets(heddle, folder, parts, other, again, whole)
+        check_times(heddle, folder, traces)
         check_files(heddle, folder, parts, whole)
         check_full(heddle, folder, traces, whole)
         check_shards(heddle, folder, traces, whole)

@@ -74,7 +74,7 @@ typedef hd_status job_add_table(void *user, const hd_table *table, hd_error *err
 typedef hd_status job_summarizer(hd_job_member *out, const hd_trace *trace, const char *path, job_add_table *add,
                                  void *user, hd_error *err);
 job_summarizer job_summarize;
-job_summarizer job_summarize_place; /* the process groups alone */
+job_summarizer job_summarize_place; /* the rank and its process groups alone */
 /* What hd_job_misfits needs of a trace, for one that is not written. By one thread. */
 hd_status job_add_place(hd_job *job, const hd_trace *trace, const char *path, int64_t rank, hd_error *err);
 /* Where there is no input->job, one of input->trace, which the caller frees; else *out is NULL. */

@@ -1,7 +1,8 @@
 /* misfits.c - what does not fit together among the ranks of a job
  *
- * Members tell rank, size of the world and process groups, in no order. A group of one name that has other ranks for
- * another is of another job only if a rank is in both: programs part a group into several of one name.
+ * Members tell rank, size of the world, process groups and when they were recorded, in no order. A group of one name
+ * that has other ranks for another is of another job only if a rank is in both: programs part a group into several of
+ * one name. Recordings of one job lie apart by what clocks of hosts differ, and that is not minutes.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -21,6 +22,11 @@ typedef struct seat {
     int64_t teller;
 } seat;
 
+/* When a trace was recorded, as Unix time in ns. */
+typedef struct recording {
+    int64_t start, end, rank;
+} recording;
+
 typedef struct finder {
     const hd_job *job;
     const hd_job_member **members; /* by rank, the unknown first */
@@ -31,14 +37,15 @@ typedef struct finder {
     seat *seat_list;
     size_t seat_capacity;
     int64_t *damaged; /* ranks */
-    size_t damaged_count;
+    recording *recordings;
+    size_t damaged_count, recording_count;
     hd_misfit *lines; /* LINES */
     size_t line_count;
 } finder;
 
 /* ---- lines ---- */
 
-enum { LINES = 5, RANGES_MAX = 20 };
+enum { LINES = 6, RANGES_MAX = 20 };
 
 HD_PRINTF(2, 3) static void append(hd_misfit *m, const char *format, ...)
 {
@@ -63,6 +70,21 @@ static void append_range(hd_misfit *m, uint64_t *ranges, int64_t first, int64_t 
     if (*ranges > RANGES_MAX) return;
     append(m, *ranges > 1 ? ", %" PRId64 : "%" PRId64, first);
     if (last > first) append(m, "-%" PRId64, last);
+}
+
+/* "3-5, 9", of which the unknown are left out. Sorts them. */
+static bool append_ranks(hd_misfit *m, int64_t *ranks, size_t count)
+{
+    int64_t *spare = malloc((count + 1) * sizeof *spare);
+    uint64_t ranges = 0;
+    if (spare && count) HD_SORT_RUNS(ranks, spare, count, x, y, *x < *y);
+    for (size_t i = 0, last; spare && i < count; i = last + 1) {
+        for (last = i; last + 1 < count && ranks[last + 1] <= gpu_sum(ranks[last], 1);) last++;
+        if (ranks[i] != HD_NO_NUMBER) append_range(m, &ranges, ranks[i], ranks[last]);
+    }
+    if (!ranges) append(m, "unknown");
+    free(spare);
+    return spare != NULL;
 }
 
 /* ---- ranks ---- */
@@ -215,6 +237,67 @@ static hd_status find_groups(finder *f, hd_error *err)
     return status;
 }
 
+/* ---- times ---- */
+
+static hd_status see_recording(void *user, size_t place, const job_cells *cells, hd_error *err)
+{
+    enum { START, END };
+    static const int64_t in_2001 = INT64_C(1000000000000000000); /* what is before is counted from another zero */
+    finder *f = user;
+    const hd_job_member *m = hd_job_at(f->job, place);
+    int64_t start = cells->rows ? job_int(cells, 0, START) : HD_NO_TIME;
+    (void)err;
+    if (m->base_ns == HD_NO_TIME || start == HD_NO_TIME || gpu_sum(start, m->base_ns) < in_2001) return HD_OK;
+    int64_t end = job_int(cells, 0, END);
+    f->recordings[f->recording_count++] =
+        (recording){gpu_sum(start, m->base_ns), gpu_sum(end > start ? end : start, m->base_ns), m->rank};
+    return HD_OK;
+}
+
+/* Where nothing was recorded for longest is between two jobs, if that is minutes; those of the smaller are told. */
+static bool say_apart(finder *f, hd_misfit *m)
+{
+    static const int64_t minute = INT64_C(60000000000), hour = 60 * minute;
+    recording *list = f->recordings, *spare = malloc((f->recording_count + 1) * sizeof *spare);
+    int64_t *ranks = malloc((f->recording_count + 1) * sizeof *ranks), end = 0, gap = 10 * minute;
+    size_t count = f->recording_count, later = 0;
+    bool fine = spare && ranks;
+    if (fine && count) HD_SORT_RUNS(list, spare, count, x, y, x->start < y->start);
+    for (size_t i = 0; i < count && fine; i++) {
+        if (i && list[i].start - end > gap) {
+            gap = list[i].start - end;
+            later = i;
+        }
+        end = list[i].end > end ? list[i].end : end;
+    }
+    if (fine && later) {
+        bool is_later = count - later <= later;
+        const recording *few = list + (is_later ? later : 0);
+        m->count = is_later ? count - later : later;
+        for (size_t i = 0; i < m->count; i++) ranks[i] = few[i].rank;
+        append(m, "two jobs? %" PRIu64 " of %zu traces were recorded %" PRId64 "%s %s than the others: rank ", m->count,
+               count, gap < 2 * hour ? gap / minute : gap / hour, gap < 2 * hour ? " min" : " h",
+               is_later ? "later" : "earlier");
+        fine = append_ranks(m, ranks, m->count);
+        f->line_count++;
+    }
+    free(spare);
+    free(ranks);
+    return fine;
+}
+
+static hd_status find_apart(finder *f, hd_error *err)
+{
+    static const job_wanted wanted[] = {{"start", HD_VALUE_TIME}, {"end", HD_VALUE_TIME}};
+    hd_misfit *m = next_line(f, "job.times-apart");
+    f->recordings = malloc((f->count + 1) * sizeof *f->recordings);
+    hd_status status = f->recordings ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = job_each_table(&f->job, 1, NULL, "rank", wanted, 2, NULL, see_recording, f, err);
+    if (status == HD_OK && !say_apart(f, m)) status = HD_NOMEM(err);
+    free(f->recordings);
+    return status;
+}
+
 /* ---- damage ---- */
 
 static hd_status see_damage(void *user, size_t place, const job_cells *cells, hd_error *err)
@@ -234,23 +317,15 @@ static hd_status see_damage(void *user, size_t place, const job_cells *cells, hd
 static hd_status find_damage(finder *f, hd_error *err)
 {
     static const job_wanted wanted[] = {{"level", HD_VALUE_STRING}};
-    hd_misfit *m = next_line(f, "job.traces-damaged"), list = {0};
-    int64_t *spare = malloc((f->count + 1) * sizeof *spare);
-    uint64_t ranges = 0;
+    hd_misfit *m = next_line(f, "job.traces-damaged");
     f->damaged = malloc((f->count + 1) * sizeof *f->damaged);
-    hd_status status = spare && f->damaged ? HD_OK : HD_NOMEM(err);
+    hd_status status = f->damaged ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) status = job_each_table(&f->job, 1, NULL, "ledger", wanted, 1, NULL, see_damage, f, err);
-    size_t count = status == HD_OK ? f->damaged_count : 0;
-    if (count) HD_SORT_RUNS(f->damaged, spare, count, x, y, *x < *y);
-    for (size_t i = 0, last; i < count; i = last + 1) {
-        for (last = i; last + 1 < count && f->damaged[last + 1] <= gpu_sum(f->damaged[last], 1);) last++;
-        if (f->damaged[i] != HD_NO_NUMBER) append_range(&list, &ranges, f->damaged[i], f->damaged[last]);
-    }
-    m->count = count;
-    append(m, "of %zu trace%s something was lost or repaired: rank %s; `heddle report job` tells what", count,
-           count == 1 ? "" : "s", ranges ? list.text : "unknown");
+    size_t count = m->count = status == HD_OK ? f->damaged_count : 0;
+    append(m, "of %zu trace%s something was lost or repaired: rank ", count, count == 1 ? "" : "s");
+    if (status == HD_OK && !append_ranks(m, f->damaged, count)) status = HD_NOMEM(err);
+    append(m, "; `heddle report job` tells what");
     f->line_count += count > 0;
-    free(spare);
     free(f->damaged);
     return status;
 }
@@ -269,6 +344,7 @@ hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, 
         find_missing(&f, find_world(&f));
         status = find_groups(&f, err);
     }
+    if (status == HD_OK) status = find_apart(&f, err);
     if (status == HD_OK) status = find_damage(&f, err);
     gpu_texts_deinit(&f.texts);
     free(f.members);

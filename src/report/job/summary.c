@@ -359,6 +359,7 @@ hd_status job_summarize_place(hd_job_member *out, const hd_trace *trace, const c
 {
     const summarizer s = {.about = out, .add = add, .user = user, .input = {.trace = trace}};
     HD_TRY(describe(out, trace, path, err));
+    HD_TRY(add_rank(&s, err));
     return add_groups(&s, err);
 }
 
