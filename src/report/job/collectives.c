@@ -16,9 +16,11 @@
 #include "base/error.h"
 #include "base/memory/arena.h"
 #include "base/sorted.h"
+#include "base/text/decimal.h"
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
 #include "report/job/job.h"
+#include "trace/roles/trace_roles.h"
 
 struct hd_collectives {
     hd_report report; /* has the texts, but for: */
@@ -115,13 +117,9 @@ bool job_step_number(int64_t *out, hd_string name)
 {
     enum { DIGITS_MAX = 9 };
     size_t digits = 0;
-    while (digits < name.size && name.data[name.size - digits - 1] >= '0' && name.data[name.size - digits - 1] <= '9')
-        digits++;
-    *out = 0;
-    for (size_t i = digits <= DIGITS_MAX ? name.size - digits : name.size; i < name.size; i++)
-        *out = *out * 10 + (name.data[i] - '0');
-    return digits > 0 && digits <= DIGITS_MAX && digits < name.size &&
-           strchr("# :=_-", name.data[name.size - digits - 1]);
+    if (!name.data || !hd_is_profiler_step(name)) return false;
+    while (name.data[name.size - digits - 1] != '#') digits++;
+    return digits <= DIGITS_MAX && hd_fixed_parse_whole(out, name.data + name.size - digits, digits);
 }
 
 /* Those of one member and group, by start. What comes before the first step counts as of the one before that. */

@@ -23,7 +23,7 @@ static inline bool job_is_pair(hd_string group)
     return true;
 }
 
-/* The number behind the name: of "ProfilerStep#12", not of "gemm_f32". false: there is none. */
+/* 12 of "ProfilerStep#12". false: it is another name, such as that of the kernel after which what repeats is named. */
 bool job_step_number(int64_t *out, hd_string name);
 
 /* Below, at or above 0. The unnamed come first, by stream. */
