@@ -45,6 +45,21 @@ def check(heddle, merged, ranks):
     print(f"{len(ranks)} ranks: {len(edges)} edges agree, the path has {length} ns")
 
 
+def leave_out(text):
+    """The trace without one of a device's collectives, and the kernels of those steps in which all devices have as many: as they have no
+    numbers, which belong together in the other is not known."""
+    trace = json.loads(text, parse_float=Decimal)
+    events = trace["traceEvents"]
+    launches = {e["args"]["correlation"]: e["ts"] for e in events if e.get("cat") == "cuda_runtime"}
+    steps = [(e["ts"], e["ts"] + e["dur"], e["name"]) for e in events if e["name"].startswith("ProfilerStep#") and e["cat"] == "user_annotation"]
+    step_of = lambda e: next(name for start, end, name in steps if start <= launches[e["args"]["correlation"]] < end)
+    calls = [e for e in events if e.get("cat") == "kernel" and "nccl" in e["name"]]
+    gone = calls[len(calls) // 2]
+    left = {**trace, "traceEvents": [e for e in events if e is not gone]}
+    alike = {**trace, "traceEvents": [e for e in calls if step_of(e) != step_of(gone)]}
+    return json.dumps(left, default=float), kernels_of(json.dumps(alike, default=float), "nccl")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
@@ -54,6 +69,9 @@ def main():
         merged, devices = pathlib.Path(folder) / "job.heddle", pathlib.Path(folder) / "devices.json"
         subprocess.run([args.heddle, "synth", "-q", "--ranks", "4", "--merged", "--no-python", "--slow-gpu", "2=30", "-o", devices], check=True)
         check(args.heddle, devices, kernels_of(devices.read_bytes(), "nccl"))
+        text, kernels = leave_out(devices.read_bytes())
+        devices.write_text(text)
+        check(args.heddle, devices, kernels)
         if not all(jobs):
             print("the ranks are not there")
         for paths in filter(None, jobs):

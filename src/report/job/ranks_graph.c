@@ -43,16 +43,35 @@ static bool is_one(const hd_collective *const *list, size_t count)
     return count > 1 && !list[0]->is_point_to_point;
 }
 
+static size_t one_end(const hd_collective *const *list, size_t count, size_t i)
+{
+    size_t end = i + 1;
+    while (end < count && job_compare_groups(list[i], list[end]) == 0 && list[i]->sequence == list[end]->sequence)
+        end++;
+    return end;
+}
+
+/* Where numbers are counted what a group has in a step is one if all ranks have as many: else who lacks which is not
+ * known. */
+static bool is_same_step(const hd_collective *x, const hd_collective *y)
+{
+    return x->sequence_is_counted && y->sequence_is_counted && job_compare_groups(x, y) == 0 &&
+           x->sequence / HD_COLLECTIVES_OF_STEP == y->sequence / HD_COLLECTIVES_OF_STEP;
+}
+
 /* *out: room for all. */
 static size_t find_members(graph_member *out, const hd_collective *const *list, size_t count)
 {
     size_t found = 0, end;
     for (size_t i = 0; i < count; i = end) {
-        for (end = i + 1;
-             end < count && job_compare_groups(list[i], list[end]) == 0 && list[i]->sequence == list[end]->sequence;)
-            end++;
-        for (size_t k = i; is_one(list + i, end - i) && k < end; k++)
-            out[found++] = (graph_member){list[k]->event, (uint32_t)i};
+        const size_t before = found, each = one_end(list, count, i) - i;
+        bool fits = true;
+        for (size_t k = end = i; k == i || (k < count && is_same_step(list[i], list[k])); k = end) {
+            end = one_end(list, count, k);
+            fits &= end - k == each && is_one(list + k, each);
+            for (size_t m = k; m < end; m++) out[found++] = (graph_member){list[m]->event, (uint32_t)k};
+        }
+        if (!fits) found = before;
     }
     return found;
 }
