@@ -18,8 +18,8 @@ extern "C" {
 /* Called with each input once it is read; may put another trace of the same events in its place, and frees the old one
  * then. */
 typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd_error *err);
-/* Called with an input that cannot be read, and why; true leaves it out, unless no other is left. The ledger counts it.
- */
+/* Called with an input that cannot be read, and why, in the process that reads it; true leaves it out, unless no other
+ * is left. The ledger counts it. */
 typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
 
 /* What the clock of a rank is off: to its time t offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns.
@@ -127,7 +127,7 @@ const char *hd_convert_job_folder(const hd_convert_job *job);
 bool hd_convert_job_crops(const hd_convert_job *job);
 hd_status hd_convert_job_look(hd_convert_job *job, size_t index, hd_error *err);
 hd_status hd_convert_job_crop(hd_convert_job *job, hd_error *err);
-/* Convert one input, in any process. Errors: as of hd_convert. */
+/* Convert one input, in any process; one that options->leave_out leaves out is no error. Errors: as of hd_convert. */
 hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
 /* Join all, in the process that made the folder, once they are converted: then the archive is there. `out` may be NULL,
  * else the caller frees *out; NULL after a failure. Errors: DAMAGED: not all are converted; as of hd_convert. */

@@ -199,7 +199,8 @@ static hd_status make_chain(converter *c)
     if (merges && o->shift_count)
         return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "ranks are shifted where they are merged: give the pass merge its shift");
-    HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks || o->shift_count)));
+    bool are_ranks = o->ranks || o->shift_count || (c->left_out && !o->processes);
+    HD_TRY(add_options(c, !merges && (c->count > 1 || are_ranks)));
     for (size_t i = 0; i < o->pass_count; i++)
         c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
     if (!c->share.number || !o->pass_count) return HD_OK;
@@ -272,7 +273,7 @@ hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged
 static hd_status merge_inputs(hd_pass_report *sum, converter *c, const chain_link *l)
 {
     hd_job *ranks;
-    if (c->count == 1) return run_on(sum, c, l, 0, 1);
+    if (c->count == 1 && !c->left_out) return run_on(sum, c, l, 0, 1);
     HD_TRY(hd_job_new(&ranks, c->err));
     hd_status status = HD_OK;
     for (size_t i = 0; i < c->count && status == HD_OK; i++)
@@ -340,9 +341,9 @@ static hd_status gather_ledger(converter *c)
         if (row->level == HD_LEDGER_LOSS && !loss) loss = row;
     }
     if (!loss || !c->options->strict) return HD_OK;
-    return hd_error_set(c->err, HD_ERR_DAMAGED, c->read_count == 1 ? c->inputs[0].path : NULL, loss->first_offset,
-                        "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written", loss->code,
-                        c->report->losses);
+    return hd_error_set(c->err, HD_ERR_DAMAGED, c->read_count == 1 && !c->left_out ? c->inputs[0].path : NULL,
+                        loss->first_offset, "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written",
+                        loss->code, c->report->losses);
 }
 
 static void keep_row(void *user, const hd_ledger_row *row)

@@ -40,6 +40,13 @@ hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged
 
 /* ---- job.c ---- */
 
+/* hd_convert of one input. END: it cannot be read, and options->leave_out wants that it is left out; that it is stands
+ * beside its part. */
+hd_status convert_job_input(hd_convert_report **out, const hd_convert_job *job, size_t index,
+                            const convert_share *share, const char *to, const hd_convert_options *options,
+                            hd_error *err);
+
+hd_status convert_is_left_out(bool *out, const hd_convert_job *job, size_t index, hd_error *err);
 /* A file of a rank: "FOLDER/3.report". The caller frees it. */
 hd_status convert_part_path(char **out, const hd_convert_job *job, size_t index, const char *what, hd_error *err);
 /* The clock of a rank whose times count from own_ns, by base times, its shift, and what was measured. */

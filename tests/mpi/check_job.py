@@ -69,7 +69,7 @@ def files_of(folder):
 
 
 def convert(launch, heddle, kind, *paths):
-    paths = [path if path == "--strict" else Path(path).absolute() for path in paths]
+    paths = [path if str(path).startswith("--") else Path(path).absolute() for path in paths]
     return run(*launch, heddle, "convert", "-q", "--clean", "--mpi", kind, *paths)
 
 
@@ -124,9 +124,18 @@ def check_cut(launch, heddle):
 
 
 def check_damaged_archive(launch, heddle):
-    done = convert(launch, heddle, "auto", RANKS, "none.otf2")
-    expect(done.returncode != 0 and "rank5.json.gz: 1 of 6 ranks were not converted" in done.stderr and
-           not list(Path().glob("*none.otf2*")), f"{launch}: a damaged rank", done)
+    """A rank that cannot be read is left out and told once, cut or not; strict, or where none can be read, nothing is written."""
+    sound = [RANKS.format(rank=rank) for rank in (0, 1, 2, 3, 6)]
+    for cut in [], ["--from=30%"]:
+        for name, start, kind, files in ("sound.otf2", [], "none", sound), ("left.otf2", launch, "auto" if launch else "none", [RANKS]):
+            done = run(*start, heddle, "convert", "-q", "--clean", "--mpi", kind, *cut, *(Path(path).absolute() for path in files), Path(name).absolute())
+            expect(done.returncode == 0 and done.stderr.count("rank5.json.gz: ") == (name == "left.otf2") and
+                   done.stderr.count("convert.input-left-out 1") == (name == "left.otf2"), f"{launch} {cut} {name}", done)
+        expect(files_of("left.otf2") == files_of("sound.otf2"), f"{launch} {cut}: the bytes of the others", done)
+        done = convert(launch, heddle, "auto", "--strict", *cut, RANKS, "none.otf2")
+        expect(done.returncode != 0 and "strict refuses" in done.stderr and not list(Path().glob("*none.otf2*")), "strict", done)
+        done = convert(launch, heddle, "auto", *cut, RANKS.format(rank=5), "traces/rank5.json.gz", "none.otf2")
+        expect(done.returncode != 0 and "no input can be read" in done.stderr and not list(Path().glob("*none.otf2*")), "none", done)
 
 
 def check_full_disk(heddle, serial):

@@ -272,8 +272,28 @@ static void say_losses(cli_run *run, const hd_convert_report *r, const char *out
 
 /* ---- the command ---- */
 
-static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs,
-                         const hd_convert_options *options, hd_read_options *read, hd_write_options *write)
+typedef struct readers {
+    const cli_run *run;
+    const job_files *inputs;
+    cli_progress *progress; /* NULL: none */
+} readers;
+
+/* Of several inputs the others are converted. */
+static bool leave_out(void *user, size_t index, const hd_error *why)
+{
+    const readers *r = user;
+    cli_run own = *r->run;
+    own.err = *why;
+    if (!own.err.path[0]) snprintf(own.err.path, sizeof own.err.path, "%s", r->inputs->list[index]);
+    flockfile(stderr);
+    if (r->progress) cli_progress_pause(r->progress);
+    cli_report(&own);
+    funlockfile(stderr);
+    return true;
+}
+
+static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs, hd_convert_options *options,
+                         hd_read_options *read, hd_write_options *write)
 {
     cli_progress reading, writing;
     cli_progress_init(&reading, run, "reading");
@@ -281,6 +301,7 @@ static hd_status convert(hd_convert_report **out, cli_run *run, const job_files 
     writing.events = true;
     read->progress = write->progress = cli_progress_update;
     read->progress_user = &reading;
+    options->user = &(readers){run, inputs, &reading};
     write->progress_user = &writing;
     hd_status status = hd_convert(out, (const char *const *)inputs->list, inputs->count,
                                   run->operands[run->operand_count - 1], options, &run->err);
@@ -375,10 +396,11 @@ static hd_status find_window(apart *a, hd_mpi *mpi)
 
 /* *out is NULL in processes that only helped. */
 static hd_status convert_apart(hd_convert_report **out, cli_run *run, job_files *inputs, const job_clocks *clocks,
-                               const hd_convert_options *options, hd_read_options *read)
+                               hd_convert_options *options, hd_read_options *read)
 {
     const struct convert_options *o = run->options;
     apart a = {.run = run, .inputs = inputs};
+    options->user = &(readers){run, inputs, NULL};
     hd_mpi *mpi = NULL;
     hd_status status = hd_mpi_open(&mpi, (hd_mpi_kind)o->mpi, &run->err);
     *out = NULL;
@@ -433,7 +455,8 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
                                   .pass_count = passes->count,
                                   .shifts = (const char *const *)clocks->shifts,
                                   .shift_count = clocks->count,
-                                  .clocks = clocks->list};
+                                  .clocks = clocks->list,
+                                  .leave_out = inputs->count > 1 ? leave_out : NULL};
     hd_convert_report *report;
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, &read, &write, out);
@@ -596,7 +619,9 @@ const cli_command cmd_convert = {
         "In a "
         "name that a shell need not list, {rank} stands for any number ('traces/rank{rank}.json.gz'). "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
-        "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "likewise, and times are put on one clock where the traces say what theirs counts from. One that cannot be "
+        "read is "
+        "told, and the others are converted; it is a loss.\n\n"
         "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
         "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank. "
         "--from and --until cut all at the same time of the archive's clock; for that each is read twice.\n\n"

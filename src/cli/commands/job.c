@@ -81,9 +81,7 @@ static uint64_t size_of(const char *path)
 /* Told, and a trouble, which hinders nobody. */
 static void tell(work *w, cli_run *run)
 {
-    bool on = w->progress.on;
-    cli_progress_deinit(&w->progress); /* its line; the next is drawn again */
-    w->progress.on = on;
+    cli_progress_pause(&w->progress);
     cli_report(run);
     w->troubles++;
 }
