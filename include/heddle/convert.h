@@ -82,7 +82,7 @@ typedef struct hd_convert_report {
     uint64_t added, removed, lost;  /* sums of the steps */
     size_t step_count;
     hd_convert_step *steps;
-    bool ranks_by_place; /* no input said its rank */
+    bool ranks_by_place; /* no input said its rank, or all the same */
     bool processes;      /* several inputs were taken as processes of one run */
     size_t misfit_count; /* of several ranks; they are notes in the ledger as well */
     hd_misfit *misfits;

@@ -165,8 +165,12 @@ static hd_status add_options(converter *c, bool merge)
     if (merge) {
         pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
         if (!merging) return HD_ERR_MEMORY;
-        *merging =
-            (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share.number, o->pass_count > 0};
+        *merging = (pass_merge){.ranks = o->ranks,
+                                .processes = o->processes,
+                                .shift = {o->shifts, o->shift_count},
+                                .share = c->share.number,
+                                .first = o->pass_count > 0,
+                                .by_place = c->share.by_place};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -276,8 +280,10 @@ static hd_status merge_inputs(hd_pass_report *sum, converter *c, const chain_lin
     if (c->count == 1 && !c->left_out) return run_on(sum, c, l, 0, 1);
     HD_TRY(hd_job_new(&ranks, c->err));
     hd_status status = HD_OK;
+    bool are_one = hd_merge_is_one_rank(c->inputs, c->count);
     for (size_t i = 0; i < c->count && status == HD_OK; i++)
-        status = job_add_place(ranks, c->inputs[i].trace, c->inputs[i].path, hd_merge_rank_of(&c->inputs[i]), c->err);
+        status = job_add_place(ranks, c->inputs[i].trace, c->inputs[i].path,
+                               are_one ? HD_NO_NUMBER : hd_merge_rank_of(&c->inputs[i]), c->err);
     if (status == HD_OK) status = run_on(sum, c, l, 0, c->count);
     if (status == HD_OK && !sum->processes)
         status = hd_job_misfits(&c->report->misfits, &c->report->misfit_count, ranks, c->err);
@@ -388,7 +394,7 @@ static hd_status convert(converter *c, const char *out)
     if (c->share.span) {
         const hd_trace_facts *facts = hd_trace_facts_of(c->inputs->trace);
         int64_t rank = c->report->ranks_by_place ? HD_NO_NUMBER : c->report->inputs->rank;
-        *c->share.span = (convert_span){rank, facts->base_ns, facts->start_ns, facts->end_ns};
+        *c->share.span = (convert_span){rank, facts->world_size, facts->base_ns, facts->start_ns, facts->end_ns};
         return HD_OK;
     }
     HD_TRY(gather_ledger(c));

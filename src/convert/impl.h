@@ -10,12 +10,13 @@
 /* When a rank begins and ends, on its own clock; HD_NO_TIME: nothing in it has a time. */
 typedef struct convert_span {
     int64_t rank; /* HD_NO_NUMBER: it is not told */
-    int64_t base_ns, start_ns, end_ns;
+    int64_t world_size, base_ns, start_ns, end_ns;
 } convert_span;
 
 /* One rank of a job. Zero-initialised: no such. */
 typedef struct convert_share {
-    size_t number;                /* as of pass_merge */
+    size_t number; /* as of pass_merge, as is: */
+    bool by_place;
     const hd_crop_window *window; /* that from and until are on its clock; NULL: there is none */
     convert_span *span;           /* to be found, of what would be cropped, instead of writing; NULL: it is written */
 } convert_share;
@@ -25,6 +26,7 @@ struct hd_convert_job {
     size_t count;
     hd_convert_options options; /* of each rank: without what is of all */
     hd_option_texts shifts;
+    bool by_place; /* ranks are numbered so, as all say the same */
     hd_write_options write;
     const hd_format *format;
     hd_out_folder out; /* of the process that began */

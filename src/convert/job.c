@@ -171,6 +171,7 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
     write.format = job->format->info.name;
     write.sync = false; /* it moves before it is there to stay */
     write.part = true;
+    write.clean |= job->by_place; /* that it was converted before */
     options.write = &write;
     if (hd_convert_job_crops(job)) {
         HD_TRY(convert_is_left_out(&is_left_out, job, index, err));
@@ -179,6 +180,7 @@ hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err)
     }
     HD_TRY(convert_part_path(&path, job, index, "", err));
     const convert_share share = {.number = job->count > 1 ? index + 1 : 0,
+                                 .by_place = job->by_place,
                                  .window = hd_convert_job_crops(job) ? &window : NULL};
     hd_status status = convert_job_input(&report, job, index, &share, path, &options, err);
     if (status == HD_OK) status = save_report(job, report, index, err);
@@ -315,6 +317,8 @@ static hd_status merge_parts(whole *w)
     HD_TRY(hd_merge_find_shifts(w->inputs, w->count, w->job->shifts, w->err));
     HD_TRY(hd_merge(&w->trace, &result, w->inputs, w->count, w->job->count > 1, w->err));
     HD_TRY(convert_note_misfits(w->report, w->trace, w->err));
+    if (w->job->by_place)
+        HD_TRY(hd_trace_add_ledger(w->trace, "merge", "merge.ranks-by-place", HD_LEDGER_NOTE, w->read, w->err));
     HD_TRY(add_loss(w, "convert", "convert.input-left-out", w->left_out));
     HD_TRY(add_loss(w, "merge", "merge.rank-twice", w->lost));
     int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
@@ -352,10 +356,43 @@ static hd_status read_parts(whole *w)
     return w->read ? HD_OK : hd_error_set(w->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "no input can be read");
 }
 
+static void forget_parts(whole *w)
+{
+    for (size_t i = 0; i < w->job->count; i++) {
+        if (w->inputs) hd_trace_free(w->inputs[i].trace);
+        if (w->paths) free(w->paths[i]);
+        if (w->inputs) w->inputs[i].trace = NULL;
+        if (w->paths) w->paths[i] = NULL;
+    }
+    hd_convert_report_free(w->report);
+    w->report = NULL;
+    w->read = w->left_out = 0;
+}
+
+static hd_convert_report *new_report(const hd_convert_job *job)
+{
+    return convert_report_new(2 * job->count, job->options.passes, job->options.pass_count);
+}
+
+/* That all say one rank is known only now: they are converted again, as what their ranks are stands in their events. */
+static hd_status convert_by_place(whole *w, hd_convert_job *job)
+{
+    forget_parts(w);
+    if (!(w->report = new_report(job))) return HD_NOMEM(w->err);
+    job->by_place = true;
+    for (size_t i = 0; i < job->count; i++) {
+        bool is_left_out;
+        HD_TRY(convert_is_left_out(&is_left_out, job, i, w->err));
+        if (!is_left_out) HD_TRY(hd_convert_job_rank(job, i, w->err));
+    }
+    return read_parts(w);
+}
+
 static hd_status finish(whole *w, hd_convert_job *job)
 {
     if (!w->report || !w->inputs || !w->parts || !w->paths || !w->events) return HD_NOMEM(w->err);
     HD_TRY(read_parts(w));
+    if (hd_merge_is_one_rank(w->inputs, w->read)) HD_TRY(convert_by_place(w, job));
     convert_report_sum(w->report);
     w->report->format = job->format->info.name;
     HD_TRY(merge_parts(w));
@@ -368,23 +405,20 @@ static hd_status finish(whole *w, hd_convert_job *job)
 hd_status hd_convert_job_finish(hd_convert_report **out, hd_convert_job *job, hd_error *err)
 {
     whole w = {.job = job,
-               .report = convert_report_new(2 * job->count, job->options.passes, job->options.pass_count),
+               .report = new_report(job),
                .inputs = calloc(job->count, sizeof *w.inputs),
                .parts = calloc(job->count, sizeof *w.parts),
                .paths = calloc(job->count, sizeof *w.paths),
                .events = calloc(job->count, sizeof *w.events),
                .err = err};
     hd_status status = finish(&w, job);
-    for (size_t i = 0; i < job->count; i++) {
-        if (w.inputs) hd_trace_free(w.inputs[i].trace);
-        if (w.paths) free(w.paths[i]);
-    }
+    if (out) *out = status == HD_OK ? w.report : NULL;
+    if (out && status == HD_OK) w.report = NULL;
+    forget_parts(&w);
     hd_trace_free(w.trace);
     free(w.inputs);
     free(w.parts);
     free(w.paths);
     free(w.events);
-    if (out) *out = status == HD_OK ? w.report : NULL;
-    if (!out || status != HD_OK) hd_convert_report_free(w.report);
     return status;
 }

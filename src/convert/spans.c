@@ -30,8 +30,8 @@ hd_status hd_convert_job_look(hd_convert_job *job, size_t index, hd_error *err)
     if (status != HD_OK) return status == HD_END ? HD_OK : status;
     HD_TRY(convert_part_path(&path, job, index, ".span", err));
     FILE *file = fopen(path, "w");
-    bool fine = file && fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s.rank, s.base_ns,
-                                s.start_ns, s.end_ns) > 0;
+    bool fine = file && fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s.rank,
+                                s.world_size, s.base_ns, s.start_ns, s.end_ns) > 0;
     if (file) fine = fclose(file) == 0 && fine;
     if (!fine) hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written");
     free(path);
@@ -44,8 +44,8 @@ static hd_status read_span(convert_span *out, const hd_convert_job *job, size_t 
     HD_TRY(convert_part_path(&path, job, index, ".span", err));
     FILE *file = fopen(path, "r");
     free(path);
-    bool fine = file && fscanf(file, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &out->rank, &out->base_ns,
-                               &out->start_ns, &out->end_ns) == 4;
+    bool fine = file && fscanf(file, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &out->rank,
+                               &out->world_size, &out->base_ns, &out->start_ns, &out->end_ns) == 5;
     if (file) fclose(file);
     return fine ? HD_OK
                 : hd_error_set(err, HD_ERR_IO, job->inputs[index], HD_OFFSET_NONE,
@@ -89,17 +89,19 @@ static hd_status find_clocks(spans *s, hd_error *err)
 {
     const hd_convert_job *job = s->job;
     int64_t base_ns = INT64_MAX;
-    bool told = false;
+    bool same = true, has_world = false;
     for (size_t i = 0; i < job->count; i++) {
         bool is_left_out;
         HD_TRY(convert_is_left_out(&is_left_out, job, i, err));
         if (is_left_out) continue;
         HD_TRY(read_span(&s->list[s->count], job, i, err));
         s->inputs[s->count] = (hd_merge_input){.path = job->inputs[i], .rank = s->list[s->count].rank};
-        told |= s->list[s->count].rank != HD_NO_NUMBER;
+        same = same && s->list[s->count].rank == s->list->rank;
+        has_world |= s->list[s->count].world_size > 1;
         s->places[s->count++] = i;
     }
-    for (size_t i = 0; i < s->count && !told; i++) s->inputs[i].rank = (int64_t)s->places[i];
+    bool by_place = same && (s->list->rank == HD_NO_NUMBER || (s->count > 1 && !has_world));
+    for (size_t i = 0; i < s->count && by_place; i++) s->inputs[i].rank = (int64_t)s->places[i];
     HD_TRY(hd_merge_find_twins(&s->twins, s->inputs, s->count, err));
     HD_TRY(hd_merge_find_shifts(s->inputs, s->count, job->shifts, err));
     for (size_t i = 0; i < s->count; i++) /* HD_NO_TIME is the lowest */

@@ -214,7 +214,8 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     hd_error *err = &p->run->err;
     if (r->input_count > 1) say_table(p, "inputs", inputs_table(&table, r, err), &table);
     if (r->processes) cli_say(p, "the inputs are processes of one run\n");
-    if (r->ranks_by_place) cli_say(p, "no input says its rank: they are numbered in the order they were named\n");
+    if (r->ranks_by_place)
+        cli_say(p, "the inputs say no rank, or all the same: they are numbered in the order they were named\n");
     if (r->step_count > 1) say_table(p, "events", steps_table(&table, r, err), &table);
     if (r->new_lanes || r->snapped_crossings)
         cli_say(p, "lanes: %s slices moved to %s new lanes, %s crossings snapped\n", hd_text_count(a, r->moved_slices),
@@ -615,7 +616,9 @@ const cli_command cmd_convert = {
         "not at all. - is standard input or output.\n\n"
         "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
         "is "
-        "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
+        "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place; "
+        "also "
+        "where all say the same rank, as runs of one GPU do. "
         "In a "
         "name that a shell need not list, {rank} stands for any number ('traces/rank{rank}.json.gz'). "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
