@@ -23,10 +23,12 @@ typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd
 typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
 
 /* What the clock of a rank is off: to its time t offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns.
- */
+ * Of a clock that was set there are several, behind each other and by time: each holds from first_ns to last_ns, the
+ * first before as well and the last behind; between two the offset goes from one to the other in a line. */
 typedef struct hd_convert_clock {
     int64_t rank;
     int64_t at_ns; /* Unix time, or of a rank whose trace does not tell what its times count from, such a time */
+    int64_t first_ns, last_ns; /* so are these; not looked at where there is one only */
     int64_t offset_ns, bar_ns;
     double drift_ppm;
 } hd_convert_clock;
@@ -52,7 +54,8 @@ typedef struct hd_convert_options {
     size_t pass_count;
     const char *const *shifts; /* of ranks: "RANK=TIME", "3=-1.5ms", of each one, to add to its times; see clocks.h */
     size_t shift_count;
-    const hd_convert_clock *clocks;  /* the same in whole, shift_count of them; NULL: no drift, no bars */
+    const hd_convert_clock *clocks; /* the same in whole, of ranks converted apart; NULL: no drift, no bars */
+    size_t clock_count;
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
     const hd_read_options *read;     /* threads, memory, progress; the rest is set by the call. NULL: defaults */
     const hd_write_options *write;   /* all but ledger and strict. NULL: defaults */

@@ -44,13 +44,14 @@ hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_opt
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read);
 /* What to add to the times of each rank of a job (a summary or trace) for those of the reference, as `heddle clocks`
- * has it, of each whose clock is known and was not set. Free with job_clocks_deinit, also after an error. */
+ * has it, of each whose clock is known. Free with job_clocks_deinit, also after an error. */
 typedef struct job_clocks {
-    hd_convert_clock *list;
-    char **shifts; /* "RANK=TIME" */
+    hd_convert_clock *list; /* a rank's behind each other, several where its clock was set */
     size_t count;
-    const char *why; /* of a rank without a clock; NULL: there is none to tell */
-    char text[240];
+    char **shifts;                   /* "RANK=TIME", of each rank once: */
+    size_t shift_count, plain_count; /* the first are of clocks that were not set */
+    const char *why;                 /* of one that was; NULL: there is none to tell */
+    char text[320];
 } job_clocks;
 
 hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);

@@ -29,8 +29,9 @@ struct hd_convert_job {
     bool by_place; /* ranks are numbered so, as all say the same */
     hd_write_options write;
     const hd_format *format;
-    hd_out_folder out; /* of the process that began */
-    char *folder;      /* of the parts, inside */
+    hd_format_clock *clocks; /* options.clocks on the clocks of parts, once these are known */
+    hd_out_folder out;       /* of the process that began */
+    char *folder;            /* of the parts, inside */
 };
 
 /* hd_convert, but for options->apart. */

@@ -44,6 +44,12 @@ static hd_status check_options(const hd_convert_options *o, const hd_format *for
         return hd_error_set(err, HD_ERR_ARGUMENT, to, HD_OFFSET_NONE,
                             "only OTF2 archives are made of ranks that are converted apart");
     if (count == 0) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no input");
+    for (size_t i = 1; i < o->clock_count; i++) {
+        const hd_convert_clock *before = &o->clocks[i - 1], *clock = &o->clocks[i];
+        if (clock->rank == before->rank && clock->first_ns <= before->last_ns)
+            return hd_error_set(err, HD_ERR_ARGUMENT, to, HD_OFFSET_NONE,
+                                "the clocks of rank %" PRId64 " are not one after the other", clock->rank);
+    }
     if (!what) return HD_OK;
     return hd_error_set(err, HD_ERR_ARGUMENT, to, HD_OFFSET_NONE, "%s cannot be converted rank by rank", what);
 }
@@ -62,6 +68,8 @@ hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, si
     job->options.shifts = NULL;
     job->options.shift_count = 0;
     hd_status status = hd_options_copy(&job->write, sizeof job->write, sizeof job->write, options->write, err);
+    job->clocks = calloc(options->clock_count + 1, sizeof *job->clocks);
+    if (status == HD_OK && !job->clocks) status = HD_NOMEM(err);
     if (status == HD_OK) status = hd_convert_options_valid(options, err);
     if (status == HD_OK) {
         job->format =
@@ -89,6 +97,7 @@ void hd_convert_job_free(hd_convert_job *job)
 {
     if (!job) return;
     hd_out_folder_abort(&job->out);
+    free(job->clocks);
     free(job->folder);
     free(job);
 }
@@ -246,17 +255,31 @@ static hd_status read_part(whole *w, size_t index)
     return shrink(&w->inputs[at].trace, w->err);
 }
 
+/* A time that may have no limit. */
+static int64_t on_part(int64_t ns, int64_t zero_ns)
+{
+    int64_t out;
+    return __builtin_sub_overflow(ns, zero_ns, &out) ? (zero_ns > 0 ? INT64_MIN : INT64_MAX) : out;
+}
+
 void convert_part_clock(hd_format_part *part, const hd_convert_job *job, int64_t rank, int64_t shift_ns, int64_t own_ns,
                         int64_t base_ns)
 {
-    part->offset_ns = shift_ns + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
-    for (size_t i = 0; job->options.clocks && i < job->shifts.count; i++) {
-        const hd_convert_clock *clock = &job->options.clocks[i];
-        if (clock->rank != rank) continue;
-        part->at_ns = clock->at_ns - (own_ns == HD_NO_TIME ? 0 : own_ns);
-        part->drift = clock->drift_ppm / 1e6;
-        part->bar_ns = clock->bar_ns;
-    }
+    const hd_convert_clock *clocks = job->options.clocks;
+    const int64_t zero_ns = own_ns == HD_NO_TIME ? 0 : own_ns;
+    size_t first = 0, count = clocks ? job->options.clock_count : 0;
+    while (first < count && clocks[first].rank != rank) first++;
+    size_t end = first;
+    for (; end < count && clocks[end].rank == rank; end++)
+        job->clocks[end] = (hd_format_clock){.first_ns = on_part(clocks[end].first_ns, zero_ns),
+                                             .last_ns = on_part(clocks[end].last_ns, zero_ns),
+                                             .at_ns = on_part(clocks[end].at_ns, zero_ns),
+                                             .offset_ns = clocks[end].offset_ns,
+                                             .bar_ns = clocks[end].bar_ns,
+                                             .drift = clocks[end].drift_ppm / 1e6};
+    part->clocks = end > first ? &job->clocks[first] : NULL;
+    part->clock_count = end - first;
+    part->offset_ns = (part->clocks ? 0 : shift_ns) + (base_ns == HD_NO_TIME ? 0 : own_ns - base_ns);
 }
 
 /* Of a rank that is there twice the first stays, as where all are merged at once (pass/list.c). */
@@ -323,12 +346,16 @@ static hd_status merge_parts(whole *w)
     HD_TRY(add_loss(w, "merge", "merge.rank-twice", w->lost));
     int64_t base_ns = hd_trace_facts_of(w->trace)->base_ns;
     uint32_t tracks = 0;
+    uint64_t settings = 0;
     for (size_t i = 0; i < w->count; i++) {
         convert_part_clock(&w->parts[i], w->job, w->inputs[i].rank, w->inputs[i].shift_ns,
                            hd_trace_facts_of(w->inputs[i].trace)->base_ns, base_ns);
+        settings += w->parts[i].clock_count > 1 ? w->parts[i].clock_count - 1 : 0;
         w->parts[i].first_track = tracks;
         tracks += hd_trace_track_count(w->inputs[i].trace);
     }
+    if (settings)
+        HD_TRY(hd_trace_add_ledger(w->trace, "convert", "convert.clock-set", HD_LEDGER_NOTE, settings, w->err));
     for (size_t i = 0; i < hd_trace_ledger_count(w->trace); i++) {
         if (!convert_report_ledger(w->report, hd_trace_ledger_at(w->trace, i))) return HD_NOMEM(w->err);
     }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "convert/impl.h"
 #include "pass/merge/merge.h"
 
@@ -67,21 +68,17 @@ typedef struct spans {
 
 static int64_t on_archive(const hd_format_part *clock, int64_t ns)
 {
-    int64_t sum, offset = hd_format_part_offset(clock, ns);
+    int64_t sum, offset = hd_format_part_offset(NULL, clock, ns);
     return __builtin_add_overflow(ns, offset, &sum) ? (offset < 0 ? -INT64_MAX : INT64_MAX) : sum;
 }
 
 /* The first time of a rank's clock that is at or behind a time of the archive's. */
 static int64_t on_rank(const hd_format_part *clock, int64_t archive_ns)
 {
-    int64_t ns = archive_ns;
-    if (ns == INT64_MAX || ns == -INT64_MAX) return ns;
-    for (int i = 0; i < 4; i++)
-        if (__builtin_sub_overflow(archive_ns, hd_format_part_offset(clock, ns), &ns))
-            return archive_ns < 0 ? -INT64_MAX : INT64_MAX;
-    for (int i = 0; i < 4 && on_archive(clock, ns - 1) >= archive_ns; i++) ns--; /* rounding */
-    for (int i = 0; i < 4 && on_archive(clock, ns) < archive_ns; i++) ns++;
-    return ns;
+    int64_t low = -INT64_MAX / 2, high = INT64_MAX / 2;
+    if (archive_ns == INT64_MAX || archive_ns == -INT64_MAX) return archive_ns;
+    HD_PARTITION_POINT(low, high, at, on_archive(clock, at) < archive_ns);
+    return low;
 }
 
 /* As the join will set them (job.c). */

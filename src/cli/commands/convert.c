@@ -455,13 +455,14 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
     hd_convert_options options = {.passes = (const hd_pass *const *)passes->items,
                                   .pass_count = passes->count,
                                   .shifts = (const char *const *)clocks->shifts,
-                                  .shift_count = clocks->count,
-                                  .clocks = clocks->list,
                                   .leave_out = inputs->count > 1 ? leave_out : NULL};
     hd_convert_report *report;
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, &read, &write, out);
     if (result != CLI_OK) return result;
+    options.shift_count = options.apart ? clocks->shift_count : clocks->plain_count;
+    if (options.apart) options.clocks = clocks->list;
+    if (options.apart) options.clock_count = clocks->count;
     hd_status status = o->mpi >= 0 ? convert_apart(&report, run, inputs, clocks, &options, &read)
                                    : convert(&report, run, inputs, &options, &read, &write);
     if (!report && status == HD_OK) return CLI_OK;
@@ -559,7 +560,9 @@ static const cli_option options[] = {
      FIELD(clocks),
      .help =
          "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
-         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset)"},
+         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset), several "
+         "where a "
+         "clock was set"},
     OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
