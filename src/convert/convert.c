@@ -39,6 +39,7 @@ typedef struct converter {
     hd_convert_report *report;
     hd_pass_input *inputs; /* as far as they have come; one from the merge on */
     companion *companions;
+    size_t *places; /* among all inputs of the job */
     size_t count, profiles, left_out;
     size_t read_count; /* inputs that were read */
     convert_share share;
@@ -120,6 +121,7 @@ static hd_status leave_out(converter *c)
         companion own = c->companions[i];
         c->inputs[i] = c->inputs[kept];
         c->companions[i] = c->companions[kept];
+        c->places[kept] = c->places[i];
         c->inputs[kept] = input;
         c->companions[kept++] = own;
     }
@@ -170,7 +172,8 @@ static hd_status add_options(converter *c, bool merge)
                                 .shift = {o->shifts, o->shift_count},
                                 .share = c->share.number,
                                 .first = o->pass_count > 0,
-                                .by_place = c->share.by_place};
+                                .by_place = c->share.by_place,
+                                .places = c->places};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -430,12 +433,15 @@ hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, siz
                             "one memory profile is named, and there are %zu inputs", count);
     c.inputs = calloc(count, sizeof *c.inputs);
     c.companions = calloc(count, sizeof *c.companions);
+    c.places = calloc(count, sizeof *c.places);
     c.report = convert_report_new(2 * count, c.options->passes, c.options->pass_count);
-    hd_status status = c.inputs && c.companions && c.report ? HD_OK : HD_NOMEM(err);
+    hd_status status = c.inputs && c.companions && c.places && c.report ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i] = (hd_pass_input){.path = inputs[i], .take = true};
+    for (size_t i = 0; i < count && c.places; i++) c.places[i] = share->number ? share->number - 1 : i;
     if (status == HD_OK) status = convert(&c, to);
     for (size_t i = 0; i < count && c.inputs; i++) hd_trace_free(c.inputs[i].trace);
     free(c.inputs);
+    free(c.places);
     for (size_t i = 0; i < count && c.companions; i++) {
         free(c.companions[i].trace);
         free(c.companions[i].profile);

@@ -31,6 +31,7 @@ typedef struct pass_merge {
                      share */
     bool first;    /* of two merges of a share: ids and stacks become apart in the second, when they are made */
     bool by_place; /* of a share: so is its rank, whatever it says */
+    const size_t *places; /* of the inputs, which are their ranks if none is told; NULL: as they stand */
 } pass_merge;
 
 typedef struct pass_memory {
