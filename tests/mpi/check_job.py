@@ -138,6 +138,23 @@ def check_damaged_archive(launch, heddle):
         expect(done.returncode != 0 and "no input can be read" in done.stderr and not list(Path().glob("*none.otf2*")), "none", done)
 
 
+def check_one_rank(launch, heddle):
+    """Recordings that all say rank 0 are numbered by their place, with one that cannot be read among them; for that they are converted again."""
+    Path("alike").mkdir()
+    for place in range(5):
+        info = '"distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]'
+        Path(f"alike/run{place}.json").write_text("no trace" if place == 3 else "{" + info + "}")
+    made = []
+    for name, start in ("first", []), ("shared", launch):
+        words = ["--mpi", "auto" if start else "none", *(Path(f"alike/run{place}.json").absolute() for place in range(5)), Path(f"{name}.otf2").absolute()]
+        done = run(*start, heddle, "convert", *words)
+        expect(done.returncode == 0 and "merge.ranks-by-place " in done.stdout and "4 events in, 8 out, 1 loss" in done.stdout, f"{name}: alike", done)
+        made.append(files_of(f"{name}.otf2"))
+    back = run(heddle, "convert", "-q", "shared.otf2", "-").stdout
+    expect(made[0] == made[1] and [place for place in range(5) if f'"rank {place}"' in back] == [0, 1, 2, 4], "alike: by place", done)
+    shutil.rmtree("alike")
+
+
 def check_full_disk(heddle, serial):
     """Files as large as the largest may be written, then one byte less, then hardly any."""
     largest = max(len(data) for data in serial.values())
@@ -277,6 +294,7 @@ def main():
                 check_archive([], heddle, archive)
                 check_damaged_archive([], heddle)
                 check_twin([], heddle, archive)
+                check_one_rank([], heddle)
                 check_full_disk(heddle, archive)
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
@@ -301,6 +319,7 @@ def main():
             check_damaged_archive([*launch, 4], heddle)
             check_order([*launch, 2], heddle)
             check_twin([*launch, 2], heddle, archive)
+            check_one_rank([*launch, 4], heddle)
             check_cut([*launch, 4], heddle)
             check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
         check_hosts(options.kind, heddle, serial, archive)
