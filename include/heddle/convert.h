@@ -18,15 +18,17 @@ extern "C" {
 /* Called with each input once it is read; may put another trace of the same events in its place, and frees the old one
  * then. */
 typedef hd_status hd_convert_each(void *user, hd_trace **trace, size_t index, hd_error *err);
-/* Called with an input that cannot be read, and why; true leaves it out, unless no other is left. The ledger counts it.
- */
+/* Called with an input that cannot be read, and why, in the process that reads it; true leaves it out, unless no other
+ * is left. The ledger counts it. */
 typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why);
 
 /* What the clock of a rank is off: to its time t offset_ns + drift_ppm * (t - at_ns) / 10^6 is to be added, +- bar_ns.
- */
+ * Of a clock that was set there are several, behind each other and by time: each holds from first_ns to last_ns, the
+ * first before as well and the last behind; between two the offset goes from one to the other in a line. */
 typedef struct hd_convert_clock {
     int64_t rank;
     int64_t at_ns; /* Unix time, or of a rank whose trace does not tell what its times count from, such a time */
+    int64_t first_ns, last_ns; /* so are these; not looked at where there is one only */
     int64_t offset_ns, bar_ns;
     double drift_ppm;
 } hd_convert_clock;
@@ -52,7 +54,8 @@ typedef struct hd_convert_options {
     size_t pass_count;
     const char *const *shifts; /* of ranks: "RANK=TIME", "3=-1.5ms", of each one, to add to its times; see clocks.h */
     size_t shift_count;
-    const hd_convert_clock *clocks;  /* the same in whole, shift_count of them; NULL: no drift, no bars */
+    const hd_convert_clock *clocks; /* the same in whole, of ranks converted apart; NULL: no drift, no bars */
+    size_t clock_count;
     bool strict;                     /* fail before the output gets its name if anything is lost; repairs are fine */
     const hd_read_options *read;     /* threads, memory, progress; the rest is set by the call. NULL: defaults */
     const hd_write_options *write;   /* all but ledger and strict. NULL: defaults */
@@ -82,7 +85,7 @@ typedef struct hd_convert_report {
     uint64_t added, removed, lost;  /* sums of the steps */
     size_t step_count;
     hd_convert_step *steps;
-    bool ranks_by_place; /* no input said its rank */
+    bool ranks_by_place; /* no input said its rank, or all the same */
     bool processes;      /* several inputs were taken as processes of one run */
     size_t misfit_count; /* of several ranks; they are notes in the ledger as well */
     hd_misfit *misfits;
@@ -127,7 +130,7 @@ const char *hd_convert_job_folder(const hd_convert_job *job);
 bool hd_convert_job_crops(const hd_convert_job *job);
 hd_status hd_convert_job_look(hd_convert_job *job, size_t index, hd_error *err);
 hd_status hd_convert_job_crop(hd_convert_job *job, hd_error *err);
-/* Convert one input, in any process. Errors: as of hd_convert. */
+/* Convert one input, in any process; one that options->leave_out leaves out is no error. Errors: as of hd_convert. */
 hd_status hd_convert_job_rank(hd_convert_job *job, size_t index, hd_error *err);
 /* Join all, in the process that made the folder, once they are converted: then the archive is there. `out` may be NULL,
  * else the caller frees *out; NULL after a failure. Errors: DAMAGED: not all are converted; as of hd_convert. */

@@ -39,7 +39,7 @@ typedef struct hd_pass_input {
 typedef struct hd_pass_report {
     uint64_t in, added, removed, lost, out;
     uint64_t new_lanes, moved_slices, snapped_crossings; /* of `lanes` */
-    bool ranks_by_place;                                 /* `merge`: no input said its rank */
+    bool ranks_by_place;                                 /* `merge`: no input said its rank, or all the same */
     bool processes;                                      /* `merge`: the inputs were taken as processes of one run */
 } hd_pass_report;
 

@@ -247,7 +247,9 @@ void cli_progress_in_lines(cli_progress *progress, const cli_run *run);
 /* `done` of `total` bytes; total 0 when it is not known. May be called often, from one thread at a time. */
 void cli_progress_update(void *progress, uint64_t done, uint64_t total);
 
-/* Clear the line. Call it before anything else is printed. */
+/* Clear the line before anything else is printed; the next update draws it again. */
+void cli_progress_pause(cli_progress *progress);
+/* Clear the line. */
 void cli_progress_deinit(cli_progress *progress);
 
 #endif

@@ -9,7 +9,7 @@
 
 typedef struct clock_rows {
     const hd_table *table;
-    size_t host, rank, offset, bar, drift, at_ns;
+    size_t host, rank, offset, bar, drift, at_ns, first_ns, last_ns;
     size_t at; /* where the search begins: members and clocks are in one order, nearly */
 } clock_rows;
 
@@ -22,25 +22,86 @@ static bool is_of(const clock_rows *c, size_t row, const hd_job_member *member)
     return member->host.data && size == member->host.size && memcmp(host, member->host.data, size) == 0;
 }
 
-/* false: it is not known, or a clock that was set has several. */
-static bool find_clock(hd_convert_clock *out, bool *out_set, clock_rows *c, const hd_job_member *member)
+/* The rows of a member's clock, which stand behind each other; *out_count 0: there are none. */
+static size_t find_rows(size_t *out_count, clock_rows *c, const hd_job_member *member)
 {
-    const hd_table *t = c->table;
-    size_t rows = hd_table_row_count(t);
-    for (size_t i = 0; i < rows; i++) {
-        size_t row = (c->at + i) % rows;
-        if (!is_of(c, row, member)) continue;
-        c->at = row;
-        bool is_one = !(row + 1 < rows && is_of(c, row + 1, member)) && !(row && is_of(c, row - 1, member));
-        *out_set = !is_one;
-        if (!is_one || hd_table_is_null(t, row, c->offset)) return false;
-        *out = (hd_convert_clock){.rank = member->rank, .offset_ns = hd_table_get_int(t, row, c->offset)};
-        if (!hd_table_is_null(t, row, c->bar)) out->bar_ns = hd_table_get_int(t, row, c->bar);
-        if (!hd_table_is_null(t, row, c->at_ns)) out->at_ns = hd_table_get_int(t, row, c->at_ns);
-        if (!hd_table_is_null(t, row, c->drift)) out->drift_ppm = hd_table_get_decimal(t, row, c->drift);
-        return true;
+    size_t rows = hd_table_row_count(c->table), first = c->at, left = rows;
+    *out_count = 0;
+    for (; left && !is_of(c, first, member); left--) first = (first + 1) % rows;
+    if (!left) return 0;
+    while (first && is_of(c, first - 1, member)) first--;
+    while (first + *out_count < rows && is_of(c, first + *out_count, member)) ++*out_count;
+    return c->at = first;
+}
+
+static int64_t time_or(const clock_rows *c, size_t row, size_t column, int64_t none)
+{
+    return hd_table_is_null(c->table, row, column) ? none : hd_table_get_int(c->table, row, column);
+}
+
+/* false: it is not known. */
+static bool read_clock(hd_convert_clock *out, const clock_rows *c, size_t row, int64_t rank)
+{
+    if (hd_table_is_null(c->table, row, c->offset)) return false;
+    *out = (hd_convert_clock){.rank = rank,
+                              .offset_ns = hd_table_get_int(c->table, row, c->offset),
+                              .bar_ns = time_or(c, row, c->bar, 0),
+                              .at_ns = time_or(c, row, c->at_ns, 0),
+                              .first_ns = time_or(c, row, c->first_ns, INT64_MIN),
+                              .last_ns = time_or(c, row, c->last_ns, INT64_MAX)};
+    if (!hd_table_is_null(c->table, row, c->drift)) out->drift_ppm = hd_table_get_decimal(c->table, row, c->drift);
+    return true;
+}
+
+/* Where both are known, of which the second follows, on either clock. */
+static bool follows(const hd_convert_clock *before, const hd_convert_clock *clock)
+{
+    const int64_t last_ns = before->last_ns, first_ns = clock->first_ns;
+    const double last = before->drift_ppm / 1e6 * (double)(last_ns - before->at_ns) + (double)before->offset_ns;
+    const double first = clock->drift_ppm / 1e6 * (double)(first_ns - clock->at_ns) + (double)clock->offset_ns;
+    return last_ns < first_ns && (double)(first_ns - last_ns) + first - last > 0;
+}
+
+static void tell_set(job_clocks *out, int64_t rank, bool fits)
+{
+    if (out->why) return;
+    snprintf(out->text, sizeof out->text,
+             "the clock of rank %" PRId64
+             " was set during the run, and has no one offset: heddle clocks tells when; %s",
+             rank,
+             fits ? "write OTF2, which has all of them; or summarise and convert what lies on one side of it (--from, "
+                    "--until), or leave out --clocks"
+                  : "summarise and convert what lies on one side of it (--from, --until), or leave out --clocks");
+    out->why = out->text;
+}
+
+/* All clocks of a rank, or none. */
+static void add_rank(job_clocks *out, clock_rows *rows, const hd_job_member *member)
+{
+    size_t count, first = find_rows(&count, rows, member);
+    hd_convert_clock *list = &out->list[out->count];
+    bool fits = count > 0;
+    for (size_t i = 0; i < count && fits; i++)
+        fits = read_clock(&list[i], rows, first + i, member->rank) && (!i || follows(&list[i - 1], &list[i]));
+    if (count > 1) tell_set(out, member->rank, fits);
+    if (fits) out->count += count;
+}
+
+/* A text for each rank: of those with one offset, then of those whose clock was set. */
+static bool add_shifts(job_clocks *out)
+{
+    for (int sets = 0; sets < 2; sets++) {
+        for (size_t i = 0, end; i < out->count; i = end) {
+            for (end = i + 1; end < out->count && out->list[end].rank == out->list[i].rank;) end++;
+            if ((end - i > 1) != sets) continue;
+            char **text = &out->shifts[out->shift_count];
+            if (asprintf(text, "%" PRId64 "=%" PRId64 "ns", out->list[i].rank, out->list[i].offset_ns) < 0)
+                return false;
+            out->shift_count++;
+        }
+        if (!sets) out->plain_count = out->shift_count;
     }
-    return false;
+    return true;
 }
 
 static bool add_clocks(job_clocks *out, const hd_job *job, const hd_table *table)
@@ -51,29 +112,22 @@ static bool add_clocks(job_clocks *out, const hd_job *job, const hd_table *table
                        .offset = hd_table_find_column(table, "offset"),
                        .bar = hd_table_find_column(table, "bar"),
                        .drift = hd_table_find_column(table, "drift_ppm"),
-                       .at_ns = hd_table_find_column(table, "at")};
-    out->list = calloc(hd_job_count(job) + 1, sizeof *out->list);
+                       .at_ns = hd_table_find_column(table, "at"),
+                       .first_ns = hd_table_find_column(table, "first"),
+                       .last_ns = hd_table_find_column(table, "last")};
+    size_t count = 0, of_one;
+    for (size_t i = 0; i < hd_job_count(job); i++) {
+        find_rows(&of_one, &rows, hd_job_at(job, i));
+        count += of_one;
+    }
+    out->list = calloc(count + 1, sizeof *out->list);
     out->shifts = calloc(hd_job_count(job) + 1, sizeof *out->shifts);
     for (size_t i = 0; out->list && out->shifts && i < hd_job_count(job); i++) {
         const hd_job_member *member = hd_job_at(job, i);
-        hd_convert_clock *clock = &out->list[out->count];
-        bool was_set = false;
-        if (member->rank == HD_NO_NUMBER) continue;
-        if (!find_clock(clock, &was_set, &rows, member)) {
-            if (!was_set || out->why) continue;
-            snprintf(out->text, sizeof out->text,
-                     "the clock of rank %" PRId64
-                     " was set during the run, and has no one offset: heddle clocks tells when; "
-                     "summarise and convert what lies on one side of it (--from, --until), or leave out --clocks",
-                     member->rank);
-            out->why = out->text;
-            continue;
-        }
-        char **text = &out->shifts[out->count];
-        if (asprintf(text, "%" PRId64 "=%" PRId64 "ns", clock->rank, clock->offset_ns) < 0) return false;
-        out->count++;
+        bool is_twin = i && hd_job_at(job, i - 1)->rank == member->rank;
+        if (member->rank != HD_NO_NUMBER && !is_twin) add_rank(out, &rows, member);
     }
-    return out->list && out->shifts;
+    return out->list && out->shifts && add_shifts(out);
 }
 
 hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path)
@@ -91,7 +145,7 @@ hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path)
         status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     if (status == HD_OK && !out->count)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
-                              "no rank has a number and one known clock; `heddle clocks` tells why");
+                              "no rank has a number and a known clock; `heddle clocks` tells why");
     hd_report_free(&report);
     hd_job_free(job);
     return status;
@@ -99,7 +153,7 @@ hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path)
 
 void job_clocks_deinit(job_clocks *clocks)
 {
-    for (size_t i = 0; i < clocks->count; i++) free(clocks->shifts[i]);
+    for (size_t i = 0; i < clocks->shift_count; i++) free(clocks->shifts[i]);
     free(clocks->shifts);
     free(clocks->list);
 }

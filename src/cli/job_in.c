@@ -57,23 +57,26 @@ static bool is_trace(const char *name)
     return (format && format->reads) || is_database(name);
 }
 
-static bool add_folder(job_files *p, const char *folder, bool *found)
+/* The first kind that is there; *out_passed: how many of summaries stand beside traces. */
+static bool add_folder(job_files *p, const char *folder, size_t *out_passed)
 {
+    size_t first = p->count;
     bool fine = true;
-    for (int pass = 0; pass < 2 && fine && !*found; pass++) {
-        bool wants_traces = p->traces_first == !pass;
-        DIR *entries = opendir(folder);
-        if (!entries) return true;
-        size_t first = p->count;
+    for (int pass = 0; pass < 2 && fine; pass++) {
+        bool wants_summaries = p->summaries_first == !pass, adds = p->count == first;
+        DIR *entries = adds || wants_summaries ? opendir(folder) : NULL;
+        if (!entries) continue;
         for (struct dirent *entry; fine && (entry = readdir(entries)) != NULL;) {
             const char *name = entry->d_name;
-            if (*name == '.' || (wants_traces ? !is_trace(name) : !is_summary(name))) continue;
-            fine = add_path(p, folder, name);
+            if (*name == '.' || !(wants_summaries ? is_summary(name) : is_trace(name))) continue;
+            if (adds)
+                fine = add_path(p, folder, name);
+            else
+                ++*out_passed;
         }
         closedir(entries);
-        *found = p->count > first;
-        if (*found) qsort(p->list + first, p->count - first, sizeof *p->list, by_name);
     }
+    if (p->count > first) qsort(p->list + first, p->count - first, sizeof *p->list, by_name);
     return fine;
 }
 
@@ -120,13 +123,19 @@ hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *e
     return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
 }
 
-hd_status job_files_add(job_files *files, const char *operand, hd_error *err)
+hd_status job_files_add(job_files *files, cli_run *run, const char *operand)
 {
     struct stat about;
-    bool found = false;
-    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode) && !add_folder(files, operand, &found))
-        return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    return found ? HD_OK : job_files_add_ranks(files, operand, err); /* a folder may be a trace */
+    size_t before = files->count, passed = 0;
+    if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode) && !add_folder(files, operand, &passed))
+        return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    size_t found = files->count - before;
+    if (passed)
+        fprintf(
+            stderr,
+            "%s: %zu trace%s; also in it %zu summar%s (.hds), passed over: name the files themselves to have them\n",
+            operand, found, found == 1 ? "" : "s", passed, passed == 1 ? "y" : "ies");
+    return found ? HD_OK : job_files_add_ranks(files, operand, &run->err); /* a folder may be a trace */
 }
 
 typedef struct sized {
@@ -223,11 +232,11 @@ hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_opt
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read)
 {
-    job_files files = {.traces_first = shard.traces_first};
+    job_files files = {.summaries_first = shard.summaries_first};
     *out_failed = 0;
     hd_status status = hd_job_new(out, &run->err);
     for (int i = first; i < run->operand_count && status == HD_OK; i++)
-        status = job_files_add(&files, run->operands[i], &run->err);
+        status = job_files_add(&files, run, run->operands[i]);
     for (size_t i = 0; i < files.count && status == HD_OK; i++) {
         if (shard.count && i % shard.count != shard.index) continue;
         status = job_add(*out, run, files.list[i], read);

@@ -11,20 +11,20 @@
 /* Which of the files: every `count`th from `index` on. count 0: all. */
 typedef struct job_shard {
     uint64_t index, count;
-    bool traces_first; /* of a folder, as job_files has it */
+    bool summaries_first; /* of a folder, as job_files has it */
 } job_shard;
 
 /* Paths, owned. {0} is none. */
 typedef struct job_files {
     char **list;
     size_t count, capacity;
-    bool traces_first;
+    bool summaries_first; /* of a folder; else traces are */
 } job_files;
 
-/* Those that an operand stands for: a file; a folder's summaries, or if it has none its traces (traces_first: the other
- * way around, for those who make summaries, which may lie in it since the last time); "rank{rank}.json", where {rank}
- * is any number. What is not there is added as it is, for whoever reads it to tell. Errors: MEMORY. */
-hd_status job_files_add(job_files *files, const char *operand, hd_error *err);
+/* Those that an operand stands for: a file; a folder's traces, or if it has none its summaries (summaries_first: the
+ * other way around); "rank{rank}.json", where {rank} is any number. Summaries beside traces are told. What is not there
+ * is added as it is, for whoever reads it to tell. Errors: MEMORY. */
+hd_status job_files_add(job_files *files, cli_run *run, const char *operand);
 /* The same of a folder that stands for itself, and ranks in their order. */
 hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *err);
 /* All processes get those of process 0, instead of their own. Errors: MEMORY; of MPI. */
@@ -44,13 +44,14 @@ hd_status job_add(hd_job *job, cli_run *run, const char *path, const hd_read_opt
 hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, job_shard shard,
                    const hd_read_options *read);
 /* What to add to the times of each rank of a job (a summary or trace) for those of the reference, as `heddle clocks`
- * has it, of each whose clock is known and was not set. Free with job_clocks_deinit, also after an error. */
+ * has it, of each whose clock is known. Free with job_clocks_deinit, also after an error. */
 typedef struct job_clocks {
-    hd_convert_clock *list;
-    char **shifts; /* "RANK=TIME" */
+    hd_convert_clock *list; /* a rank's behind each other, several where its clock was set */
     size_t count;
-    const char *why; /* of a rank without a clock; NULL: there is none to tell */
-    char text[240];
+    char **shifts;                   /* "RANK=TIME", of each rank once: */
+    size_t shift_count, plain_count; /* the first are of clocks that were not set */
+    const char *why;                 /* of one that was; NULL: there is none to tell */
+    char text[320];
 } job_clocks;
 
 hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path);

@@ -66,9 +66,14 @@ void cli_progress_update(void *user, uint64_t done, uint64_t total)
     draw(progress, done, total, elapsed);
 }
 
-void cli_progress_deinit(cli_progress *progress)
+void cli_progress_pause(cli_progress *progress)
 {
     if (progress->shown) fputs("\r\033[K", stderr);
     progress->shown = false;
+}
+
+void cli_progress_deinit(cli_progress *progress)
+{
+    cli_progress_pause(progress);
     progress->on = false;
 }

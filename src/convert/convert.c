@@ -39,6 +39,7 @@ typedef struct converter {
     hd_convert_report *report;
     hd_pass_input *inputs; /* as far as they have come; one from the merge on */
     companion *companions;
+    size_t *places; /* among all inputs of the job */
     size_t count, profiles, left_out;
     size_t read_count; /* inputs that were read */
     convert_share share;
@@ -120,6 +121,7 @@ static hd_status leave_out(converter *c)
         companion own = c->companions[i];
         c->inputs[i] = c->inputs[kept];
         c->companions[i] = c->companions[kept];
+        c->places[kept] = c->places[i];
         c->inputs[kept] = input;
         c->companions[kept++] = own;
     }
@@ -165,8 +167,13 @@ static hd_status add_options(converter *c, bool merge)
     if (merge) {
         pass_merge *merging = add_own(c, &hd_pass_merge, "merge", "cannot merge");
         if (!merging) return HD_ERR_MEMORY;
-        *merging =
-            (pass_merge){o->ranks, o->processes, {o->shifts, o->shift_count}, c->share.number, o->pass_count > 0};
+        *merging = (pass_merge){.ranks = o->ranks,
+                                .processes = o->processes,
+                                .shift = {o->shifts, o->shift_count},
+                                .share = c->share.number,
+                                .first = o->pass_count > 0,
+                                .by_place = c->share.by_place,
+                                .places = c->places};
     }
     if (o->tracks || o->names || o->category) {
         hd_filter *filter = add_own(c, &hd_pass_filter, "filter", "cannot filter");
@@ -199,7 +206,8 @@ static hd_status make_chain(converter *c)
     if (merges && o->shift_count)
         return hd_error_set(c->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "ranks are shifted where they are merged: give the pass merge its shift");
-    HD_TRY(add_options(c, !merges && (c->count > 1 || o->ranks || o->shift_count)));
+    bool are_ranks = o->ranks || o->shift_count || (c->left_out && !o->processes);
+    HD_TRY(add_options(c, !merges && (c->count > 1 || are_ranks)));
     for (size_t i = 0; i < o->pass_count; i++)
         c->chain[c->chain_size++] = (chain_link){.pass = o->passes[i], .step = hd_pass_about_of(o->passes[i])->name};
     if (!c->share.number || !o->pass_count) return HD_OK;
@@ -272,11 +280,13 @@ hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged
 static hd_status merge_inputs(hd_pass_report *sum, converter *c, const chain_link *l)
 {
     hd_job *ranks;
-    if (c->count == 1) return run_on(sum, c, l, 0, 1);
+    if (c->count == 1 && !c->left_out) return run_on(sum, c, l, 0, 1);
     HD_TRY(hd_job_new(&ranks, c->err));
     hd_status status = HD_OK;
+    bool are_one = hd_merge_is_one_rank(c->inputs, c->count);
     for (size_t i = 0; i < c->count && status == HD_OK; i++)
-        status = job_add_place(ranks, c->inputs[i].trace, c->inputs[i].path, hd_merge_rank_of(&c->inputs[i]), c->err);
+        status = job_add_place(ranks, c->inputs[i].trace, c->inputs[i].path,
+                               are_one ? HD_NO_NUMBER : hd_merge_rank_of(&c->inputs[i]), c->err);
     if (status == HD_OK) status = run_on(sum, c, l, 0, c->count);
     if (status == HD_OK && !sum->processes)
         status = hd_job_misfits(&c->report->misfits, &c->report->misfit_count, ranks, c->err);
@@ -340,9 +350,9 @@ static hd_status gather_ledger(converter *c)
         if (row->level == HD_LEDGER_LOSS && !loss) loss = row;
     }
     if (!loss || !c->options->strict) return HD_OK;
-    return hd_error_set(c->err, HD_ERR_DAMAGED, c->read_count == 1 ? c->inputs[0].path : NULL, loss->first_offset,
-                        "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written", loss->code,
-                        c->report->losses);
+    return hd_error_set(c->err, HD_ERR_DAMAGED, c->read_count == 1 && !c->left_out ? c->inputs[0].path : NULL,
+                        loss->first_offset, "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written",
+                        loss->code, c->report->losses);
 }
 
 static void keep_row(void *user, const hd_ledger_row *row)
@@ -387,7 +397,7 @@ static hd_status convert(converter *c, const char *out)
     if (c->share.span) {
         const hd_trace_facts *facts = hd_trace_facts_of(c->inputs->trace);
         int64_t rank = c->report->ranks_by_place ? HD_NO_NUMBER : c->report->inputs->rank;
-        *c->share.span = (convert_span){rank, facts->base_ns, facts->start_ns, facts->end_ns};
+        *c->share.span = (convert_span){rank, facts->world_size, facts->base_ns, facts->start_ns, facts->end_ns};
         return HD_OK;
     }
     HD_TRY(gather_ledger(c));
@@ -423,12 +433,15 @@ hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, siz
                             "one memory profile is named, and there are %zu inputs", count);
     c.inputs = calloc(count, sizeof *c.inputs);
     c.companions = calloc(count, sizeof *c.companions);
+    c.places = calloc(count, sizeof *c.places);
     c.report = convert_report_new(2 * count, c.options->passes, c.options->pass_count);
-    hd_status status = c.inputs && c.companions && c.report ? HD_OK : HD_NOMEM(err);
+    hd_status status = c.inputs && c.companions && c.places && c.report ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < count && c.inputs; i++) c.inputs[i] = (hd_pass_input){.path = inputs[i], .take = true};
+    for (size_t i = 0; i < count && c.places; i++) c.places[i] = share->number ? share->number - 1 : i;
     if (status == HD_OK) status = convert(&c, to);
     for (size_t i = 0; i < count && c.inputs; i++) hd_trace_free(c.inputs[i].trace);
     free(c.inputs);
+    free(c.places);
     for (size_t i = 0; i < count && c.companions; i++) {
         free(c.companions[i].trace);
         free(c.companions[i].profile);

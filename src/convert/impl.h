@@ -10,12 +10,13 @@
 /* When a rank begins and ends, on its own clock; HD_NO_TIME: nothing in it has a time. */
 typedef struct convert_span {
     int64_t rank; /* HD_NO_NUMBER: it is not told */
-    int64_t base_ns, start_ns, end_ns;
+    int64_t world_size, base_ns, start_ns, end_ns;
 } convert_span;
 
 /* One rank of a job. Zero-initialised: no such. */
 typedef struct convert_share {
-    size_t number;                /* as of pass_merge */
+    size_t number; /* as of pass_merge, as is: */
+    bool by_place;
     const hd_crop_window *window; /* that from and until are on its clock; NULL: there is none */
     convert_span *span;           /* to be found, of what would be cropped, instead of writing; NULL: it is written */
 } convert_share;
@@ -25,10 +26,12 @@ struct hd_convert_job {
     size_t count;
     hd_convert_options options; /* of each rank: without what is of all */
     hd_option_texts shifts;
+    bool by_place; /* ranks are numbered so, as all say the same */
     hd_write_options write;
     const hd_format *format;
-    hd_out_folder out; /* of the process that began */
-    char *folder;      /* of the parts, inside */
+    hd_format_clock *clocks; /* options.clocks on the clocks of parts, once these are known */
+    hd_out_folder out;       /* of the process that began */
+    char *folder;            /* of the parts, inside */
 };
 
 /* hd_convert, but for options->apart. */
@@ -40,6 +43,13 @@ hd_status convert_note_misfits(const hd_convert_report *report, hd_trace *merged
 
 /* ---- job.c ---- */
 
+/* hd_convert of one input. END: it cannot be read, and options->leave_out wants that it is left out; that it is stands
+ * beside its part. */
+hd_status convert_job_input(hd_convert_report **out, const hd_convert_job *job, size_t index,
+                            const convert_share *share, const char *to, const hd_convert_options *options,
+                            hd_error *err);
+
+hd_status convert_is_left_out(bool *out, const hd_convert_job *job, size_t index, hd_error *err);
 /* A file of a rank: "FOLDER/3.report". The caller frees it. */
 hd_status convert_part_path(char **out, const hd_convert_job *job, size_t index, const char *what, hd_error *err);
 /* The clock of a rank whose times count from own_ns, by base times, its shift, and what was measured. */

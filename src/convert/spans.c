@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "convert/impl.h"
 #include "pass/merge/merge.h"
 
@@ -26,11 +27,12 @@ hd_status hd_convert_job_look(hd_convert_job *job, size_t index, hd_error *err)
     options.from = options.until = (hd_convert_time){0};
     options.clip = options.fix = false;
     options.pass_count = 0;
-    HD_TRY(convert_inputs(NULL, &job->inputs[index], 1, &share, NULL, &options, err));
+    hd_status status = convert_job_input(NULL, job, index, &share, NULL, &options, err);
+    if (status != HD_OK) return status == HD_END ? HD_OK : status;
     HD_TRY(convert_part_path(&path, job, index, ".span", err));
     FILE *file = fopen(path, "w");
-    bool fine = file && fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s.rank, s.base_ns,
-                                s.start_ns, s.end_ns) > 0;
+    bool fine = file && fprintf(file, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", s.rank,
+                                s.world_size, s.base_ns, s.start_ns, s.end_ns) > 0;
     if (file) fine = fclose(file) == 0 && fine;
     if (!fine) hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written");
     free(path);
@@ -43,8 +45,8 @@ static hd_status read_span(convert_span *out, const hd_convert_job *job, size_t 
     HD_TRY(convert_part_path(&path, job, index, ".span", err));
     FILE *file = fopen(path, "r");
     free(path);
-    bool fine = file && fscanf(file, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &out->rank, &out->base_ns,
-                               &out->start_ns, &out->end_ns) == 4;
+    bool fine = file && fscanf(file, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &out->rank,
+                               &out->world_size, &out->base_ns, &out->start_ns, &out->end_ns) == 5;
     if (file) fclose(file);
     return fine ? HD_OK
                 : hd_error_set(err, HD_ERR_IO, job->inputs[index], HD_OFFSET_NONE,
@@ -56,6 +58,8 @@ static hd_status read_span(convert_span *out, const hd_convert_job *job, size_t 
 
 typedef struct spans {
     hd_convert_job *job;
+    size_t count; /* of the ranks that are not left out */
+    size_t *places;
     convert_span *list;
     hd_merge_input *inputs; /* without traces */
     hd_format_part *clocks;
@@ -64,21 +68,17 @@ typedef struct spans {
 
 static int64_t on_archive(const hd_format_part *clock, int64_t ns)
 {
-    int64_t sum, offset = hd_format_part_offset(clock, ns);
+    int64_t sum, offset = hd_format_part_offset(NULL, clock, ns);
     return __builtin_add_overflow(ns, offset, &sum) ? (offset < 0 ? -INT64_MAX : INT64_MAX) : sum;
 }
 
 /* The first time of a rank's clock that is at or behind a time of the archive's. */
 static int64_t on_rank(const hd_format_part *clock, int64_t archive_ns)
 {
-    int64_t ns = archive_ns;
-    if (ns == INT64_MAX || ns == -INT64_MAX) return ns;
-    for (int i = 0; i < 4; i++)
-        if (__builtin_sub_overflow(archive_ns, hd_format_part_offset(clock, ns), &ns))
-            return archive_ns < 0 ? -INT64_MAX : INT64_MAX;
-    for (int i = 0; i < 4 && on_archive(clock, ns - 1) >= archive_ns; i++) ns--; /* rounding */
-    for (int i = 0; i < 4 && on_archive(clock, ns) < archive_ns; i++) ns++;
-    return ns;
+    int64_t low = -INT64_MAX / 2, high = INT64_MAX / 2;
+    if (archive_ns == INT64_MAX || archive_ns == -INT64_MAX) return archive_ns;
+    HD_PARTITION_POINT(low, high, at, on_archive(clock, at) < archive_ns);
+    return low;
 }
 
 /* As the join will set them (job.c). */
@@ -86,18 +86,24 @@ static hd_status find_clocks(spans *s, hd_error *err)
 {
     const hd_convert_job *job = s->job;
     int64_t base_ns = INT64_MAX;
-    bool told = false;
+    bool same = true, has_world = false;
     for (size_t i = 0; i < job->count; i++) {
-        HD_TRY(read_span(&s->list[i], job, i, err));
-        s->inputs[i] = (hd_merge_input){.path = job->inputs[i], .rank = s->list[i].rank};
-        told |= s->list[i].rank != HD_NO_NUMBER;
+        bool is_left_out;
+        HD_TRY(convert_is_left_out(&is_left_out, job, i, err));
+        if (is_left_out) continue;
+        HD_TRY(read_span(&s->list[s->count], job, i, err));
+        s->inputs[s->count] = (hd_merge_input){.path = job->inputs[i], .rank = s->list[s->count].rank};
+        same = same && s->list[s->count].rank == s->list->rank;
+        has_world |= s->list[s->count].world_size > 1;
+        s->places[s->count++] = i;
     }
-    for (size_t i = 0; i < job->count && !told; i++) s->inputs[i].rank = (int64_t)i;
-    HD_TRY(hd_merge_find_twins(&s->twins, s->inputs, job->count, err));
-    HD_TRY(hd_merge_find_shifts(s->inputs, job->count, job->shifts, err));
-    for (size_t i = 0; i < job->count; i++) /* HD_NO_TIME is the lowest */
+    bool by_place = same && (s->list->rank == HD_NO_NUMBER || (s->count > 1 && !has_world));
+    for (size_t i = 0; i < s->count && by_place; i++) s->inputs[i].rank = (int64_t)s->places[i];
+    HD_TRY(hd_merge_find_twins(&s->twins, s->inputs, s->count, err));
+    HD_TRY(hd_merge_find_shifts(s->inputs, s->count, job->shifts, err));
+    for (size_t i = 0; i < s->count; i++) /* HD_NO_TIME is the lowest */
         if (!s->twins[i] && s->list[i].base_ns < base_ns) base_ns = s->list[i].base_ns;
-    for (size_t i = 0; i < job->count; i++)
+    for (size_t i = 0; i < s->count; i++)
         convert_part_clock(&s->clocks[i], job, s->inputs[i].rank, s->inputs[i].shift_ns, s->list[i].base_ns, base_ns);
     return HD_OK;
 }
@@ -108,9 +114,10 @@ static hd_status write_windows(const spans *s, const hd_crop_window *whole, hd_e
     HD_TRY(convert_part_path(&path, s->job, 0, ".windows", err));
     FILE *file = fopen(path, "wb");
     bool fine = file != NULL;
-    for (size_t i = 0; i < s->job->count && fine; i++) {
+    for (size_t i = 0; i < s->count && fine; i++) {
         const int64_t edges[] = {on_rank(&s->clocks[i], whole->from_ns), on_rank(&s->clocks[i], whole->until_ns)};
-        fine = fwrite(edges, sizeof edges, 1, file) == 1;
+        fine = fseeko(file, (off_t)(s->places[i] * sizeof edges), SEEK_SET) == 0 &&
+               fwrite(edges, sizeof edges, 1, file) == 1;
     }
     if (file) fine = fclose(file) == 0 && fine;
     if (!fine) hd_error_set(err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written");
@@ -140,7 +147,8 @@ static hd_status find_windows(spans *s, hd_error *err)
     int64_t start_ns = HD_NO_TIME, end_ns = HD_NO_TIME;
     bool any;
     HD_TRY(find_clocks(s, err));
-    for (size_t i = 0; i < job->count; i++) {
+    if (!s->count) return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "no input can be read");
+    for (size_t i = 0; i < s->count; i++) {
         if (s->twins[i] || s->list[i].start_ns == HD_NO_TIME) continue;
         int64_t start = on_archive(&s->clocks[i], s->list[i].start_ns);
         int64_t end = on_archive(&s->clocks[i], s->list[i].end_ns);
@@ -148,17 +156,19 @@ static hd_status find_windows(spans *s, hd_error *err)
         end_ns = end > end_ns ? end : end_ns;
     }
     HD_TRY(hd_crop_window_of(&whole.from_ns, &whole.until_ns, &any, start_ns, end_ns, job->options.from,
-                             job->options.until, job->inputs[0], err));
+                             job->options.until, s->inputs[0].path, err));
     return write_windows(s, &whole, err);
 }
 
 hd_status hd_convert_job_crop(hd_convert_job *job, hd_error *err)
 {
     spans s = {.job = job,
+               .places = calloc(job->count, sizeof *s.places),
                .list = calloc(job->count, sizeof *s.list),
                .inputs = calloc(job->count, sizeof *s.inputs),
                .clocks = calloc(job->count, sizeof *s.clocks)};
-    hd_status status = s.list && s.inputs && s.clocks ? find_windows(&s, err) : HD_NOMEM(err);
+    hd_status status = s.places && s.list && s.inputs && s.clocks ? find_windows(&s, err) : HD_NOMEM(err);
+    free(s.places);
     free(s.list);
     free(s.inputs);
     free(s.clocks);

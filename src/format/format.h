@@ -4,12 +4,11 @@
  *   read.c          from a source to a trace: choice by content, hd_trace_read_from
  *   folder.c        which file of a folder is read
  *   report_file.c   reports of Nsight Systems, through nsys
+ *   part_clock.c    clocks of archives that become one
  *   write.c         from a trace to a sink: choice by extension, hd_trace_write_to
  */
 #ifndef HD_FORMAT_FORMAT_H
 #define HD_FORMAT_FORMAT_H
-
-#include <math.h>
 
 #include "base/io/input.h"
 #include "base/io/output.h"
@@ -27,19 +26,25 @@ typedef struct hd_companion {
     hd_status (*find_trace)(char **out, const char *folder, hd_error *err);
 } hd_companion;
 
+/* To a time t of the part offset_ns + drift * (t - at_ns) is to be added, +- bar_ns (99 %; 0: not known). Of several,
+ * by time, each holds from first_ns to last_ns, the first before as well and the last behind; between two, where the
+ * clock was set, it goes from one to the other in a line. */
+typedef struct hd_format_clock {
+    int64_t first_ns, last_ns, at_ns, offset_ns, bar_ns;
+    double drift;
+} hd_format_clock;
+
 /* An archive that will be one with others. */
 typedef struct hd_format_part {
-    const char *path;     /* by which it is found */
-    uint32_t first_track; /* of the whole: those of the part follow in their order */
-    /* At a time t of its clock offset_ns + drift * (t - at_ns) is to be added, +- bar_ns (99 %; 0: not known). */
-    int64_t at_ns, offset_ns, bar_ns;
-    double drift;
+    const char *path;              /* by which it is found */
+    uint32_t first_track;          /* of the whole: those of the part follow in their order */
+    int64_t offset_ns;             /* to be added to all times, and: */
+    const hd_format_clock *clocks; /* NULL: none */
+    size_t clock_count;
 } hd_format_part;
-/* What is added at a time of its clock. */
-static inline int64_t hd_format_part_offset(const hd_format_part *part, int64_t at_ns)
-{
-    return part->offset_ns + (int64_t)llround(part->drift * ((double)at_ns - (double)part->at_ns));
-}
+
+/* What is added at a time of the part. Its bar: NULL: of no interest. */
+int64_t hd_format_part_offset(int64_t *out_bar_ns, const hd_format_part *part, int64_t at_ns);
 
 typedef struct hd_format {
     hd_format_info info;

@@ -181,9 +181,13 @@ static hd_status run_merge(hd_trace **out, hd_pass_report *report, const void *o
     if (report->processes) {
         HD_TRY(hd_merge_processes(out, &result, inputs, count, err));
     } else {
+        bool are_one = hd_merge_is_one_rank(inputs, count);
         HD_TRY(hd_merge_find_ranks(inputs, count, &report->ranks_by_place, err));
-        if (report->ranks_by_place && o->share) inputs->rank = (int64_t)o->share - 1;
+        report->ranks_by_place |= o->by_place;
+        for (size_t i = 0; i < count && report->ranks_by_place && o->places; i++)
+            inputs[i].rank = (int64_t)o->places[i];
         HD_TRY(merge_ranks(out, &result, o, inputs, count, err));
+        if (are_one) HD_TRY(hd_trace_add_ledger(*out, "merge", "merge.ranks-by-place", HD_LEDGER_NOTE, count, err));
     }
     take_result(report, result);
     return HD_OK;

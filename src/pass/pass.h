@@ -27,9 +27,11 @@ typedef struct pass_crop {
 typedef struct pass_merge {
     bool ranks, processes;
     hd_option_texts shift;
-    size_t share; /* the one input is that many-th, from 1 on, of a job's; the others are merged elsewhere. 0: it is no
+    size_t share;  /* the one input is that many-th, from 1 on, of a job's; the others are merged elsewhere. 0: it is no
                      share */
-    bool first;   /* of two merges of a share: ids and stacks become apart in the second, when they are made */
+    bool first;    /* of two merges of a share: ids and stacks become apart in the second, when they are made */
+    bool by_place; /* of a share: so is its rank, whatever it says */
+    const size_t *places; /* of the inputs, which are their ranks if none is told; NULL: as they stand */
 } pass_merge;
 
 typedef struct pass_memory {

@@ -40,7 +40,7 @@ def clocks(program, *arguments):
 
 
 def offset_at(row, time):
-    return row["offset"] + (row["drift_ppm"] or 0) / 1e6 * (time - row["at"])
+    return row["offset"] + (row["drift_ppm"] / 1e6 * (time - row["at"]) if row["drift_ppm"] else 0)
 
 
 def evidence(report, word):
@@ -267,9 +267,7 @@ def check_merged(program, folder):
     assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
     done = run(program, "convert", "--clocks", summaries, *paths, merged)
     assert done.returncode == 1 and "no shift is known of rank 1" in done.stderr and "the clock of rank 1 was set" in done.stderr, done
-    for words in [], ["--mpi", "none"]:
-        done = run(program, "convert", *words, "--clocks", summaries, *paths, folder / "set.otf2")
-        assert done.returncode == 1 and "the clock of rank 1 was set" in done.stderr and not list(folder.glob("*set.otf2*")), done
+    assert "write OTF2" in done.stderr, done
     # As that message says: what lies before it has one
     parts = [path.with_suffix(".part.json") for path in paths]
     for path, part in zip(paths, parts):
@@ -288,8 +286,7 @@ def check_merged(program, folder):
 
 def check_joined(program, folder):
     """Ranks converted apart: their files of events as each has them alone, and beside them ClockOffset records, which bring all times to
-    the reference's clock: base times, offsets to the nanosecond, drift to one. A clock of which nothing is known, and one that was set,
-    are refused."""
+    the reference's clock: base times, offsets to the nanosecond, drift to one. A clock of which nothing is known is refused."""
     paths = job(folder, 4, [0, 5 * MS, -3 * S, 77 * US], at=lambda r, time: time * 60 // 1_000_000 if r == 2 else 0,
                 base=lambda r: UNIX - r * S)
     summaries, archive, alone, back = (folder / name for name in ("joined.hds", "joined.otf2", "alone.otf2", "back.json"))
@@ -328,6 +325,85 @@ def check_joined(program, folder):
     assert run(program, "summarize", "-q", *paths[:3], "-o", summaries).returncode == 0
     done = run(program, "convert", "--mpi", "none", "--clocks", summaries, *paths, folder / "refused.otf2")
     assert done.returncode == 1 and "no shift is known of rank 3" in done.stderr and not list(folder.glob("*refused.otf2*")), done
+
+
+def added(rows, time):
+    """What is to be added to a time of a clock that was set: between the last that was known and the next a line."""
+    for row, after in zip(rows, [*rows[1:], None]):
+        if after is None or time <= row["last"]:
+            return offset_at(row, time)
+        if time < after["first"]:
+            low, high = offset_at(row, row["last"]), offset_at(after, after["first"])
+            return low + (high - low) * (time - row["last"]) / (after["first"] - row["last"])
+    raise AssertionError
+
+
+def check_set(program, folder):
+    """A clock that was set twice, by 2 s and back by 4 ms, and one that drifts and was set: ClockOffset records where it was known last and
+    known first, so that all times read back are the true ones but for those between, which a line has. Of ends that
+    have no place as events too, whose times are attributes. Cuts fall on one time. A clock that was set back behind what was before is refused."""
+    def at(rank, time):
+        if rank == 1:
+            return 2 * S * (time > S + 205 * MS) - 4 * MS * (time > S + 405 * MS)
+        return (30 * time // 1_000_000 - 3 * MS * (time > S + 255 * MS)) if rank == 2 else 0
+    shifts, (summaries, archive, back) = [0, 5 * MS, -3 * S], (folder / name for name in ("set.hds", "set.otf2", "set.json"))
+    paths = job(folder, 3, shifts, count=70, at=at, base=lambda r: UNIX - r * S)
+    for path, rank in (paths[1], 1), (paths[2], 2):
+        trace = json.loads(path.read_text())
+        last = max(e["ts"] + e["dur"] for e in trace["traceEvents"])
+        for i in range(700):  # more than the writer has lanes for: ends of some are attributes
+            for phase, at_us in ("b", last - 2000 + i / 2), ("e", last - 1000 + i / 2):
+                trace["traceEvents"].append({"ph": phase, "cat": "a", "id": i, "name": f"{phase}{i}", "pid": 1, "tid": 9, "ts": at_us, "args": {"correlation": 0}})
+        path.write_text(json.dumps(trace))
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    rows, base = {}, UNIX - 2 * S
+    for row in clocks(program, summaries)["clocks"]:
+        rows.setdefault(row["rank"], []).append(row)
+    assert [len(rows[rank]) for rank in range(3)] == [1, 3, 2], rows
+    done = run(program, "convert", "--json", "--clocks", summaries, *paths, archive)
+    assert done.returncode == 0 and '"code": "convert.clock-set", "count": 3' in done.stdout, done
+    assert run(program, "convert", "-q", archive, back).returncode == 0 and "otf2" not in run(program, "check", "-q", archive).stdout
+    shown, seen = {}, 0
+    for e in json.loads(back.read_text())["traceEvents"]:
+        if e["ph"] in "Xbe":
+            shown[e["pid"] // 1000, e["name"], e.get("args", {}).get("correlation", 0)] = round(e["ts"] * US), round((e["ts"] + e.get("dur", 0)) * US)
+    for rank, path in enumerate(paths):
+        trace = json.loads(path.read_text())
+        for e in trace["traceEvents"]:
+            key, start = (rank, e["name"], e["args"]["correlation"]), round(e["ts"] * US) + trace["baseTimeNanoseconds"]
+            for got, unix in zip(shown[key], (start, start + round(e.get("dur", 0) * US))):
+                assert abs(got + base - unix - added(rows[rank], unix)) <= 2, (key, got, unix)
+                row = next((row for row in rows[rank] if rank and row["first"] <= unix <= row["last"]), None)
+                if row:
+                    true = unix - shifts[rank]
+                    true -= at(rank, true - UNIX) if rank == 2 else next(x for x in (0, 2 * S, 2 * S - 4 * MS) if at(rank, true - x - UNIX) == x)
+                    seen += 1
+                    assert abs(got + base - true) <= row["bar"] + 1, (key, got + base - true, row)
+    assert seen > 400, seen
+    if shutil.which("otf2-print"):
+        found = {}
+        for location, time, offset in re.findall(r"^CLOCK_OFFSET +(\d+)  Time: (\d+), Offset: ([+-]?\d+)", run("otf2-print", "-C", archive / "traces.otf2").stdout, re.M):
+            found.setdefault(int(location), []).append((int(time), int(offset)))
+        for rank in range(3):
+            ours = [records for records in found.values() if len(records) == 2 * len(rows[rank])]
+            below = max(0, -min(round(e["ts"] * US) for e in json.loads(paths[rank].read_text())["traceEvents"]))  # OTF2 has no times below 0
+            own = UNIX - rank * S - below
+            assert ours and all(abs(offset + base - own - added(rows[rank], time + own)) <= 1 for time, offset in ours[0]), (rank, ours)
+        printed = [int(time) for time in re.findall(r"^ENTER +\d+ +(\d+) ", run("otf2-print", archive / "traces.otf2").stdout, re.M)]
+        assert len(printed) >= 420 and {time for time in printed} >= {start for key, (start, _) in shown.items() if key[2]}, len(printed)
+    first = min(start for start, _ in shown.values())
+    for after, before in (150 * MS, 300 * MS), (380 * MS, 460 * MS):
+        done = run(program, "convert", "-q", "--clean", "--clocks", summaries, "--from", f"{after}ns", "--until", f"{before}ns", *paths, folder / "setcut.otf2")
+        assert done.returncode == 0 and run(program, "convert", "-q", folder / "setcut.otf2", back).returncode == 0, done
+        events = json.loads(back.read_text())["traceEvents"]
+        ranks = {e["pid"]: int(e["args"]["name"].split()[1].rstrip(":")) for e in events if e["name"] == "process_name"}
+        got = {(ranks[e["pid"]], e["name"], e["args"]["correlation"]) for e in events if e["ph"] == "X"}
+        assert got == {key for key, (start, end) in shown.items() if key[2] and start - first < before and end - first > after} and 30 < len(got) < 200, (after, len(got))
+    # Back by more than there is between two collectives: some times are there twice
+    paths = job(folder, 2, [0, 0], count=60, at=lambda r, time: -300 * MS if r == 1 and time > S + 300 * MS else 0)
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    done = run(program, "convert", "--clocks", summaries, *paths, folder / "twice.otf2")
+    assert done.returncode == 1 and "the clock of rank 1 was set" in done.stderr and "write OTF2" not in done.stderr, done
 
 
 def check_cut(program, folder, summaries, paths, rows, base):
@@ -446,6 +522,7 @@ def main():
         check_merged(args.heddle, folder)
         if run(args.heddle, "formats", "--json").stdout.count('"otf2"'):
             check_joined(args.heddle, folder)
+            check_set(args.heddle, folder)
         check_damage(args.heddle, folder, 60)
         check_synth(args.heddle, folder, args.cases, args.seed)
         path = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data/straggler/trace-ST.csv.gz"

@@ -6,6 +6,7 @@
 The real jobs are ../shared/data/ranks (or in HEDDLE_SHARED); where they are absent only made ones are looked at."""
 import argparse
 import collections
+import dataclasses
 import functools
 import gzip
 import json
@@ -16,6 +17,9 @@ import subprocess
 import sys
 import tempfile
 from decimal import Decimal
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import hds  # noqa: E402
 
 RANKS, SLOW = 8, 3
 
@@ -172,6 +176,27 @@ def check_options(heddle, paths):
         assert told in run(heddle, "report", "slowdown", "--rank", text, *paths, status=2), text
 
 
+def check_split(heddle, folder, paths):
+    """Members whose collectives are in several summaries, in no order, are as those that have them in one."""
+    if not hds.ZSTD or not hds.XXH:
+        return
+    whole, split = folder / "whole.hds", folder / "split.hds"
+    run(heddle, "summarize", "-q", *paths, "-o", whole)
+    job = hds.read(whole)
+    for at in SLOW, 0:
+        names, rows = hds.table(job.members[at].tables["collectives"])
+        kinds = {**dict.fromkeys(("rank", "device", "stream", "sequence", "size", "id"), hds.INT), "bytes": hds.COUNT,
+                 **dict.fromkeys(("step", "group", "operation"), hds.STRING), **dict.fromkeys(("point_to_point", "counted"), hds.BOOL),
+                 **dict.fromkeys(("step_start", "start", "end"), hds.TIME)}
+        parts = [hds.pack([(n, kinds[n], [row[c] for row in rows[i::3]]) for c, n in enumerate(names)]) for i in (2, 0, 1)]
+        job.members[at:at + 1] = [dataclasses.replace(job.members[at], file=b"part%d" % i, tables=dict(job.members[at].tables, collectives=part))
+                                  for i, part in enumerate(parts)]
+    hds.write(split, job)
+    reports = [json.loads(run(heddle, "report", "slowdown", "--rank", f"{SLOW}=median", "--json", path)) for path in (whole, split)]
+    assert {**reports[0], "path": ""} == {**reports[1], "path": ""}, reports
+    assert len(hds.read(split).members) == RANKS + 4
+
+
 def check_refused(heddle, paths):
     """A clock that runs at less than half the pace; two groups whose collectives two ranks have in the other order."""
     original = paths[1].read_text()
@@ -197,6 +222,7 @@ def main():
         slow = check_known(heddle, pathlib.Path(name))
         check_options(heddle, slow)
         check_stages(heddle, slow)
+        check_split(heddle, pathlib.Path(name), slow)
         check_refused(heddle, slow)
     shared = pathlib.Path(os.environ.get("HEDDLE_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
     for job in sorted((shared / "data/ranks").glob("*")):

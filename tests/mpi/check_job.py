@@ -69,7 +69,7 @@ def files_of(folder):
 
 
 def convert(launch, heddle, kind, *paths):
-    paths = [path if path == "--strict" else Path(path).absolute() for path in paths]
+    paths = [path if str(path).startswith("--") else Path(path).absolute() for path in paths]
     return run(*launch, heddle, "convert", "-q", "--clean", "--mpi", kind, *paths)
 
 
@@ -124,9 +124,35 @@ def check_cut(launch, heddle):
 
 
 def check_damaged_archive(launch, heddle):
-    done = convert(launch, heddle, "auto", RANKS, "none.otf2")
-    expect(done.returncode != 0 and "rank5.json.gz: 1 of 6 ranks were not converted" in done.stderr and
-           not list(Path().glob("*none.otf2*")), f"{launch}: a damaged rank", done)
+    """A rank that cannot be read is left out and told once, cut or not; strict, or where none can be read, nothing is written."""
+    sound = [RANKS.format(rank=rank) for rank in (0, 1, 2, 3, 6)]
+    for cut in [], ["--from=30%"]:
+        for name, start, kind, files in ("sound.otf2", [], "none", sound), ("left.otf2", launch, "auto" if launch else "none", [RANKS]):
+            done = run(*start, heddle, "convert", "-q", "--clean", "--mpi", kind, *cut, *(Path(path).absolute() for path in files), Path(name).absolute())
+            expect(done.returncode == 0 and done.stderr.count("rank5.json.gz: ") == (name == "left.otf2") and
+                   done.stderr.count("convert.input-left-out 1") == (name == "left.otf2"), f"{launch} {cut} {name}", done)
+        expect(files_of("left.otf2") == files_of("sound.otf2"), f"{launch} {cut}: the bytes of the others", done)
+        done = convert(launch, heddle, "auto", "--strict", *cut, RANKS, "none.otf2")
+        expect(done.returncode != 0 and "strict refuses" in done.stderr and not list(Path().glob("*none.otf2*")), "strict", done)
+        done = convert(launch, heddle, "auto", *cut, RANKS.format(rank=5), "traces/rank5.json.gz", "none.otf2")
+        expect(done.returncode != 0 and "no input can be read" in done.stderr and not list(Path().glob("*none.otf2*")), "none", done)
+
+
+def check_one_rank(launch, heddle):
+    """Recordings that all say rank 0 are numbered by their place, with one that cannot be read among them; for that they are converted again."""
+    Path("alike").mkdir()
+    for place in range(5):
+        info = '"distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]'
+        Path(f"alike/run{place}.json").write_text("no trace" if place == 3 else "{" + info + "}")
+    made = []
+    for name, start in ("first", []), ("shared", launch):
+        words = ["--mpi", "auto" if start else "none", *(Path(f"alike/run{place}.json").absolute() for place in range(5)), Path(f"{name}.otf2").absolute()]
+        done = run(*start, heddle, "convert", *words)
+        expect(done.returncode == 0 and "merge.ranks-by-place " in done.stdout and "4 events in, 8 out, 1 loss" in done.stdout, f"{name}: alike", done)
+        made.append(files_of(f"{name}.otf2"))
+    back = run(heddle, "convert", "-q", "shared.otf2", "-").stdout
+    expect(made[0] == made[1] and [place for place in range(5) if f'"rank {place}"' in back] == [0, 1, 2, 4], "alike: by place", done)
+    shutil.rmtree("alike")
 
 
 def check_full_disk(heddle, serial):
@@ -268,6 +294,7 @@ def main():
                 check_archive([], heddle, archive)
                 check_damaged_archive([], heddle)
                 check_twin([], heddle, archive)
+                check_one_rank([], heddle)
                 check_full_disk(heddle, archive)
             for words in [], ["-j", 1], ["-j", 3], ["--mpi", "none"]:
                 check_bytes([], heddle, serial, *words)
@@ -292,6 +319,7 @@ def main():
             check_damaged_archive([*launch, 4], heddle)
             check_order([*launch, 2], heddle)
             check_twin([*launch, 2], heddle, archive)
+            check_one_rank([*launch, 4], heddle)
             check_cut([*launch, 4], heddle)
             check_killed([*launch, 4], heddle, signal.SIGKILL, archive=True)
         check_hosts(options.kind, heddle, serial, archive)

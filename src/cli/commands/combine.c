@@ -122,7 +122,7 @@ static int run(cli_run *run)
     int usage = check(run, &parquet);
     if (usage != CLI_OK) return usage;
     const hd_read_options read = {.lazy = true};
-    if (job_read(&job, &failed, run, 0, (job_shard){0}, &read) != HD_OK) return CLI_FAILED;
+    if (job_read(&job, &failed, run, 0, (job_shard){.summaries_first = true}, &read) != HD_OK) return CLI_FAILED;
     const hd_job_write_options write = {.sync = o->sync, .lost = count_lost, .user = &l};
     hd_status status = check_own(run, failed);
     if (status == HD_OK && !hd_job_count(job) && failed)
@@ -144,7 +144,8 @@ const cli_command cmd_combine = {
     .offer = "<files>",
     .description =
         "Takes summaries (.hds) that `heddle summarize` wrote, each of any number of ranks, folders of them, and "
-        "traces, which it summarises; writes all of them as one. In whatever order and in however many steps ranks are "
+        "traces, which it summarises (those of a folder where it has no summaries); writes all of them as one. In "
+        "whatever order and in however many steps ranks are "
         "combined, the same bytes come out, and what is given twice is kept once: so a tree of processes may do it, "
         "and what was interrupted goes on with `heddle combine job.hds more.hds -o job.hds`.\n\n"
         "Ranks that are missing, double, or damaged are told and hinder nothing else; with --strict the exit status is "

@@ -214,7 +214,8 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     hd_error *err = &p->run->err;
     if (r->input_count > 1) say_table(p, "inputs", inputs_table(&table, r, err), &table);
     if (r->processes) cli_say(p, "the inputs are processes of one run\n");
-    if (r->ranks_by_place) cli_say(p, "no input says its rank: they are numbered in the order they were named\n");
+    if (r->ranks_by_place)
+        cli_say(p, "the inputs say no rank, or all the same: they are numbered in the order they were named\n");
     if (r->step_count > 1) say_table(p, "events", steps_table(&table, r, err), &table);
     if (r->new_lanes || r->snapped_crossings)
         cli_say(p, "lanes: %s slices moved to %s new lanes, %s crossings snapped\n", hd_text_count(a, r->moved_slices),
@@ -272,8 +273,28 @@ static void say_losses(cli_run *run, const hd_convert_report *r, const char *out
 
 /* ---- the command ---- */
 
-static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs,
-                         const hd_convert_options *options, hd_read_options *read, hd_write_options *write)
+typedef struct readers {
+    const cli_run *run;
+    const job_files *inputs;
+    cli_progress *progress; /* NULL: none */
+} readers;
+
+/* Of several inputs the others are converted. */
+static bool leave_out(void *user, size_t index, const hd_error *why)
+{
+    const readers *r = user;
+    cli_run own = *r->run;
+    own.err = *why;
+    if (!own.err.path[0]) snprintf(own.err.path, sizeof own.err.path, "%s", r->inputs->list[index]);
+    flockfile(stderr);
+    if (r->progress) cli_progress_pause(r->progress);
+    cli_report(&own);
+    funlockfile(stderr);
+    return true;
+}
+
+static hd_status convert(hd_convert_report **out, cli_run *run, const job_files *inputs, hd_convert_options *options,
+                         hd_read_options *read, hd_write_options *write)
 {
     cli_progress reading, writing;
     cli_progress_init(&reading, run, "reading");
@@ -281,6 +302,7 @@ static hd_status convert(hd_convert_report **out, cli_run *run, const job_files 
     writing.events = true;
     read->progress = write->progress = cli_progress_update;
     read->progress_user = &reading;
+    options->user = &(readers){run, inputs, &reading};
     write->progress_user = &writing;
     hd_status status = hd_convert(out, (const char *const *)inputs->list, inputs->count,
                                   run->operands[run->operand_count - 1], options, &run->err);
@@ -375,10 +397,11 @@ static hd_status find_window(apart *a, hd_mpi *mpi)
 
 /* *out is NULL in processes that only helped. */
 static hd_status convert_apart(hd_convert_report **out, cli_run *run, job_files *inputs, const job_clocks *clocks,
-                               const hd_convert_options *options, hd_read_options *read)
+                               hd_convert_options *options, hd_read_options *read)
 {
     const struct convert_options *o = run->options;
     apart a = {.run = run, .inputs = inputs};
+    options->user = &(readers){run, inputs, NULL};
     hd_mpi *mpi = NULL;
     hd_status status = hd_mpi_open(&mpi, (hd_mpi_kind)o->mpi, &run->err);
     *out = NULL;
@@ -432,12 +455,14 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
     hd_convert_options options = {.passes = (const hd_pass *const *)passes->items,
                                   .pass_count = passes->count,
                                   .shifts = (const char *const *)clocks->shifts,
-                                  .shift_count = clocks->count,
-                                  .clocks = clocks->list};
+                                  .leave_out = inputs->count > 1 ? leave_out : NULL};
     hd_convert_report *report;
     const char *out = run->operands[run->operand_count - 1];
     int result = fill_options(run, &options, &read, &write, out);
     if (result != CLI_OK) return result;
+    options.shift_count = options.apart ? clocks->shift_count : clocks->plain_count;
+    if (options.apart) options.clocks = clocks->list;
+    if (options.apart) options.clock_count = clocks->count;
     hd_status status = o->mpi >= 0 ? convert_apart(&report, run, inputs, clocks, &options, &read)
                                    : convert(&report, run, inputs, &options, &read, &write);
     if (!report && status == HD_OK) return CLI_OK;
@@ -535,7 +560,9 @@ static const cli_option options[] = {
      FIELD(clocks),
      .help =
          "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
-         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset)"},
+         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset), several "
+         "where a "
+         "clock was set"},
     OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
@@ -592,11 +619,15 @@ const cli_command cmd_convert = {
         "not at all. - is standard input or output.\n\n"
         "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
         "is "
-        "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place. "
+        "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place; "
+        "also "
+        "where all say the same rank, as runs of one GPU do. "
         "In a "
         "name that a shell need not list, {rank} stands for any number ('traces/rank{rank}.json.gz'). "
         "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
-        "likewise, and times are put on one clock where the traces say what theirs counts from.\n\n"
+        "likewise, and times are put on one clock where the traces say what theirs counts from. One that cannot be "
+        "read is "
+        "told, and the others are converted; it is a loss.\n\n"
         "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
         "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank. "
         "--from and --until cut all at the same time of the archive's clock; for that each is read twice.\n\n"

@@ -64,8 +64,8 @@ static hd_status find_files(work *w, hd_mpi *mpi)
     bool finds = hd_mpi_rank(mpi) == 0;
     hd_status status = HD_OK;
     for (int i = 0; finds && i < run->operand_count && status == HD_OK; i++)
-        status = job_files_add(&w->files, run->operands[i], &run->err);
-    if (finds && o->ranks && status == HD_OK) status = job_files_add(&w->files, o->ranks, &run->err);
+        status = job_files_add(&w->files, run, run->operands[i]);
+    if (finds && o->ranks && status == HD_OK) status = job_files_add(&w->files, run, o->ranks);
     if (finds && status == HD_OK) status = job_files_sort(&w->files, &run->err);
     return status == HD_OK ? job_files_share(&w->files, mpi, &run->err) : status;
 }
@@ -81,9 +81,7 @@ static uint64_t size_of(const char *path)
 /* Told, and a trouble, which hinders nobody. */
 static void tell(work *w, cli_run *run)
 {
-    bool on = w->progress.on;
-    cli_progress_deinit(&w->progress); /* its line; the next is drawn again */
-    w->progress.on = on;
+    cli_progress_pause(&w->progress);
     cli_report(run);
     w->troubles++;
 }
@@ -204,7 +202,7 @@ static hd_status share_work(work *w, hd_mpi *mpi)
 static int run(cli_run *run)
 {
     const struct job_options *o = run->options;
-    work w = {.run = run, .files.traces_first = true};
+    work w = {.run = run};
     hd_mpi *mpi = NULL;
     if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
     if (!o->ranks && !run->operand_count) return cli_usage_error(run, "--ranks PATTERN is missing, or FILE...");
@@ -236,7 +234,9 @@ const cli_command cmd_job = {
         "Does what `heddle summarize` and `heddle combine` do, in one step: each process of an MPI job takes the next "
         "largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same for any "
         "number of processes. All must see the same files; where traces lie on disks of their nodes, use `heddle "
-        "summarize` there. Without MPI several threads do it.\n\n"
+        "summarize` there. Without MPI several threads do it. A FOLDER stands for its traces, or if it has none for "
+        "its "
+        "summaries.\n\n"
         "Traces that cannot be read, and ranks that are missing, are told and hinder nothing else; with --strict the "
         "exit status is 1. The rank is what a "
         "trace says; else it stands behind the word rank in its path. A process that is killed is named with the file "

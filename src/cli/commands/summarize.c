@@ -60,7 +60,6 @@ static int run(cli_run *run)
     if (!o->output) return cli_usage_error(run, "-o OUT.hds is missing");
     int usage = job_shard_parse(&shard, run, o->shard);
     if (usage != CLI_OK) return usage;
-    shard.traces_first = true;
     if (shard.count > 1 && !strstr(o->output, "{shard}"))
         return cli_usage_error(run, "-o: every shard would write the same file; put {shard} into its name");
     char *path = output_path(o->output, shard);
@@ -96,7 +95,8 @@ const cli_command cmd_summarize = {
     .description =
         "Writes the summary of each trace: per step where the time of its GPUs goes, why they idle, its copies; its "
         "kernels and operators with histograms, every collective with its group, number, size and times, the peak of "
-        "its memory, its clock, and what was lost. A FOLDER stands for its traces. What cannot be read is told and "
+        "its memory, its clock, and what was lost. A FOLDER stands for its traces, or if it has none for its "
+        "summaries. What cannot be read is told and "
         "left out; then the exit status is 1.\n\n"
         "Do it where the traces lie, with as many processes as you like; `heddle combine` puts the summaries of all "
         "ranks together, and `heddle report stragglers`, `heddle clocks` and `heddle view` read them. docs/ranks.md "

@@ -1,6 +1,7 @@
 /* synth.c - heddle synth: make traces of a training run that never was */
 #include "cli/cli.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +12,32 @@
 
 /* ---- names of files ---- */
 
-/* "out.json.gz" and 3 -> "out_rank3.json.gz". The caller frees it. */
+#define RANK "{rank}"
+
+static bool names_rank(const char *path)
+{
+    return path && strstr(path, RANK);
+}
+
+/* "out{rank}.json" and 3 -> "out3.json", also in several places. The caller frees it. */
+static char *put_rank(const char *path, uint32_t rank)
+{
+    size_t size;
+    char *out = NULL;
+    FILE *text = open_memstream(&out, &size);
+    if (!text) return NULL;
+    for (const char *next; (next = strstr(path, RANK)) != NULL; path = next + strlen(RANK))
+        fprintf(text, "%.*s%" PRIu32, (int)(next - path), path, rank);
+    fputs(path, text);
+    if (fclose(text) == 0) return out;
+    free(out);
+    return NULL;
+}
+
+/* The same, and "out.json.gz" and 3 -> "out_rank3.json.gz". */
 static char *path_of_rank(const char *path, uint32_t rank)
 {
+    if (names_rank(path)) return put_rank(path, rank);
     size_t stem = strlen(path), room = stem + 24;
     if (cli_ends_with(path, stem, ".gz"))
         stem -= 3;
@@ -243,14 +267,16 @@ static hd_status make_file(making *m, const char *path, const char *stacks_path,
     return HD_OK;
 }
 
-static hd_status make_file_of_rank(making *m, uint32_t rank)
+/* The only one: its name is as given, but for {rank}. */
+static hd_status make_file_of_rank(making *m, uint32_t rank, bool is_only)
 {
     const synth_command *command = m->command;
-    char *path = path_of_rank(command->output, rank);
-    char *stacks_path = command->stacks ? path_of_rank(command->stacks, rank) : NULL;
+    char *(*name)(const char *, uint32_t) = is_only ? put_rank : path_of_rank;
+    char *path = name(command->output, rank);
+    char *stacks_path = command->stacks ? name(command->stacks, rank) : NULL;
     hd_status status = HD_ERR_MEMORY;
     if (path && (stacks_path || !command->stacks))
-        status = make_file(m, path, stacks_path, rank);
+        status = make_file(m, path, stacks_path, is_only ? m->command->rank : (int64_t)rank);
     else
         hd_error_set(&m->run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     free(path);
@@ -261,10 +287,11 @@ static hd_status make_file_of_rank(making *m, uint32_t rank)
 static hd_status make_files(making *m)
 {
     const synth_command *command = m->command;
-    if (command->merged || command->ranks == 1 || command->rank >= 0)
-        return make_file(m, command->output, command->stacks, command->merged ? HD_SYNTH_ALL_RANKS : command->rank);
+    if (command->merged) return make_file(m, command->output, command->stacks, HD_SYNTH_ALL_RANKS);
+    if (command->ranks == 1 || command->rank >= 0)
+        return make_file_of_rank(m, command->rank >= 0 ? (uint32_t)command->rank : 0, true);
     for (uint32_t rank = 0; rank < command->ranks; rank++) {
-        hd_status status = make_file_of_rank(m, rank);
+        hd_status status = make_file_of_rank(m, rank, false);
         if (status != HD_OK) return status;
     }
     return HD_OK;
@@ -316,6 +343,8 @@ static int run(cli_run *run)
     bool to_stdout = strcmp(command->output, "-") == 0;
     if (command->merged && command->rank >= 0)
         return cli_usage_error(run, "--merged is for all ranks, --rank for one: give one of them");
+    if (command->merged && (names_rank(command->output) || names_rank(command->stacks)))
+        return cli_usage_error(run, "--merged makes one file of all ranks: leave {rank} out of its name");
     if (command->rank >= (int64_t)command->ranks)
         return cli_usage_error(run, "--rank %d: with --ranks %d the last rank is %d", (int)command->rank,
                                (int)command->ranks, (int)command->ranks - 1);
@@ -362,6 +391,7 @@ const cli_command cmd_synth = {
             {"heddle synth -o small.json", "four steps on one GPU"},
             {"heddle synth -o big.json.gz --events 10M --seed 7", "ten million events"},
             {"heddle synth -o run.json --ranks 8 --steps 10", "run_rank0.json to run_rank7.json"},
+            {"heddle synth -o 'run/{rank}.json.gz' --ranks 8", "run/0.json.gz to run/7.json.gz"},
             {"heddle synth -o job.json --ranks 16 --host-ranks 8 --slow-gpu 3=40 --late-loader 5=20ms",
              "two hosts, and two ranks that all others wait for"},
             {"heddle synth -q -o parts/rank.hds --ranks 1024 --events 2M", "summaries of traces that are never stored"},

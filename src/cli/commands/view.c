@@ -117,7 +117,7 @@ static hd_status find_files(job_files *files, cli_run *run)
     for (int i = 0; i < run->operand_count; i++) {
         const char *path = run->operands[i];
         if (strcmp(path, "-") == 0 || access(path, R_OK) == 0) {
-            if (job_files_add(files, path, &run->err) != HD_OK) return HD_ERR_MEMORY;
+            if (job_files_add(files, run, path) != HD_OK) return HD_ERR_MEMORY;
             continue;
         }
         hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "%s", strerror(errno));
@@ -366,8 +366,8 @@ const cli_command cmd_view = {
         "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
         "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
         "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it, and "
-        "by their clocks, as heddle clocks finds them, where collectives tell of those. A folder stands for the "
-        "summaries in it (.hds), else for its traces. Files dropped on the page are opened "
+        "by their clocks, as heddle clocks finds them, where collectives tell of those. A folder stands for "
+        "its traces, else for the summaries in it (.hds). Files dropped on the page are opened "
         "too.\n\n"
         "Summaries (heddle summarize) are a job of any number of ranks: a heat map of its steps, in which a click "
         "opens "

@@ -29,7 +29,10 @@ int64_t hd_merge_rank_of(const hd_merge_input *input);
 /* Which inputs are of a rank that one before them is of. The caller frees *out, also after an error. */
 hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t count, hd_error *err);
 
-/* The rank of each input: as above; all by their place if none has one. ARGUMENT: some are without. */
+/* All of several inputs are of one rank, as single-GPU runs are that all say rank 0, and none of a world of several. */
+bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count);
+
+/* The rank of each input: as above; all by their place if none has one, or all the same. ARGUMENT: some are without. */
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err);
 
 /* What is added to the times of each rank, by texts "RANK=TIME"; of no texts, 0. Ranks that are no input are passed

@@ -43,10 +43,10 @@ static bool is_elsewhere(const merger *m, hd_string key)
     return is_key(key, "stackFrames") || (m->processes && is_key(key, "modules"));
 }
 
-/* What a process measured of itself is of it alone, even if another measured the same. */
+/* What a process measured of itself is of it alone, even if another measured the same; so is its rank. */
 static bool is_of_one(const merger *m, hd_string key)
 {
-    return m->processes && m->count > 1 && is_key(key, "heddle.capture");
+    return m->count > 1 && is_key(key, m->processes ? "heddle.capture" : "distributedInfo");
 }
 
 static uint32_t intern(const merger *m, hd_string s)
@@ -264,7 +264,8 @@ void merge_facts(const merger *m)
         facts->stored_bytes += other->stored_bytes;
         facts->input_bytes += other->input_bytes;
         facts->has_args = facts->has_args && other->has_args;
-        if (facts->world_size != other->world_size) facts->world_size = HD_NO_NUMBER;
+        bool is_alone = !m->processes && facts->world_size == 1;
+        if (facts->world_size != other->world_size || is_alone) facts->world_size = HD_NO_NUMBER;
         if (strcmp(facts->compression, other->compression) != 0) facts->compression = "none";
     }
 }

@@ -97,6 +97,15 @@ int64_t hd_merge_rank_of(const hd_merge_input *input)
     return stated >= 0 ? stated : hd_merge_rank_of_path(input->path);
 }
 
+bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count)
+{
+    int64_t rank = hd_merge_rank_of(&inputs[0]);
+    bool is_one = count > 1 && rank != HD_NO_NUMBER;
+    for (size_t i = 0; i < count && is_one; i++)
+        is_one = hd_merge_rank_of(&inputs[i]) == rank && hd_trace_facts_of(inputs[i].trace)->world_size <= 1;
+    return is_one;
+}
+
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err)
 {
     const hd_merge_input *without = NULL;
@@ -108,7 +117,7 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
         else if (!without)
             without = &inputs[i];
     }
-    *out_by_place = known == 0;
+    *out_by_place = known == 0 || hd_merge_is_one_rank(inputs, count);
     for (size_t i = 0; i < count && *out_by_place; i++) inputs[i].rank = (int64_t)i;
     if (without && !*out_by_place)
         return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,

@@ -1,7 +1,7 @@
 /* slowdown.c - how fast a job would be without stragglers: its collectives simulated, from summaries
  *
  * A rank computes from the end of a collective to the start of its next, and a collective ends for all of its ranks
- * together: (max, +) over two lists, ops by member and start, and the same by collective. No common clock is needed.
+ * together: (max, +) over two lists, visits by member and start, and members by collective. No common clock is needed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,20 +14,31 @@
 #include "report/job/cells.h"
 #include "report/job/roles.h"
 
+/* A row of a summary, until all of its member are there. */
 typedef struct op {
     int64_t start, end;
-    uint32_t member, collective, kind; /* kind: of gaps */
-    uint32_t operation, step;          /* texts */
-    double gap;                        /* to the end of the op before; 0 for the first of a member */
+    uint32_t member, collective, operation, step; /* the last two: texts */
 } op;
+
+/* What stays of it: there may be hundreds of millions. */
+typedef struct slow_visit {
+    int64_t gap; /* to the end of the one before; 0 for the first of a member */
+    uint32_t collective, kind;
+} slow_visit;
 
 typedef struct collective {
     int64_t shortest;
-    uint32_t count, kind, operation; /* kind: of transfers */
-    size_t first;                    /* of by_collective */
-    uint32_t arrived;                /* while simulating, as `latest` */
-    double latest;
+    double latest;           /* while simulating, as `arrived` */
+    uint32_t count, arrived; /* members */
+    uint32_t kind;           /* of transfers */
+    uint32_t first;          /* of by_collective */
 } collective;
+
+typedef struct slow_member {
+    size_t first;                /* visit */
+    int64_t first_end, last_end; /* of these collectives */
+    uint32_t operation;          /* text: of the first */
+} slow_member;
 
 typedef struct member_key {
     int64_t rank, device; /* rank: or the place of the member */
@@ -52,13 +63,19 @@ typedef struct slow_job {
     gpu_texts texts;
     job_roles roles;
     gpu_groups members, collective_keys, gap_kinds, transfer_kinds;
-    op *ops; /* by member and start */
-    size_t count, capacity, collective_capacity;
+    uint32_t near_member, near_collective, near_kind;
+    op *ops;            /* that are read, and not yet visits */
+    slow_visit *visits; /* by member and start */
+    uint32_t *steps;    /* texts, of visits; NULL: nobody wants them */
+    slow_member *list;  /* of members that have all of their visits, and one more */
     collective *collectives;
-    uint32_t *by_collective;  /* ops */
-    size_t *first;            /* of ops, by member; one more */
+    size_t op_count, op_capacity, count, capacity, step_capacity, list_capacity, collective_capacity;
+    uint32_t list_count, collective_count;
+    bool wants_steps;
+    bool is_split;            /* a member is in several summaries: they have to be read before it is made of them */
+    uint32_t *by_collective;  /* members */
     double *gaps, *transfers; /* ideal, by kind */
-    size_t *next;             /* while simulating: op, by member */
+    size_t *next;             /* while simulating: visit, by member */
     double *now;
     uint32_t *stack;
     bool *kept;              /* members whose gaps are as measured */
@@ -74,6 +91,20 @@ static const job_wanted wanted[COLUMNS] = {
     {"sequence", HD_VALUE_INT}, {"operation", HD_VALUE_STRING}, {"size", HD_VALUE_INT},
     {"bytes", HD_VALUE_COUNT},  {"start", HD_VALUE_TIME},       {"end", HD_VALUE_TIME}};
 
+/* HD_NONE: no memory. It is mostly the one behind that of the row before. */
+static uint32_t find_collective(slow_job *j, const collective_key *key, const transfer_kind *kind)
+{
+    uint32_t known = j->collective_keys.count, transfer;
+    j->near_collective++;
+    uint32_t of = gpu_group_near(&j->collective_keys, &j->near_collective, key);
+    if (of < known || of == HD_NONE) return of;
+    if (!hd_grow((void **)&j->collectives, &j->collective_capacity, of, sizeof *j->collectives) ||
+        (transfer = gpu_group(&j->transfer_kinds, kind)) == HD_NONE)
+        return HD_NONE;
+    j->collectives[of] = (collective){.shortest = INT64_MAX, .kind = transfer};
+    return of;
+}
+
 static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
 {
     int64_t rank = job_int(c, row, RANK), start = gpu_time(job_int(c, row, START)),
@@ -86,84 +117,127 @@ static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
         return false;
     if (key.group == HD_NONE) key.stream = job_int(c, row, STREAM);
     const transfer_kind kind = {job_int(c, row, SIZE), job_int(c, row, BYTES), of.operation, 0};
-    uint32_t known = j->collective_keys.count, transfer = gpu_group(&j->transfer_kinds, &kind);
-    of.member = gpu_group(&j->members, &m);
-    of.collective = gpu_group(&j->collective_keys, &key);
-    if (of.member == HD_NONE || of.collective == HD_NONE || transfer == HD_NONE ||
-        !hd_grow((void **)&j->collectives, &j->collective_capacity, of.collective, sizeof *j->collectives) ||
-        !hd_grow((void **)&j->ops, &j->capacity, j->count, sizeof *j->ops))
+    of.member = gpu_group_near(&j->members, &j->near_member, &m);
+    of.collective = find_collective(j, &key, &kind);
+    if (of.member == HD_NONE || of.collective == HD_NONE ||
+        !hd_grow((void **)&j->ops, &j->op_capacity, j->op_count, sizeof *j->ops))
         return false;
     collective *all = &j->collectives[of.collective];
-    if (of.collective == known) *all = (collective){.shortest = INT64_MAX, .kind = transfer, .operation = of.operation};
     if (of.end - of.start < all->shortest) all->shortest = of.end - of.start;
     all->count++;
-    j->ops[j->count++] = of;
+    j->is_split |= of.member < j->list_count;
+    j->ops[j->op_count++] = of;
     return true;
 }
-
-static hd_status read_ops(slow_job *j, hd_table_builder *lost, hd_error *err)
-{
-    for (size_t m = 0; m < hd_job_count(j->of); m++) {
-        job_cells cells;
-        bool fine = true;
-        HD_TRY(job_cells_of(&cells, j->of, m, "collectives", wanted, COLUMNS, lost, err));
-        for (size_t row = 0; row < cells.rows && fine; row++) fine = add_op(j, &cells, row, (int64_t)m);
-        job_cells_deinit(&cells);
-        if (!fine) return HD_NOMEM(err);
-    }
-    if (j->count > UINT32_MAX)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 collectives");
-    return HD_OK;
-}
-
-/* ---- ops by member and by collective ---- */
 
 static const member_key *member_at(const slow_job *j, uint32_t member)
 {
     return gpu_group_key(&j->members, member);
 }
 
-static bool find_gaps(slow_job *j)
+static bool add_visit(slow_job *j, const op *o, const op *before, uint32_t place)
 {
-    uint32_t place = 0;
-    for (size_t i = 0; i < j->count; i++) {
-        op *o = &j->ops[i];
-        bool is_first = !i || o[-1].member != o->member;
-        const job_role *role = job_role_of(&j->roles, member_at(j, o->member)->rank);
-        place = is_first || o[-1].step != o->step ? 0 : place + 1;
-        o->gap = is_first ? 0 : (double)((gpu_i128)o->start - o[-1].end);
-        const gap_kind kind = {role ? role->at[JOB_TENSOR] : -1, role ? role->at[JOB_PIPELINE] : -1, place,
-                               is_first ? HD_NONE : o->operation};
-        o->kind = gpu_group(&j->gap_kinds, &kind);
-        if (o->kind == HD_NONE) return false;
-    }
+    const job_role *role = job_role_of(&j->roles, member_at(j, o->member)->rank);
+    const gap_kind kind = {role ? role->at[JOB_TENSOR] : -1, role ? role->at[JOB_PIPELINE] : -1, place,
+                           before ? o->operation : HD_NONE};
+    j->near_kind++;
+    uint32_t number = gpu_group_near(&j->gap_kinds, &j->near_kind, &kind);
+    if (number == HD_NONE || !hd_grow((void **)&j->visits, &j->capacity, j->count, sizeof *j->visits) ||
+        (j->wants_steps && !hd_grow((void **)&j->steps, &j->step_capacity, j->count, sizeof *j->steps)))
+        return false;
+    if (j->wants_steps) j->steps[j->count] = o->step;
+    j->visits[j->count++] = (slow_visit){before ? o->start - before->end : 0, o->collective, number};
     return true;
 }
+
+/* Members are all there, and come in the order of their numbers. */
+static bool make_visits(slow_job *j)
+{
+    op *spare = malloc((j->op_count + 1) * sizeof *spare);
+    uint32_t place = 0;
+    bool fine = spare != NULL;
+    if (fine && j->op_count)
+        HD_SORT_RUNS(j->ops, spare, j->op_count, x, y,
+                     x->member != y->member ? x->member < y->member : x->start < y->start);
+    free(spare);
+    for (size_t i = 0; i < j->op_count && fine; i++) {
+        const op *o = &j->ops[i], *before = i && o[-1].member == o->member ? &o[-1] : NULL;
+        if (!before) {
+            fine = hd_grow((void **)&j->list, &j->list_capacity, j->list_count + 1, sizeof *j->list);
+            if (fine) j->list[j->list_count++] = (slow_member){j->count, o->end, o->end, o->operation};
+        }
+        place = !before || before->step != o->step ? 0 : place + 1;
+        fine = fine && add_visit(j, o, before, place);
+        if (!fine) break;
+        j->list[j->list_count - 1].last_end = o->end;
+        j->list[j->list_count].first = j->count;
+    }
+    j->op_count = 0;
+    return fine;
+}
+
+typedef struct reading {
+    slow_job *j;
+    bool whole; /* ops are made visits behind the last summary */
+} reading;
+
+static hd_status add_summary(void *user, size_t place, const job_cells *cells, hd_error *err)
+{
+    const reading *r = user;
+    slow_job *j = r->j;
+    bool fine = true, goes_on = r->whole || !j->is_split;
+    for (size_t row = 0; goes_on && row < cells->rows && fine; row++) fine = add_op(j, cells, row, (int64_t)place);
+    if (fine && !r->whole && !j->is_split) fine = make_visits(j);
+    if (!fine) return HD_NOMEM(err);
+    if (j->count + j->op_count <= UINT32_MAX) return HD_OK;
+    return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 collectives");
+}
+
+static void forget(slow_job *j)
+{
+    gpu_groups *groups[] = {&j->members, &j->collective_keys, &j->gap_kinds, &j->transfer_kinds};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
+    j->count = j->op_count = j->list_count = 0;
+}
+
+/* Mostly a member is in one summary. */
+static hd_status read_ops(slow_job *j, hd_table_builder *lost, hd_error *err)
+{
+    reading r = {.j = j};
+    HD_TRY(job_each_table(&j->of, 1, NULL, "collectives", wanted, COLUMNS, lost, add_summary, &r, err));
+    r.whole = j->is_split;
+    if (r.whole) {
+        forget(j);
+        HD_TRY(job_each_table(&j->of, 1, NULL, "collectives", wanted, COLUMNS, NULL, add_summary, &r, err));
+        if (!make_visits(j)) return HD_NOMEM(err);
+    }
+    free(j->ops);
+    j->ops = NULL;
+    j->collective_count = j->collective_keys.count;
+    gpu_groups_deinit(&j->collective_keys);
+    return HD_OK;
+}
+
+/* ---- members by collective ---- */
 
 static bool make_lists(slow_job *j)
 {
     size_t members = j->members.count, at = 0;
-    op *spare = malloc((j->count + 1) * sizeof *spare);
-    if (!spare) return false;
-    if (j->count)
-        HD_SORT_RUNS(j->ops, spare, j->count, x, y,
-                     x->member != y->member ? x->member < y->member : x->start < y->start);
-    free(spare);
-    j->by_collective = calloc(j->count + 1, sizeof *j->by_collective);
-    j->first = calloc(members + 1, sizeof *j->first);
+    j->by_collective = malloc((j->count + 1) * sizeof *j->by_collective);
     j->next = calloc(members + 1, sizeof *j->next);
     j->now = calloc(members + 1, sizeof *j->now);
     j->stack = calloc(members + 1, sizeof *j->stack);
     j->kept = calloc(members + 1, sizeof *j->kept);
-    if (!j->by_collective || !j->first || !j->next || !j->now || !j->stack || !j->kept || !find_gaps(j)) return false;
-    for (uint32_t c = 0; c < j->collective_keys.count; c++) {
-        j->collectives[c].first = at;
+    if (!j->by_collective || !j->next || !j->now || !j->stack || !j->kept) return false;
+    for (uint32_t c = 0; c < j->collective_count; c++) {
+        j->collectives[c].first = (uint32_t)at;
         at += j->collectives[c].count;
     }
-    for (size_t i = 0; i < j->count; i++) {
-        collective *c = &j->collectives[j->ops[i].collective];
-        j->by_collective[c->first + c->arrived++] = (uint32_t)i;
-        j->first[j->ops[i].member + 1] = i + 1;
+    for (uint32_t m = 0; m < members; m++) {
+        for (size_t i = j->list[m].first; i < j->list[m + 1].first; i++) {
+            collective *c = &j->collectives[j->visits[i].collective];
+            j->by_collective[c->first + c->arrived++] = m;
+        }
     }
     return true;
 }
@@ -171,7 +245,7 @@ static bool make_lists(slow_job *j)
 /* Of gaps the mean over ranks and steps, of transfers the median. */
 static bool find_ideals(slow_job *j)
 {
-    uint32_t kinds = j->gap_kinds.count, transfers = j->transfer_kinds.count, collectives = j->collective_keys.count;
+    uint32_t kinds = j->gap_kinds.count, transfers = j->transfer_kinds.count, collectives = j->collective_count;
     double *counts = calloc(kinds + 1, sizeof *counts);
     gpu_value *values = malloc((collectives + 1) * sizeof *values);
     gpu_stats *stats = calloc(transfers + 1, sizeof *stats);
@@ -180,8 +254,8 @@ static bool find_ideals(slow_job *j)
     bool fine = counts && values && stats && j->gaps && j->transfers;
     size_t used = 0;
     for (size_t i = 0; i < j->count && fine; i++) {
-        j->gaps[j->ops[i].kind] += j->ops[i].gap;
-        counts[j->ops[i].kind]++;
+        j->gaps[j->visits[i].kind] += (double)j->visits[i].gap;
+        counts[j->visits[i].kind]++;
     }
     for (uint32_t k = 0; k < kinds && fine; k++) j->gaps[k] /= counts[k];
     for (uint32_t c = 0; c < collectives && fine; c++)
@@ -196,23 +270,37 @@ static bool find_ideals(slow_job *j)
 
 /* ---- the simulation ---- */
 
+static uint32_t operation_of(const slow_job *j, const collective *of)
+{
+    return ((const transfer_kind *)gpu_group_key(&j->transfer_kinds, of->kind))->operation;
+}
+
+/* As the member has it. */
+static uint32_t own_operation(const slow_job *j, uint32_t member, size_t visit)
+{
+    const gap_kind *kind = gpu_group_key(&j->gap_kinds, j->visits[visit].kind);
+    return visit == j->list[member].first ? j->list[member].operation : kind->operation;
+}
+
 /* The member arrives at its next collective, which ends when all have. */
 static void arrive(slow_job *j, uint32_t member, bool ideal_transfers, size_t *depth, size_t *done, double *first_ends)
 {
-    const op *o = &j->ops[j->next[member]];
-    collective *c = &j->collectives[o->collective];
-    bool is_kept = j->kept[member] || o->operation == j->kept_operation;
-    double at = j->now[member] + (is_kept ? o->gap : j->gaps[o->kind]);
+    const bool keeps_operation = j->kept_operation != NO_OPERATION;
+    const slow_visit *v = &j->visits[j->next[member]];
+    collective *c = &j->collectives[v->collective];
+    bool is_kept =
+        j->kept[member] || (keeps_operation && own_operation(j, member, j->next[member]) == j->kept_operation);
+    double at = j->now[member] + (is_kept ? (double)v->gap : j->gaps[v->kind]);
     if (!c->arrived++ || at > c->latest) c->latest = at;
     if (c->arrived < c->count) return;
-    bool is_ideal = ideal_transfers && c->operation != j->kept_operation;
+    bool is_ideal = ideal_transfers && !(keeps_operation && operation_of(j, c) == j->kept_operation);
     double end = c->latest + (is_ideal ? j->transfers[c->kind] : (double)c->shortest);
     for (uint32_t i = 0; i < c->count; i++) {
-        uint32_t m = j->ops[j->by_collective[c->first + i]].member;
-        if (j->next[m] == j->first[m]) *first_ends += end;
+        uint32_t m = j->by_collective[c->first + i];
+        if (j->next[m] == j->list[m].first) *first_ends += end;
         j->now[m] = end;
         ++*done;
-        if (++j->next[m] < j->first[m + 1]) j->stack[(*depth)++] = m;
+        if (++j->next[m] < j->list[m + 1].first) j->stack[(*depth)++] = m;
     }
 }
 
@@ -222,9 +310,9 @@ static double simulate(slow_job *j, bool ideal_transfers)
     uint32_t members = j->members.count;
     size_t depth = 0, done = 0;
     double first_ends = 0, sum = 0;
-    for (uint32_t c = 0; c < j->collective_keys.count; c++) j->collectives[c].arrived = 0;
+    for (uint32_t c = 0; c < j->collective_count; c++) j->collectives[c].arrived = 0;
     for (uint32_t m = 0; m < members; m++) {
-        j->next[m] = j->first[m];
+        j->next[m] = j->list[m].first;
         j->now[m] = 0;
         j->stack[depth++] = m;
     }
@@ -236,8 +324,7 @@ static double simulate(slow_job *j, bool ideal_transfers)
 static double measure(const slow_job *j)
 {
     double sum = 0;
-    for (uint32_t m = 0; m < j->members.count; m++)
-        sum += (double)((gpu_i128)j->ops[j->first[m + 1] - 1].end - j->ops[j->first[m]].end);
+    for (uint32_t m = 0; m < j->members.count; m++) sum += (double)(j->list[m].last_end - j->list[m].first_end);
     return sum / j->members.count;
 }
 
@@ -253,9 +340,9 @@ enum { CHECK, SLOWDOWN, RANKS, STAGES, OPERATIONS, AS_PEERS, LOST, TABLES };
 static double ideal_of(const slow_job *j, uint32_t member, double *measured)
 {
     double ideal = *measured = 0;
-    for (size_t i = j->first[member]; i < j->first[member + 1]; i++) {
-        *measured += j->ops[i].gap;
-        ideal += j->gaps[j->ops[i].kind];
+    for (size_t i = j->list[member].first; i < j->list[member + 1].first; i++) {
+        *measured += (double)j->visits[i].gap;
+        ideal += j->gaps[j->visits[i].kind];
     }
     return ideal;
 }
@@ -306,8 +393,9 @@ static hd_status add_operations(hd_table_builder *b, slow_job *j, double ideal, 
 {
     uint64_t *counts = calloc((size_t)j->texts.count + 1, sizeof *counts);
     if (!counts) return HD_NOMEM(err);
-    for (uint32_t c = 0; c < j->collective_keys.count; c++) {
-        if (j->collectives[c].operation < j->texts.count) counts[j->collectives[c].operation]++;
+    for (uint32_t c = 0; c < j->collective_count; c++) {
+        uint32_t operation = operation_of(j, &j->collectives[c]);
+        if (operation < j->texts.count) counts[operation]++;
     }
     for (uint32_t text = 0; text < j->texts.count; text++) {
         if (!counts[text]) continue;
@@ -355,10 +443,10 @@ typedef struct peer_kind {
     uint32_t place, operation, step, zero;
 } peer_kind;
 
-static uint32_t peers_of(gpu_groups *peers, const slow_job *j, const op *o)
+static uint32_t peers_of(gpu_groups *peers, const slow_job *j, size_t visit)
 {
-    const gap_kind *kind = gpu_group_key(&j->gap_kinds, o->kind);
-    const peer_kind key = {kind->pp, kind->place, kind->operation, o->step, 0};
+    const gap_kind *kind = gpu_group_key(&j->gap_kinds, j->visits[visit].kind);
+    const peer_kind key = {kind->pp, kind->place, kind->operation, j->steps[visit], 0};
     return gpu_group(peers, &key);
 }
 
@@ -370,20 +458,22 @@ static bool fix_gaps(slow_job *j, const bool *is_fixed, uint64_t *alone)
     gpu_value *values = malloc((j->count + 1) * sizeof *values);
     size_t used = 0;
     bool fine = values != NULL;
-    for (size_t i = 0; i < j->count && fine; i++) {
-        if (is_fixed[j->ops[i].member]) continue;
-        values[used] = (gpu_value){llround(j->ops[i].gap), peers_of(&peers, j, &j->ops[i])};
-        fine = values[used++].group != HD_NONE;
+    for (uint32_t m = 0; m < j->members.count; m++) {
+        for (size_t i = j->list[m].first; i < j->list[m + 1].first && !is_fixed[m] && fine; i++) {
+            values[used] = (gpu_value){llround((double)j->visits[i].gap), peers_of(&peers, j, i)};
+            fine = values[used++].group != HD_NONE;
+        }
     }
     uint32_t known = peers.count;
     gpu_stats *stats = calloc((size_t)known + 1, sizeof *stats);
     fine = fine && stats && gpu_stats_of(stats, known, values, used, UINT64_MAX);
-    for (size_t i = 0; i < j->count && fine; i++) {
-        if (!is_fixed[j->ops[i].member]) continue;
-        uint32_t of = peers_of(&peers, j, &j->ops[i]);
-        fine = of != HD_NONE;
-        if (of < known) j->ops[i].gap = (double)stats[of].median;
-        *alone += of >= known;
+    for (uint32_t m = 0; m < j->members.count; m++) {
+        for (size_t i = j->list[m].first; i < j->list[m + 1].first && is_fixed[m] && fine; i++) {
+            uint32_t of = peers_of(&peers, j, i);
+            fine = of != HD_NONE;
+            if (of < known) j->visits[i].gap = stats[of].median;
+            *alone += of >= known;
+        }
     }
     gpu_groups_deinit(&peers);
     free(values);
@@ -433,7 +523,7 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
                             "been cannot be told above %d %%",
                             replayed / 1e9, measured / 1e9, error, (int)PERCENT_MAX);
     hd_table_add_count(check, j->members.count);
-    hd_table_add_count(check, j->collective_keys.count);
+    hd_table_add_count(check, j->collective_count);
     hd_table_add_int(check, llround(measured));
     hd_table_add_int(check, llround(replayed));
     hd_table_add_decimal(check, error);
@@ -510,8 +600,8 @@ static void deinit(slow_job *j)
 {
     gpu_groups *groups[] = {&j->members, &j->collective_keys, &j->gap_kinds, &j->transfer_kinds};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
-    void *lists[] = {j->ops,       j->collectives, j->by_collective, j->first, j->gaps,
-                     j->transfers, j->next,        j->now,           j->stack, j->kept};
+    void *lists[] = {j->ops,  j->visits,    j->steps, j->list, j->collectives, j->by_collective,
+                     j->gaps, j->transfers, j->next,  j->now,  j->stack,       j->kept};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     job_roles_deinit(&j->roles);
     gpu_texts_deinit(&j->texts);
@@ -525,6 +615,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_op
 {
     hd_table_builder *builders[TABLES] = {NULL};
     slow_job j = {.of = of,
+                  .wants_steps = options->ranks.count > 0,
                   .kept_operation = NO_OPERATION,
                   .members.key_size = sizeof(member_key),
                   .collective_keys.key_size = sizeof(collective_key),
@@ -536,7 +627,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_op
         status = report_builder(&builders[i], &report_slowdown_about, tables[i].name, err);
     if (status == HD_OK) status = job_roles_init(&j.roles, &of, 1, false, builders[LOST], err);
     if (status == HD_OK) status = read_ops(&j, builders[LOST], err);
-    if (status == HD_OK && !(make_lists(&j) && find_ideals(&j))) status = HD_NOMEM(err);
+    if (status == HD_OK && !(find_ideals(&j) && make_lists(&j))) status = HD_NOMEM(err);
     if (status == HD_OK) status = add_rows(&j, builders, &options->ranks, err);
     for (size_t i = 0; i < TABLES && status == HD_OK; i++) {
         hd_table_builder *table = builders[i];

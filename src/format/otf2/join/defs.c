@@ -209,7 +209,8 @@ static hd_status join_definition(joiner *j, def_kind kind, otf2_def *def)
     if (kind == DEF_SYSTEM_TREE_NODE && def->ref == OW_NODE_MACHINE) return HD_OK; /* that of the whole */
     HD_TRY(join_referred(j, kind, def));
     if (kind == DEF_LOCATION)
-        HD_TRY(ow_put_clock(&j->w, def->joined, hd_format_part_offset(j->part, (int64_t)(j->r->offset - j->r->shift))));
+        HD_TRY(ow_put_clock(&j->w, def->joined,
+                            hd_format_part_offset(NULL, j->part, (int64_t)(j->r->offset - j->r->shift))));
     if (kind != DEF_LOCATION && kind != DEF_LOCATION_GROUP) return HD_OK;
     return ow_put_pid(&j->w, kind == DEF_LOCATION_GROUP, def->joined, pid_of(j, kind, def->ref));
 }

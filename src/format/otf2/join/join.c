@@ -53,20 +53,31 @@ static hd_status write_table(joiner *j, OTF2_DefWriter *out, def_kind kind)
     return HD_OK;
 }
 
-/* At its first and last time: readers take the line through both, and with one do nothing. */
-static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
+static hd_status write_offset(joiner *j, OTF2_DefWriter *out, int64_t at_ns)
 {
     const double bars = 2.575829; /* standard deviations that 99 % lie within */
-    const hd_format_part *part = j->part;
-    const otf2_reader *r = j->r;
-    const uint64_t times[] = {r->offset, r->offset + (r->length ? r->length : 1)};
-    for (int i = 0; i < 2; i++) {
-        int64_t offset = hd_format_part_offset(part, (int64_t)(times[i] - r->shift));
-        offset = (int64_t)((uint64_t)offset - r->shift + j->w.shift);
-        if (part->drift == 0 && offset == 0 && part->bar_ns == 0) break;
-        OW_TRY(&j->w, OTF2_DefWriter_WriteClockOffset(out, times[i], offset, (double)part->bar_ns / bars));
-    }
+    int64_t bar_ns, offset = hd_format_part_offset(&bar_ns, j->part, at_ns);
+    offset = (int64_t)((uint64_t)offset - j->r->shift + j->w.shift);
+    OW_TRY(&j->w, OTF2_DefWriter_WriteClockOffset(out, (uint64_t)at_ns + j->r->shift, offset, (double)bar_ns / bars));
     return HD_OK;
+}
+
+/* At its first and last time, and between where the clock was known last before it was set, and first after that:
+ * readers take the line through two that follow each other, and with one do nothing. */
+static hd_status write_offsets(joiner *j, OTF2_DefWriter *out)
+{
+    const hd_format_part *part = j->part;
+    const int64_t first = (int64_t)(j->r->offset - j->r->shift),
+                  last = first + (int64_t)(j->r->length ? j->r->length : 1);
+    bool is_plain = !part->clock_count || (part->clock_count == 1 && !part->clocks->drift && !part->clocks->bar_ns);
+    if (is_plain && hd_format_part_offset(NULL, part, first) == (int64_t)(j->r->shift - j->w.shift)) return HD_OK;
+    HD_TRY(write_offset(j, out, first));
+    for (size_t i = 1; i < part->clock_count; i++) {
+        const int64_t edges[] = {part->clocks[i - 1].last_ns, part->clocks[i].first_ns};
+        for (int e = 0; e < 2; e++)
+            if (edges[e] > first && edges[e] < last) HD_TRY(write_offset(j, out, edges[e]));
+    }
+    return write_offset(j, out, last);
 }
 
 /* All locations of a part have the same; the library clears 4 MiB for each that it writes, so it writes one. */
@@ -95,14 +106,16 @@ static hd_status widen_span(joiner *j)
 {
     const otf2_reader *r = j->r;
     uint64_t events = 0;
-    int64_t low = (int64_t)(r->offset - r->shift), high, bent = j->part->drift != 0;
+    const hd_format_part *part = j->part;
+    int64_t low = (int64_t)(r->offset - r->shift), high;
+    int64_t bent = part->clock_count > 1 || (part->clock_count && part->clocks->drift != 0);
     for (size_t i = 0; i < r->defs[DEF_LOCATION].count; i++)
         events += r->defs[DEF_LOCATION].list[i]->values[LOCATION_EVENTS];
     if (!events) return HD_OK;
     if (__builtin_add_overflow(low, (int64_t)r->length, &high) ||
-        __builtin_add_overflow(high, hd_format_part_offset(j->part, high) + bent, &high) ||
-        __builtin_add_overflow(low, hd_format_part_offset(j->part, low) - bent, &low))
-        return hd_error_set(j->w.err, HD_ERR_LIMIT, j->part->path, HD_OFFSET_NONE,
+        __builtin_add_overflow(high, hd_format_part_offset(NULL, part, high) + bent, &high) ||
+        __builtin_add_overflow(low, hd_format_part_offset(NULL, part, low) - bent, &low))
+        return hd_error_set(j->w.err, HD_ERR_LIMIT, part->path, HD_OFFSET_NONE,
                             "its times with the offset of its "
                             "clock are beyond 2^63");
     if (low < j->w.low_ns) j->w.low_ns = low;

@@ -40,7 +40,7 @@ static hd_status join_marker(joiner *j, uint64_t time, uint64_t duration, OTF2_M
         return oj_refuse(j, "its markers are not ours");
     if (j->marker_count++ >= OW_MARKERS_MAX) return HD_OK;
     int64_t ns = (int64_t)(time - j->r->shift);
-    time = (uint64_t)ns + (uint64_t)hd_format_part_offset(j->part, ns) + j->w.shift;
+    time = (uint64_t)ns + (uint64_t)hd_format_part_offset(NULL, j->part, ns) + j->w.shift;
     OW_TRY(&j->w, OTF2_MarkerWriter_WriteMarker(j->markers, time, duration, j->marker_refs.at[kind], scope, 0, text));
     return HD_OK;
 }

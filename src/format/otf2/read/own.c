@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -194,6 +195,24 @@ static void take_track(otf2_reader *r, OTF2_Type type, uint64_t ref)
     r->own.has_track = true;
 }
 
+/* What is added to a time of the location that is no event's, so that the library does not see it: by the line
+ * through the two records around it. The first of them is what the property says. */
+static int64_t clock_at(const otf2_reader *r, int64_t ns)
+{
+    enum { TICKS = 1, OFFSET };
+    const otf2_def *location = r->location.def;
+    if (location->offset_count < 2) return location->clock_ns;
+    otf2_def *const *records = r->defs[DEF_CLOCK_OFFSET].list + location->first_offset;
+    uint64_t first = records[0]->values[OFFSET], clock = (uint64_t)location->clock_ns;
+    uint64_t ticks = (uint64_t)ns + clock + r->shift - first;
+    for (uint32_t i = 2; i < location->offset_count && ticks >= records[1]->values[TICKS]; i++) records++;
+    const uint64_t *low = records[0]->values, *high = records[1]->values;
+    if (high[TICKS] <= low[TICKS]) return location->clock_ns;
+    double slope = (double)(int64_t)(high[OFFSET] - low[OFFSET]) / (double)(high[TICKS] - low[TICKS]);
+    uint64_t more = (uint64_t)llround(slope * (double)(int64_t)(ticks - low[TICKS]));
+    return (int64_t)(clock + low[OFFSET] - first + more);
+}
+
 void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OTF2_AttributeValue value)
 {
     own_event *own = &r->own;
@@ -212,7 +231,7 @@ void otf2_own_take(otf2_reader *r, const otf2_def *attribute, OTF2_Type type, OT
         *(attribute->own_role == OWN_TIME ? &own->has_time : &own->has_duration) = true;
         if (attribute->own_role == OWN_DURATION)
             own->duration = value.int64;
-        else if (__builtin_add_overflow(value.int64, r->location.def->clock_ns, &own->time))
+        else if (__builtin_add_overflow(value.int64, clock_at(r, value.int64), &own->time))
             own->time = value.int64;
         break;
     default: take_id(r, attribute->own_role - OWN_ID, type, value.uint64); break;

@@ -104,6 +104,7 @@ static OTF2_CallbackCode on_clock_offset(void *user, OTF2_TimeStamp time, int64_
     otf2_lint_place(&r->lint, LINT_CLOCK_OFFSETS, r->location.def->ref, "location %" PRIu64 ", at %" PRIu64 " ticks",
                     r->location.def->ref, time);
     uint64_t count = r->definition_count;
+    if (!r->location.def->offset_count++) r->location.def->first_offset = (uint32_t)r->defs[DEF_CLOCK_OFFSET].count;
     OTF2_CallbackCode code = otf2_add_definition(r, DEF_CLOCK_OFFSET, 0, values, NULL, 0, 8);
     r->definition_count = count;
     return code;
