@@ -54,6 +54,10 @@ typedef struct clock_sample {
 
 /* Samples, in order, as lines without steps. None: too few, or too many steps. false: no memory. */
 bool clock_fit(clock_pieces *out, const clock_sample *samples, size_t count, double skew_ns, double drift);
+/* The one that would be at `wanted` if list were sorted; the order of list changes. */
+double clock_element(double *list, size_t count, size_t wanted);
+/* The median slope between samples `lag` apart, and its error. */
+double clock_slope(double *out_error, double *spare, const double *x, const double *y, size_t count, size_t lag);
 
 /* ---- parts.c ---- */
 

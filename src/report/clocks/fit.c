@@ -34,8 +34,8 @@ typedef struct fitter {
     clock_pieces *out;
 } fitter;
 
-/* The one that would be at `wanted` if list were sorted, by quickselect; the order of list changes. */
-static double element_of(double *list, size_t count, size_t wanted)
+/* By quickselect. */
+double clock_element(double *list, size_t count, size_t wanted)
 {
     size_t low = 0, high = count - 1;
     while (low < high) {
@@ -59,7 +59,7 @@ static double element_of(double *list, size_t count, size_t wanted)
 
 static double median_of(double *list, size_t count)
 {
-    return element_of(list, count, count / 2);
+    return clock_element(list, count, count / 2);
 }
 
 static double median_copy(double *spare, const double *list, size_t count)
@@ -72,12 +72,11 @@ static double median_copy(double *spare, const double *list, size_t count)
 static double spread_of(double *spare, const double *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) spare[i] = fabs(list[i]);
-    if (count < CLOCK_LINE_MIN) return element_of(spare, count, (4 * count - 1) / 5) / EIGHTY_TO_SIGMA;
+    if (count < CLOCK_LINE_MIN) return clock_element(spare, count, (4 * count - 1) / 5) / EIGHTY_TO_SIGMA;
     return MAD_TO_SIGMA * median_of(spare, count);
 }
 
-/* The median slope between samples `lag` apart, and its error. */
-static double slope_of(double *out_error, double *spare, const double *x, const double *y, size_t count, size_t lag)
+double clock_slope(double *out_error, double *spare, const double *x, const double *y, size_t count, size_t lag)
 {
     size_t found = 0;
     for (size_t i = 0; i + lag < count; i++) {
@@ -120,7 +119,7 @@ static size_t find_step(fitter *f, size_t first, size_t count)
     double unused, n = (double)count;
     size_t at = 0;
     if (count < CLOCK_LINE_MIN) return 0;
-    double slope = slope_of(&unused, f->spare, x, y, count, count / 4);
+    double slope = clock_slope(&unused, f->spare, x, y, count, count / 4);
     for (size_t i = 0; i < count; i++) f->rest[i] = y[i] - slope * x[i];
     double most = pettitt(&at, f, count);
     if (most * most < PETTITT * n * n * (n + 1)) return 0;
@@ -178,7 +177,7 @@ static line fit_line(fitter *f, size_t first, size_t count)
     fit_level(&flat, f, first, count);
     if (count < CLOCK_LINE_MIN) return flat;
     l.has_slope = true;
-    l.slope = slope_of(&error, f->spare, f->x + first, f->y + first, count, count / 2);
+    l.slope = clock_slope(&error, f->spare, f->x + first, f->y + first, count, count / 2);
     l.rate = 3 * (1 + 8 / (double)count) * error;
     fit_level(&l, f, first, count);
     if (l.bar + l.rate * half <= flat.bar + flat.rate * half) return l;

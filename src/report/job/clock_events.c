@@ -119,13 +119,38 @@ static clock_use use_of(hd_clock_event *out, const collector *c, row *r, int64_t
     return is_timed ? CLOCK_USED : CLOCK_UNTIMED;
 }
 
+/* Of which neither a group's name nor its size is told: it may be proven to be of all. An AllToAll is SendRecv too. */
+static bool may_be_alike(const collector *c, const row *r)
+{
+    if (r->group.name != HD_NONE || r->size != HD_NO_NUMBER || r->operation == HD_NONE) return false;
+    hd_string operation = gpu_text_of(&c->job->texts, r->operation);
+    bool is_exchange = operation.size == 8 && memcmp(operation.data, "SendRecv", 8) == 0;
+    return (is_exchange || is_of_all(operation)) && r->start != HD_NO_TIME && r->end != HD_NO_TIME &&
+           r->start <= r->end;
+}
+
+static bool add_alike(collector *c, const row *r)
+{
+    clock_job *j = c->job;
+    int64_t base = c->about->base_ns == HD_NO_TIME ? 0 : c->about->base_ns, world = c->about->world_size;
+    clock_alike_row alike = {.operation = r->operation};
+    if (__builtin_add_overflow(r->start, base, &alike.start_ns) || __builtin_add_overflow(r->end, base, &alike.end_ns))
+        return true;
+    j->alike.world = world < 1 || (j->alike.world && j->alike.world != world) ? -1 : world;
+    alike.host = find_host(c, r->rank);
+    alike.member = gpu_group_near(&j->members, &c->near_member, &(clock_job_member){r->rank, r->device});
+    if (alike.host == HD_NONE || alike.member == HD_NONE) return false;
+    j->hosts[alike.host].has_alike = true;
+    return clock_alike_add(j, &(clock_alike_key){c->place, r->rank, r->device, r->group.stream}, &alike);
+}
+
 static bool add_event(collector *c, row *r, int64_t index, int64_t in_step)
 {
     clock_job *j = c->job;
     hd_clock_event event;
     clock_use use = use_of(&event, c, r, index, in_step);
     j->uses[use]++;
-    if (use != CLOCK_USED) return true;
+    if (use != CLOCK_USED) return !may_be_alike(c, r) || add_alike(c, r);
     uint32_t group = gpu_group_near(&j->groups, &c->near_group, &r->group);
     event.host = find_host(c, r->rank);
     event.group = group;
@@ -169,10 +194,11 @@ static bool add_member(clock_job *j, const hd_job_member *about, size_t at, int6
         c.host = gpu_text(&j->texts, about->host.data, about->host.size);
         fine = c.host != HD_NONE;
     }
-    if (fine && (is_shared || !c.cells.rows)) {
-        uint32_t own = find_host(&c, about->rank == HD_NO_NUMBER ? place : about->rank);
+    if (fine && (is_shared || about->rank != HD_NO_NUMBER || !c.cells.rows)) {
+        uint32_t own = j->last_host = find_host(&c, about->rank == HD_NO_NUMBER ? place : about->rank);
         fine = own != HD_NONE;
         if (fine) j->hosts[own].ranks += is_shared;
+        if (fine) j->hosts[own].has_any |= c.cells.rows > 0;
     }
     fine = fine && add_rows(&c);
     if (fine && j->count > before && at < j->first) {
@@ -261,11 +287,69 @@ hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lo
     return status;
 }
 
-hd_status clock_job_solve(hd_clocks **out, clock_job *j, const hd_clock_options *options, hd_error *err)
+static hd_status solve_once(hd_clocks **out, clock_job *j, const hd_clock_options *options, hd_error *err)
 {
+    hd_clocks_free(*out);
     *out = NULL;
     if (!pack_events(j) || !clock_parts_order(&j->parts)) return HD_NOMEM(err);
     return clock_solve(out, j->host_keys.count, &j->parts, j->hints, j->hint_count, options, err);
+}
+
+static bool is_any_unknown(const hd_clocks *clocks)
+{
+    size_t host = 0;
+    while (host < hd_clocks_count(clocks) && hd_clocks_host(clocks, host)->basis != HD_CLOCK_UNKNOWN) host++;
+    return host < hd_clocks_count(clocks);
+}
+
+static bool prove_alike(clock_job *j)
+{
+    size_t before = j->count;
+    j->alike.is_done = true;
+    if (!clock_alike_prove(j)) return false;
+    for (size_t i = before; i < j->count; i++)
+        j->uses[is_of_all(gpu_text_of(&j->texts, j->events[i].operation)) ? CLOCK_UNNAMED : CLOCK_ROOTED]--;
+    j->uses[CLOCK_PROVEN] += j->count - before;
+    if (j->count > before && j->first == SIZE_MAX) j->first_host = j->events[before].host;
+    return true;
+}
+
+static bool mark_shared(void *user, const clock_part *parts, size_t count)
+{
+    bool *shares = user;
+    for (size_t i = 0; count > 1 && i < count; i++) shares[parts[i].host] = true;
+    return true;
+}
+
+hd_status clock_job_solve(hd_clocks **out, clock_job *j, const hd_clock_options *options, hd_error *err)
+{
+    *out = NULL;
+    HD_TRY(solve_once(out, j, options, err));
+    if (!is_any_unknown(*out)) return HD_OK;
+    if (!j->alike.is_done) {
+        if (!prove_alike(j)) return HD_NOMEM(err);
+        if (j->count) HD_TRY(solve_once(out, j, options, err));
+    }
+    if (!j->shares) j->shares = calloc(j->host_keys.count + 1, sizeof *j->shares);
+    return j->shares && clock_parts_each(&j->parts, mark_shared, j->shares) ? HD_OK : HD_NOMEM(err);
+}
+
+const char *clock_job_why(const clock_job *j, const hd_clocks *solved, uint32_t host)
+{
+    const hd_clock_basis basis = hd_clocks_host(solved, host)->basis;
+    const clock_job_host *h = &j->hosts[host];
+    if (basis == HD_CLOCK_REFUSED)
+        return hd_clocks_cycle_size(solved) ? "collectives contradict one another"
+                                            : "its hint is not what collectives tell";
+    if (basis != HD_CLOCK_UNKNOWN) return NULL;
+    if (j->shares && j->shares[host])
+        return solved->hosts[host].is_unsettled
+                   ? "the ends of collectives that it shares with other ranks lie on no line"
+                   : "the collectives that it shares with other ranks do not lead to the clock that counts";
+    if (solved->hosts[host].low_ns <= solved->hosts[host].high_ns)
+        return "no other rank has a collective of its groups and numbers";
+    if (h->has_alike) return clock_alike_text(j->alike.end);
+    return h->has_any ? "its collectives are left out, as the evidence tells" : "it has no collectives";
 }
 
 void clock_job_deinit(clock_job *job)
@@ -275,6 +359,8 @@ void clock_job_deinit(clock_job *job)
     gpu_groups_deinit(&job->groups);
     gpu_groups_deinit(&job->members);
     clock_parts_deinit(&job->parts);
+    clock_alike_deinit(&job->alike);
+    free(job->shares);
     free(job->hosts);
     free(job->events);
     free(job->hints);

@@ -9,6 +9,8 @@ typedef struct clock_job_host {
     uint32_t name;  /* text; HD_NONE: not told, then it is the clock of one rank alone */
     int64_t rank;   /* the lowest */
     uint64_t ranks; /* summaries of them */
+    bool has_any;   /* collectives, used or not */
+    bool has_alike; /* of those of clock_alike */
 } clock_job_host;
 
 /* What a collective is one of. */
@@ -16,7 +18,7 @@ typedef struct clock_job_group {
     uint32_t name;       /* text; HD_NONE: none */
     uint32_t is_counted; /* its sequences are those below */
     int64_t stream;      /* that stands for the name */
-    int64_t in_step;     /* collectives of the group in the step, where they are counted */
+    int64_t in_step;     /* collectives of the group in the step, where they are counted; -1: of clock_alike.c */
 } clock_job_group;
 
 /* Sequence of the `index`th collective of a group in a step, where the trace has no numbers. */
@@ -30,9 +32,48 @@ typedef struct clock_job_member {
     int64_t rank, device;
 } clock_job_member;
 
+/* ---- clock_alike.c ---- */
+
+enum { CLOCK_ALIKE_LIST_MAX = 512, CLOCK_ALIKE_ROWS_MAX = 1 << 17 }; /* compared in a second or two, in 5 MB */
+
+/* A collective of a group of which neither name nor size is told. */
+typedef struct clock_alike_row {
+    uint32_t list, operation, host, member; /* list: of clock_alike */
+    int64_t start_ns, end_ns;
+} clock_alike_row;
+
+typedef struct clock_alike_key {
+    int64_t place, rank, device, stream; /* place: of the summary */
+} clock_alike_key;
+
+/* Why nothing is known of them, from stream to stream the one that comes last here. */
+typedef enum clock_alike_end {
+    CLOCK_ALIKE_NONE,
+    CLOCK_ALIKE_WORLD,
+    CLOCK_ALIKE_MANY,
+    CLOCK_ALIKE_RANKS,
+    CLOCK_ALIKE_LISTS,
+    CLOCK_ALIKE_FEW,
+    CLOCK_ALIKE_SHIFT,
+    CLOCK_ALIKE_GROUPS,
+    CLOCK_ALIKE_FOUND,
+    CLOCK_ALIKE_ENDS
+} clock_alike_end;
+
+typedef struct clock_alike {
+    gpu_groups lists; /* keys: clock_alike_key */
+    clock_alike_row *rows;
+    size_t count, capacity, in_list; /* in_list: rows of the list at hand */
+    uint32_t near;
+    int64_t world; /* that all who have such tell; 0: nobody has any, -1: not told, or at odds */
+    bool is_full, is_done;
+    clock_alike_end end;
+} clock_alike;
+
 /* What became of a collective, or a hint. */
 typedef enum clock_use {
     CLOCK_USED,
+    CLOCK_PROVEN,
     CLOCK_ROOTED,
     CLOCK_UNNAMED,
     CLOCK_UNNUMBERED,
@@ -50,11 +91,14 @@ typedef struct clock_job {
     clock_job_host *hosts;                 /* by the number of host_keys */
     hd_clock_event *events;                /* of hosts at hand. operation: text; group, member: numbers */
     clock_parts parts;                     /* of all others */
+    clock_alike alike;
     hd_clock_hint *hints;
     size_t host_capacity, count, capacity, hint_count, hint_capacity;
     size_t first;        /* place of the first member that tells anything; SIZE_MAX: none does */
     uint32_t first_host; /* that it ran on */
+    uint32_t last_host;  /* of the member that was added last */
     uint64_t uses[CLOCK_USES];
+    bool *shares; /* by host, once it is solved: collectives with another; NULL: all clocks are known */
 } clock_job;
 
 /* Whether it has that name. */
@@ -71,9 +115,19 @@ hd_status clock_job_init(clock_job *out, const hd_job *job, hd_table_builder *lo
 void clock_job_begin(clock_job *out);
 hd_status clock_job_add(clock_job *out, const hd_job *job, size_t member, int64_t place, hd_table_builder *lost,
                         hd_error *err);
-/* hd_clocks_new of all, which become parts. */
+/* hd_clocks_new of all, which become parts. Where that leaves a clock unknown, again with what clock_alike.c proves. */
 hd_status clock_job_solve(hd_clocks **out, clock_job *job, const hd_clock_options *options, hd_error *err);
+/* Why nothing is known of the clock of a host, in words; NULL: it is known. */
+const char *clock_job_why(const clock_job *job, const hd_clocks *solved, uint32_t host);
 void clock_job_deinit(clock_job *job);
+
+/* row: without its list. false: no memory. */
+bool clock_alike_add(clock_job *job, const clock_alike_key *key, const clock_alike_row *row);
+/* Those that are proven to be of all ranks become events of a group for each stream. false: no memory. */
+bool clock_alike_prove(clock_job *job);
+const char *clock_alike_text(clock_alike_end end);
+void clock_alike_deinit(clock_alike *of);
+
 /* Add the hints of a file: of lines "HOST OFFSET BAR", or, as mpisync writes them, "HOST RTT OFFSET", in seconds.
  * Errors: those of hd_input_open and hd_lines_next; FORMAT; MEMORY. */
 hd_status clock_hints_read(clock_job *job, const char *path, bool is_mpisync, hd_error *err);

@@ -24,6 +24,7 @@ static const hd_report_column clock_columns[] = {
     {"via", HD_VALUE_STRING, "host with which it was compared; null: none"},
     {"via_rank", HD_VALUE_INT, "the lowest rank of that"},
     {"collectives", HD_VALUE_COUNT, "in which it was compared; of bounds: its own"},
+    {"why", HD_VALUE_STRING, "nothing is known of it; null: it is"},
     {0}};
 #define COLLECTIVE                                                                                                     \
     {"group", HD_VALUE_STRING, "of processes"},                                                                        \
@@ -70,6 +71,7 @@ static const hd_report_table_about tables[] = {
 
 static const char *const use_names[CLOCK_USES] = {
     [CLOCK_USED] = "collectives of ranks",
+    [CLOCK_PROVEN] = "collectives of ranks whose group has no name, proven to be of all: one rank alone did not wait",
     [CLOCK_ROOTED] = "left out: no operation that ends for all at once",
     [CLOCK_UNNAMED] = "left out: its group has no name, and is not of all ranks",
     [CLOCK_UNNUMBERED] = "left out: no number, and in no step that has one",
@@ -124,6 +126,11 @@ static void add_clock(hd_table_builder *b, const clock_job *j, const hd_clocks *
     gpu_cell_text(b, &j->texts, clock->via == host ? HD_NONE : j->hosts[clock->via].name);
     report_cell_int(b, clock->via == host ? HD_NO_NUMBER : j->hosts[clock->via].rank);
     hd_table_add_count(b, clock->collectives);
+    const char *why = clock_job_why(j, solved, host);
+    if (why)
+        hd_table_add_text(b, why);
+    else
+        hd_table_add_null(b);
 }
 
 void clock_cells_of(hd_table_builder *b, const clock_job *j, uint64_t number, uint32_t operation, int64_t sequence)
