@@ -1,4 +1,5 @@
 /* lookup.c - what an Ascend database tells once: texts, tasks, connections, call chains; and what tracks are called */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,39 @@ static void name_track(sq_reader *reader, const sq_track *t, uint64_t kind)
     }
 }
 
+typedef struct host_reader {
+    hd_json_out name;
+    size_t rows;
+} host_reader;
+
+/* Machines of one name, which may be that of their image, are told apart by the number of it. */
+static hd_status see_host(void *user, const sq_value *const *v, hd_error *err)
+{
+    enum { NAME_MAX_SIZE = 200, UID_MAX_SIZE = 60 };
+    host_reader *r = user;
+    char text[NAME_MAX_SIZE + UID_MAX_SIZE + 4];
+    if (r->rows++ || v[0]->type != SQ_TEXT || !v[0]->size || v[0]->size > NAME_MAX_SIZE) return HD_OK;
+    size_t size = v[0]->size;
+    memcpy(text, v[0]->data, size);
+    if (v[1]->type == SQ_TEXT && v[1]->size && v[1]->size <= UID_MAX_SIZE)
+        size += (size_t)sprintf(text + size, " (%.*s)", (int)v[1]->size, (const char *)v[1]->data);
+    hd_json_put_string(&r->name, text, size);
+    return r->name.failed ? HD_NOMEM(err) : HD_OK;
+}
+
+/* The metadata `hostname`, if it is one. */
+static hd_status read_host(sq_reader *reader, hd_error *err)
+{
+    hd_builder *b = reader->builder;
+    host_reader r = {0};
+    hd_status status = sq_again(reader, "HOST_INFO", COLUMNS("hostName", "hostUid"), see_host, &r, err);
+    if (status == HD_OK && r.rows == 1 && r.name.size)
+        hd_builder_metadata(b, hd_builder_intern_text(b, "hostname"), hd_builder_intern(b, r.name.data, r.name.size),
+                            false);
+    free(r.name.data);
+    return status;
+}
+
 hd_status ascend_finish(sq_reader *reader, hd_error *err)
 {
     const ascend_state *s = reader->state;
@@ -260,6 +294,7 @@ hd_status ascend_finish(sq_reader *reader, hd_error *err)
         }
     }
     if (s->ranks.count == 1) hd_builder_facts(reader->builder)->rank = (int64_t)s->ranks.entries[0].value;
+    HD_TRY(read_host(reader, err));
     return sq_devices_to_metadata(reader, "NPU_INFO", COLUMNS("id", "name", "", "", "", "", ""), err);
 }
 

@@ -21,8 +21,9 @@
 #define SLOPE_LIMIT 400e-6 /* of two clocks that drift by the limit of clocks.h each */
 #define TOLERANCE_MIN 2e3  /* of times in whole microseconds */
 #define TOGETHER 2.0       /* tolerances: ends of one collective */
-#define WAITS 6.0          /* tolerances: more than the transfer takes, and */
-#define TRANSFERS 0.25     /* of its time: what collectives that last alike differ by */
+#define WAITS 6.0          /* tolerances: more than the transfer takes, and what these differ by, of its time: */
+#define TRANSFERS_MIN 0.05
+#define TRANSFERS_MAX 0.25
 enum { VIOLATIONS_MIN = 3 };
 
 typedef struct alike_list {
@@ -40,6 +41,7 @@ typedef struct alike {
     size_t ranks;
     double *x, *y, *rest, *spare; /* ALIKE_LIST_MAX each */
     double tolerance, next_best;  /* next_best: half of the ends, by any other shift */
+    double transfers;             /* of its time: what transfers of the rows at hand differ by */
     size_t first, count;          /* rows of the lowest rank that all have */
     int64_t *times;               /* count for each rank: how long it was in the collective */
     int64_t *shortest, *second;   /* by row: over all ranks */
@@ -140,6 +142,10 @@ static bool compare_lists(clock_alike_end *out, alike *a)
     bool is_line = true, fine = true;
     size_t end = a->lists->count;
     a->next_best = INFINITY;
+    *out = CLOCK_ALIKE_FEW;
+    for (size_t r = 0; r < a->ranks; r++) {
+        if (a->lists[r].count < CLOCK_SAMPLES_MIN) return true;
+    }
     for (size_t r = 1; r < a->ranks; r++) {
         *out = CLOCK_ALIKE_LISTS;
         if (!find_shift(a, &a->lists[r])) return true;
@@ -195,20 +201,22 @@ static size_t pick_rows(alike *a, uint32_t operation, uint32_t *spare)
     }
     HD_SORT_RUNS(a->at, spare, found, x, y, a->shortest[*x] < a->shortest[*y]);
     for (size_t first = 0, end = 0; first < found; first++) {
-        const double limit = (1 + TRANSFERS) * (double)a->shortest[a->at[first]] + 2 * a->tolerance;
+        const double limit = (1 + TRANSFERS_MAX) * (double)a->shortest[a->at[first]] + 2 * a->tolerance;
         while (end < found && (double)a->shortest[a->at[end]] <= limit) end++;
         if (end - first <= best) continue;
         best = end - first;
         best_first = first;
     }
     memmove(a->at, a->at + best_first, best * sizeof *a->at);
+    double low = best ? (double)a->shortest[a->at[0]] : 0, high = best ? (double)a->shortest[a->at[best - 1]] : 0;
+    a->transfers = fmin(TRANSFERS_MAX, fmax(TRANSFERS_MIN, low > 0 ? high / low - 1 : TRANSFERS_MAX));
     return best;
 }
 
 /* More than that is a wait, of a group that takes as long to transfer. */
 static double wait_limit(const alike *a, double transfer)
 {
-    return transfer + WAITS * a->tolerance + TRANSFERS * transfer;
+    return transfer + WAITS * a->tolerance + a->transfers * transfer;
 }
 
 /* Whether no set of ranks but that of all can be a group of its own; then what nobody exceeds who came last. */

@@ -3,6 +3,7 @@
  * Messages: PyTorch numbers the sends and receives of each rank in a group together, whoever the other is, so that the
  * numbers of two ranks meet only in a group of two. In larger ones those of one rank to another are a group of their
  * own, "5 0>1", and counted: they arrive in the order in which they were sent.
+ * Ascend: what it tells are tasks, of which many are one collective: those of one number, one after the other.
  *
  * Where the trace tells no numbers, place within the step stands for them: a rank that lost one, or whose recording
  * begins elsewhere, is out of line for that step alone. What is in no step, or in one without a number of its own,
@@ -37,7 +38,7 @@ typedef struct rows {
     const hd_trace *trace;
     const hd_table *table;
     size_t columns[COLUMNS];
-    gpu_arg sequence, target, source;
+    gpu_arg sequence, target, source, task_of;
 } rows;
 
 static int64_t int_of(const rows *r, size_t row, int column)
@@ -105,6 +106,20 @@ static bool read_row(hd_collective *out, rows *r, hd_arena *pairs, size_t row)
     return name_pair(out, r, pairs, block, at);
 }
 
+/* Which collective a task is of; HD_NO_NUMBER: it is one itself. */
+static int64_t whole_of(rows *r, uint64_t event)
+{
+    uint32_t at;
+    int64_t whole;
+    const hd_block *block = hd_trace_block_of(&at, r->trace, HD_KIND_SLICE, event);
+    return gpu_arg_whole(&whole, &r->task_of, block, at) ? whole : HD_NO_NUMBER;
+}
+
+static bool is_same_text(hd_string x, hd_string y)
+{
+    return x.size == y.size && (!x.size || memcmp(x.data, y.data, x.size) == 0);
+}
+
 /* The order of the list: below, at or above 0. */
 static int compare_groups(const hd_collective *x, const hd_collective *y)
 {
@@ -141,13 +156,33 @@ static void count_group(hd_collective *list, size_t count)
     }
 }
 
+/* In the order of the list. */
+static void join_tasks(hd_collectives *c, rows *r)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(r->trace);
+    const char *format = facts->origin ? facts->origin : facts->format;
+    size_t count = 0;
+    if (!format || strcmp(format, "ascend") != 0) return;
+    for (size_t i = 0; i < c->count; i++) {
+        hd_collective *last = count ? &c->list[count - 1] : NULL, *row = &c->list[i];
+        int64_t whole = whole_of(r, row->event);
+        if (!last || whole == HD_NO_NUMBER || compare_groups(last, row) != 0 ||
+            !is_same_text(last->operation, row->operation) || whole_of(r, last->event) != whole)
+            c->list[count++] = *row;
+        else if (row->end_ns > last->end_ns)
+            last->end_ns = row->end_ns;
+    }
+    c->count = count;
+}
+
 /* The table is by start, and the sort is stable. */
-static bool sort_and_count(hd_collectives *c)
+static bool sort_and_count(hd_collectives *c, rows *r)
 {
     hd_collective *spare = malloc((c->count + 1) * sizeof *spare);
     if (!spare) return false;
     HD_SORT_RUNS(c->list, spare, c->count, x, y, compare_groups(x, y) < 0);
     free(spare);
+    join_tasks(c, r);
     for (size_t i = 0, end; i < c->count; i = end) {
         for (end = i + 1; end < c->count && compare_groups(&c->list[i], &c->list[end]) == 0;) end++;
         count_group(c->list + i, end - i);
@@ -162,12 +197,14 @@ static hd_status read_rows(hd_collectives *c, const hd_trace *trace, hd_error *e
     for (int i = 0; i < COLUMNS; i++) r.columns[i] = hd_table_find_column(r.table, column_names[i]);
     c->list = malloc((c->count + 1) * sizeof *c->list);
     bool fine = c->list && gpu_arg_init(&r.sequence, trace, "Seq") && gpu_arg_init(&r.target, trace, "Dst Rank") &&
-                gpu_arg_init(&r.source, trace, "Src Rank");
+                gpu_arg_init(&r.source, trace, "Src Rank") && gpu_arg_init(&r.task_of, trace, "op id");
     for (size_t i = 0; i < c->count && fine; i++) fine = read_row(&c->list[i], &r, &c->pairs, i);
+    fine = fine && sort_and_count(c, &r);
     gpu_arg_deinit(&r.sequence);
     gpu_arg_deinit(&r.target);
     gpu_arg_deinit(&r.source);
-    return fine && sort_and_count(c) ? HD_OK : HD_NOMEM(err);
+    gpu_arg_deinit(&r.task_of);
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err)
