@@ -418,18 +418,17 @@ const char *clock_alike_text(clock_alike_end end)
 {
     static const char *const texts[CLOCK_ALIKE_ENDS] = {
         [CLOCK_ALIKE_NONE] = "",
-        [CLOCK_ALIKE_WORLD] = "its collectives are of groups without names, and how many ranks the job has is not told",
-        [CLOCK_ALIKE_MANY] = "its collectives are of groups without names, and too many to be compared",
+        [CLOCK_ALIKE_WORLD] = "groups of collectives have no names, and how many ranks the job has is not told",
+        [CLOCK_ALIKE_MANY] = "groups of collectives have no names, and there are too many to be compared",
         [CLOCK_ALIKE_RANKS] =
-            "its collectives are of groups without names, and not on one stream of each rank of the job",
-        [CLOCK_ALIKE_LISTS] = "its collectives are of groups without names, and not the same on all ranks",
-        [CLOCK_ALIKE_FEW] = "its collectives are of groups without names, and fewer than five are on all ranks",
-        [CLOCK_ALIKE_SHIFT] =
-            "its collectives are of groups without names, and their ends do not tell which of one rank "
-            "is which of another",
-        [CLOCK_ALIKE_GROUPS] =
-            "its collectives are of groups without names, which may be several groups that look alike",
-        [CLOCK_ALIKE_FOUND] = "its collectives are of groups without names",
+            "groups of collectives have no names, and ranks of the job are missing, twice, or without "
+            "any on the same stream",
+        [CLOCK_ALIKE_LISTS] = "groups of collectives have no names, and ranks have not the same operations in the same "
+                              "order",
+        [CLOCK_ALIKE_FEW] = "groups of collectives have no names, and fewer than five are on all ranks",
+        [CLOCK_ALIKE_SHIFT] = "groups of collectives have no names, and their ends match in several ways, or in none",
+        [CLOCK_ALIKE_GROUPS] = "groups of collectives have no names, and may be several that look alike",
+        [CLOCK_ALIKE_FOUND] = "groups of collectives have no names",
     };
     return texts[end];
 }

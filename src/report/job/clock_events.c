@@ -340,16 +340,17 @@ const char *clock_job_why(const clock_job *j, const hd_clocks *solved, uint32_t 
     const clock_job_host *h = &j->hosts[host];
     if (basis == HD_CLOCK_REFUSED)
         return hd_clocks_cycle_size(solved) ? "collectives contradict one another"
-                                            : "its hint is not what collectives tell";
+                                            : "a hint is not what collectives tell";
     if (basis != HD_CLOCK_UNKNOWN) return NULL;
     if (j->shares && j->shares[host])
         return solved->hosts[host].is_unsettled
-                   ? "the ends of collectives that it shares with other ranks lie on no line"
-                   : "the collectives that it shares with other ranks do not lead to the clock that counts";
+                   ? "the ends of collectives that other ranks have too lie on no line"
+                   : "collectives that other ranks have too do not lead to the clock that counts";
     if (solved->hosts[host].low_ns <= solved->hosts[host].high_ns)
-        return "no other rank has a collective of its groups and numbers";
+        return "no other rank has a collective of the same group and number";
     if (h->has_alike) return clock_alike_text(j->alike.end);
-    return h->has_any ? "its collectives are left out, as the evidence tells" : "it has no collectives";
+    return h->has_any ? "no collective has a group, a number and an operation that ends for all at once"
+                      : "no collectives are told";
 }
 
 void clock_job_deinit(clock_job *job)

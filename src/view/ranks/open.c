@@ -13,6 +13,7 @@
 #include "report/clocks/clocks.h"
 #include "report/job/clock_events.h"
 #include "report/job/job.h"
+#include "trace/clock_base.h"
 #include "view/ranks/impl.h"
 #include "view/session/session.h"
 
@@ -81,32 +82,41 @@ static const view_picture_row *row_of_trace(const view_ranks *r, const view_pict
     return NULL;
 }
 
-/* Whether the events from `first` on, which a summary tells, are some of the trace's own, in their order. */
-static bool are_of(const clock_job *j, size_t first, const hd_collectives *list, int64_t base)
+/* Steps to the collective of a trace that is so long; false: it has none, from *at on. */
+static bool step_to(size_t *at, const hd_collectives *list, int64_t base, int64_t start_ns, int64_t end_ns)
 {
+    int64_t start, end;
+    if (__builtin_sub_overflow(start_ns, base, &start) || __builtin_sub_overflow(end_ns, base, &end)) return false;
+    while (*at < hd_collectives_count(list) &&
+           (hd_collectives_at(list, *at)->start_ns != start || hd_collectives_at(list, *at)->end_ns != end))
+        (*at)++;
+    return (*at)++ < hd_collectives_count(list);
+}
+
+/* Whether the events from `first` on, and those without names, which a summary tells, are some of the trace's own, in
+ * their order. */
+static bool are_of(const clock_job *j, size_t first, size_t first_alike, const hd_collectives *list, int64_t base)
+{
+    bool fine = true;
     size_t at = 0;
-    for (size_t i = first; i < j->count; i++, at++) {
-        const hd_clock_event *e = &j->events[i];
-        int64_t start, end;
-        if (__builtin_sub_overflow(e->start_ns, base, &start) || __builtin_sub_overflow(e->end_ns, base, &end))
-            return false;
-        while (at < hd_collectives_count(list) &&
-               (hd_collectives_at(list, at)->start_ns != start || hd_collectives_at(list, at)->end_ns != end))
-            at++;
-        if (at == hd_collectives_count(list)) return false;
-    }
-    return true;
+    for (size_t i = first; i < j->count && fine; i++)
+        fine = step_to(&at, list, base, j->events[i].start_ns, j->events[i].end_ns);
+    at = 0;
+    for (size_t i = first_alike; i < j->alike.count && fine; i++)
+        fine = step_to(&at, list, base, j->alike.rows[i].start_ns, j->alike.rows[i].end_ns);
+    return fine;
 }
 
 /* Adds the collectives of a trace, whose host becomes out->host. A summary that is of another file tells nothing. */
 static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const view_picture_row *row,
                            view_session *session, hd_error *err)
 {
-    size_t before = j->count;
+    const size_t before = j->count, alike = j->alike.count;
     view_scene *scene;
     ranks_open *open;
     view_session_scene(&scene, session, out->trace);
-    const int64_t base = hd_trace_facts_of(view_scene_trace(scene))->base_ns;
+    out->why = "which rank of the job it is, or when, is not told";
+    const int64_t base = hd_trace_clock_base(view_scene_trace(scene));
     if (!row || row->about->rank == HD_NO_NUMBER) return HD_OK; /* several ranks in one trace have a clock each */
     if (row->about->base_ns != base) return HD_OK;
     pthread_mutex_lock(&r->open_lock);
@@ -115,22 +125,20 @@ static hd_status add_trace(clock_job *j, view_clock *out, view_ranks *r, const v
     pthread_mutex_unlock(&r->open_lock);
     if (status != HD_OK) return status;
     HD_TRY(clock_job_add(j, r->shown[row->source].job, row->member, out->trace, NULL, err));
-    if (!are_of(j, before, own, base == HD_NO_TIME ? 0 : base)) {
-        j->count = before;
+    if (are_of(j, before, alike, own, base == HD_NO_TIME ? 0 : base)) {
+        out->host = j->last_host;
         return HD_OK;
     }
-    const hd_string host = row->about->host;
-    if (j->count > before) out->host = j->events[before].host;
-    for (uint32_t h = 0; h < j->host_keys.count && out->host == HD_NONE; h++) {
-        if (row->about->base_ns != HD_NO_TIME && host.data && clock_job_is_host(j, h, host)) out->host = h;
-    }
+    j->count = before;
+    j->alike.count = alike;
+    out->why = "the job tells of another file of that rank";
     return HD_OK;
 }
 
 /* Time of a trace's start on its host's clock, as clock_job_add has it. */
 static bool start_of(int64_t *out, const view_scene *scene)
 {
-    int64_t base = hd_trace_facts_of(view_scene_trace(scene))->base_ns;
+    int64_t base = hd_trace_clock_base(view_scene_trace(scene));
     return !__builtin_add_overflow(view_scene_start(scene), base == HD_NO_TIME ? 0 : base, out);
 }
 
@@ -170,12 +178,13 @@ static bool widen(view_clock *c, const hd_clocks *solved, int64_t time, int64_t 
 }
 
 /* `zero`: of the first trace, on the clock of its host, which is the reference. */
-static void place(view_clock *c, const hd_clocks *solved, const view_scene *scene, int64_t zero)
+static void place(view_clock *c, const clock_job *j, const hd_clocks *solved, const view_scene *scene, int64_t zero)
 {
     const hd_host_clock *clock = hd_clocks_host(solved, c->host);
     int64_t from, until, bar;
     c->basis = clock->basis;
     c->collectives = clock->collectives;
+    c->why = clock_job_why(j, solved, c->host);
     bool fine = clock->piece_count && start_of(&from, scene) &&
                 !__builtin_add_overflow(from, view_scene_span(scene), &until) &&
                 clock_at(&c->shift_ns, &bar, solved, c->host, from + (until - from) / 2) &&
@@ -188,6 +197,7 @@ static void place(view_clock *c, const hd_clocks *solved, const view_scene *scen
     }
     fine = fine && !__builtin_add_overflow(from, c->shift_ns, &c->place_ns) &&
            !__builtin_sub_overflow(c->place_ns, zero, &c->place_ns);
+    if (!fine && !c->why) c->why = "the clock steps, and between what is known of it lies more of the trace";
     if (!fine && c->basis != HD_CLOCK_REFUSED) c->basis = HD_CLOCK_UNKNOWN;
 }
 
@@ -199,12 +209,13 @@ typedef struct ready {
     int64_t zero;
 } ready;
 
-static void place_all(const ready *all, view_clock *list, const hd_clocks *solved, view_session *session)
+static void place_all(const ready *all, view_clock *list, const clock_job *j, const hd_clocks *solved,
+                      view_session *session)
 {
     for (size_t i = 0; i < all->count; i++) {
         view_scene *scene;
         view_session_scene(&scene, session, list[i].trace);
-        if (list[i].host != HD_NONE) place(&list[i], solved, scene, all->zero);
+        if (list[i].host != HD_NONE) place(&list[i], j, solved, scene, all->zero);
     }
 }
 
@@ -213,7 +224,7 @@ static hd_status solve_open(ready *all, clock_job *j, view_session *session, hd_
     hd_clocks *solved;
     const hd_clock_options options = {.size = sizeof options, .reference = all->list->host};
     HD_TRY(clock_job_solve(&solved, j, &options, err));
-    place_all(all, all->list, solved, session);
+    place_all(all, all->list, j, solved, session);
     hd_clocks_free(solved);
     return HD_OK;
 }
@@ -293,10 +304,11 @@ static hd_status use_job(ready *all, view_ranks *r, const clock_job *own, view_s
         bool has_host = known->host != HD_NONE && all->rows[i]->source == all->rows[0]->source;
         list[i] = (view_clock){.trace = known->trace,
                                .host = has_host ? find_host(&r->clocks->job, own, known->host, all->rows[i]) : HD_NONE,
+                               .why = known->why,
                                .ranks = hd_job_count(job),
                                .is_of_job = true};
     }
-    if (is_solved) place_all(all, list, r->clocks->solved, session);
+    if (is_solved) place_all(all, list, &r->clocks->job, r->clocks->solved, session);
     pthread_mutex_unlock(&r->clock_lock);
     if (is_solved && is_better(list, all->list, all->count)) memcpy(all->list, list, all->count * sizeof *list);
     free(list);

@@ -106,6 +106,7 @@ void view_ranks_give_collectives(view_ranks *ranks);
 typedef struct view_clock {
     uint32_t trace, host; /* host: traces with the same have one clock; HD_NONE: of no rank that is known */
     hd_clock_basis basis;
+    const char *why;          /* nothing is known of it; static; NULL: it is */
     int64_t place_ns;         /* of its start behind that of the first, on the clock of that */
     int64_t shift_ns, bar_ns; /* what was added for it, in the middle of the trace; off by no more all over it */
     uint64_t collectives;     /* that it rests on */

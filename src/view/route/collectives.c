@@ -53,6 +53,7 @@ static void put_clock(hd_json_out *json, const view_clock *c)
     put_number(json, "offset_ns", c->place_ns, is_known);
     put_number(json, "shift_ns", c->shift_ns, is_known);
     put_number(json, "bar_ns", c->bar_ns, is_known);
+    put_text(json, "why", is_known || !c->why ? (hd_string){0} : (hd_string){c->why, strlen(c->why)});
     view_json_int(json, "collectives", (int64_t)c->collectives);
     view_json_int(json, "ranks", (int64_t)c->ranks);
     view_json_text(json, "of", c->is_of_job ? (hd_string){"job", 3} : (hd_string){"open", 4});

@@ -64,7 +64,8 @@ function Clocks({ app }: { app: App }): JSX.Element | null {
   if (traces.length < 2) return null;
   const bars = traces.flatMap(({ clock }) => (clock && clock.offset_ns !== null ? [clock.bar_ns ?? 0] : []));
   const title = traces.slice(0, 40).map(clockTitle).join("\n");
-  if (bars.length < 2) return <span class="dim" title={title}>ranks are not aligned: their clocks are not known</span>;
+  const why = traces.find(({ clock }) => clock?.offset_ns === null)?.clock?.why;
+  if (bars.length < 2) return <span class="dim" title={title}>ranks are not aligned: {why ?? "their clocks are not known"}</span>;
   const by = traces.flatMap(({ clock }) => (clock ? [clockRanks(clock)] : []))[0];
   const some = bars.length < traces.length ? `${bars.length} of ${plural(traces.length, "trace")} aligned` : "aligned";
   return (

@@ -48,8 +48,7 @@ export function clockTitle(trace: TraceInfo): string {
   const name = rank === null ? trace.name : `rank ${rank}`;
   if (!clock) return "";
   const of = clockRanks(clock);
-  if (clock.basis === "refused") return `${name}: not aligned, as what collectives of ${of} tell of the clocks contradicts itself`;
-  if (clock.offset_ns === null) return `${name}: not aligned, as no collective of ${of} tells of its clock`;
+  if (clock.offset_ns === null) return `${name}: not aligned by ${of}: ${clock.why ?? "its clock is not known"}`;
   const text = clockText(trace);
   if (text === "") return `${name}: the clock that counts`;
   return `${name}: ${text}${text.startsWith("raw") ? "" : " applied"}, by ${clock.basis === "ends" ? `the ends of ${clock.collectives} collectives` : clock.basis}, compared with those of ${of}`;

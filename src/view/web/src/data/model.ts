@@ -47,6 +47,7 @@ export interface ClockInfo {
   host: number | null; // equal: one clock
   offset_ns: number | null; // in the place of the trace's own
   bar_ns: number | null; // how far off that may be
+  why: string | null; // nothing is known of it
   collectives: number;
   ranks: number; // whose collectives were looked at
   of: "job" | "open"; // which those are
