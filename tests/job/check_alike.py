@@ -38,9 +38,10 @@ def make_program(rng, count):
     return program
 
 
-def run_groups(rng, program, groups, coupling):
+def run_groups(rng, program, groups, coupling, of_all):
     """True times of each rank's collectives: [(operation, start, end)]. Ranks work, come, and all of a group end when its last has come
-    and the transfer is over."""
+    and the transfer is over. coupling: 0: groups run apart; n: a barrier at every n-th; -1: each waits for the one before. of_all: how
+    many of the collectives are of all ranks, in the same list."""
     jitter, straggle = rng.choice((0.0002, 0.002, 0.01, 0.05)), rng.choice((0, 0.05, 0.3))
     scale, shape, outliers = log_uniform(rng, 0.5 * US, 30 * US), rng.choice(("exponential", "normal", "uniform", "two")), rng.choice((0, 0, 0.02))
     transfer_noise = rng.choice((0, 0.01, 0.1))
@@ -49,9 +50,11 @@ def run_groups(rng, program, groups, coupling):
     lag = {r: rng.uniform(0, 5 * US) for g in groups for r in g}
     at, out = {r: 0.0 for g in groups for r in g}, {r: [] for g in groups for r in g}
     for i, (operation, transfer, gap, late, who) in enumerate(program):
-        for g, ranks in enumerate(groups):
+        before = 0
+        for g, ranks in enumerate([sum(groups, [])] if rng.random() < of_all else groups):
             starts = {}
             for place, r in enumerate(ranks):
+                at[r] = max(at[r], before)
                 own = gap * (1 + abs(rng.gauss(0, jitter)))
                 if rng.random() < straggle / len(ranks):
                     own += rng.expovariate(1 / gap)
@@ -63,7 +66,8 @@ def run_groups(rng, program, groups, coupling):
                 end = over + lag[r] + noise(rng, shape, scale, outliers)
                 out[r].append((operation, starts[r], end))
                 at[r] = end
-        if coupling and i % coupling == 0:  # a barrier of all that nobody recorded
+            before = over if coupling < 0 else 0
+        if coupling > 0 and i % coupling == 0:  # a barrier of all that nobody recorded
             last = max(at.values())
             at = {r: last for r in at}
     return out, len(program) >= 40 and straggle == 0.3 and scale < 5 * US
@@ -84,8 +88,9 @@ def make_job(rng):
     else:
         groups = [ranks]
     program = make_program(rng, rng.choice((3, 6, 10, 20, 40, 80, 150)))
-    coupling = rng.choice((0, 1, 1, 1, 4)) if several else rng.choice((0, 0, 1))
-    times, clear = run_groups(rng, program, groups, coupling)
+    coupling = rng.choice((0, 1, 1, 1, 4, -1)) if several else rng.choice((0, 0, 1))
+    of_all = rng.choice((0, 0, 0, 0.3, 0.7)) if several else 0
+    times, clear = run_groups(rng, program, groups, coupling, of_all)
     span = max(t[-1][2] for t in times.values())
     steps = rng.random() < 0.05
     clocks = []
@@ -111,7 +116,7 @@ def make_job(rng):
         r, true = rng.randrange(world), rng.uniform(0, span)
         questions.append((r, clocks[r].at(round(true))))
         truths.append(clocks[0].at(round(true)) - questions[-1][1])
-    return (world, events, questions), truths, groups, {"several" if len(groups) > 1 else "one", *(["steps"] if steps else []), *(["away"] if away is not None else []),
+    return (world, events, questions), truths, groups, {"mixed" if of_all else "several" if len(groups) > 1 else "one", *(["steps"] if steps else []), *(["away"] if away is not None else []),
                                                           *(["cut"] if cut else []), *(["lost"] if lost else []), *(["clear"] if clear and len(groups) == 1 and world <= 8 else [])}
 
 
@@ -136,7 +141,7 @@ def check_made(program, cases, seed, verbose):
     for first in range(0, cases, 200):
         jobs = [make_job(random.Random(seed * 1_000_003 + i)) for i in range(first, min(first + 200, cases))]
         for i, ((case, truths, groups, kinds), (bases, end, proven, answers)) in enumerate(zip(jobs, solve(program, [j[0] for j in jobs]))):
-            name = "several" if "several" in kinds else "one"
+            name = next(iter(kinds & {"one", "several", "mixed"}))
             ends[name, end] += 1
             all_of[name] += 1
             if "clear" in kinds and not kinds & {"steps", "away", "lost"}:
@@ -152,7 +157,7 @@ def check_made(program, cases, seed, verbose):
                 elif not tally.add(answer, truth) and verbose:
                     print("missed", first + i, kinds, rank, bases[rank], answer, answer[0] - truth)
     known = tally.held + tally.missed
-    print(f"{cases} jobs without names: {100 * ends['one', 'found'] / all_of['one']:.1f} % of those of one group are found, {100 * ends['clear', 'found'] / max(all_of['clear'], 1):.1f} % of {all_of['clear']} clear ones, {len(joined)} of {all_of['several']} of several;"
+    print(f"{cases} jobs without names: {100 * ends['one', 'found'] / all_of['one']:.1f} % of those of one group are found, {100 * ends['clear', 'found'] / max(all_of['clear'], 1):.1f} % of {all_of['clear']} clear ones, {len(joined)} of {all_of['several']} of several, {ends['mixed', 'found']} of {all_of['mixed']} where some are of all;"
           f" {known} answers, {100 * tally.held / max(known, 1):.3f} % within the bar, median bar {statistics.median(tally.bars or [0]) / US:.1f} us")
     if verbose:
         print(dict(ends), joined[:50])

@@ -455,6 +455,85 @@ def check_records(archive, rows, rank_of, below):
             assert abs(deviation * statistics.NormalDist().inv_cdf(0.995) - row["bar"]) < 0.001 * row["bar"] + 1, (row, records)
 
 
+# ---- groups without names ----
+
+def write_unnamed(folder, groups, shifts, count=60, gap=lambda rng: rng.randint(2, 9) * MS, transfer=300 * US, wait=lambda rng: rng.randint(0, 4) * MS,
+                  present=None, world=None):
+    """Ranks on one stream whose traces tell neither names nor sizes of groups. A collective of each group ends at the same time but for some
+    microseconds: groups are in lock-step; and in each another rank comes last."""
+    rng, rows, end = random.Random(5), {r: [] for g in groups for r in g}, UNIX + S
+    for _ in range(count):
+        end += gap(rng) + transfer
+        for g in groups:
+            last = rng.choice(g)
+            for r in g:
+                own = end + rng.randrange(4000)
+                rows[r].append(("AllReduce", None, None, None, None, own - transfer - (0 if r == last else wait(rng)) + shifts[r], own + shifts[r]))
+    return [write_rank(folder, r, rows[r], world=world or len(rows)) for r in sorted(rows) if present is None or r in present]
+
+
+def check_unnamed(program, folder):
+    four = [0, 5 * MS, -3 * S, 77 * US]
+    one, two, three = [[0, 1, 2, 3]], [[0, 1], [2, 3]], [[0, 1], [2, 3], [4, 5]]
+    expect(program, write_unnamed(folder, one, four), four, word="proven to be of all")
+
+    def refused(word, *args, **more):
+        report = clocks(program, *write_unnamed(folder, *args, **more))
+        assert [r["basis"] for r in report["clocks"]] == ["reference"] + ["unknown"] * (len(report["clocks"]) - 1), report
+        assert all(word in r["why"] for r in report["clocks"][1:]) and evidence(report, "proven") == 0, (word, report)
+
+    refused("may be several", two, four)  # look alike, in lock-step
+    refused("may be several", three, [*four, 0, 9])
+    refused("may be several", one, four, wait=lambda rng: 0)  # one that nobody can tell from several
+    refused("match in several ways", one, four, gap=lambda rng: 5 * MS)  # each is like the next
+    refused("missing", one, four, present=[0, 1, 2])  # the fourth may be in another group with the third
+    refused("missing", one, four, world=8)
+    refused("fewer than five", one, four, count=4)
+    # A rank that has one more at the beginning, and one less at the end
+    paths = write_unnamed(folder, one, four)
+    trace = json.loads(paths[0].read_text())
+    kernels = sorted((e for e in trace["traceEvents"] if e.get("cat") == "kernel"), key=lambda e: e["ts"])
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if e not in (kernels[0], kernels[-1])]
+    paths[0].write_text(json.dumps(trace))
+    expect(program, paths, four, word="proven to be of all")
+    print("groups without names: one that proves itself is told, several that look alike are not")
+
+
+def check_real_unnamed(program, path, folder):
+    """Real ranks of one machine: its clock is theirs, so that offsets are none; and with shifts put in, these besides."""
+    rng = random.Random(3)
+    traces = [json.loads(gzip.decompress(file.read_bytes())) for file in sorted(path.glob("rank*.json.gz"))]
+    assert len(traces) == 8
+    found = []
+    for shifts in ([0] * 8, [rng.randint(-10**6, 10**6) for _ in traces], [rng.randint(-10**12, 10**12) for _ in traces]):  # microseconds
+        paths = []
+        for r, (trace, shift) in enumerate(zip(traces, shifts)):
+            moved = {**trace, "traceEvents": [{**e, "ts": e["ts"] + shift} if "ts" in e else e for e in trace["traceEvents"]]}
+            paths.append(folder / f"real{r}.json")
+            paths[-1].write_text(json.dumps(moved))
+        rows = clocks(program, *paths)["clocks"]
+        assert len(rows) == 8 and all(r["why"] is None for r in rows), rows
+        for row in rows[1:]:
+            assert abs(row["offset"] - (shifts[0] - shifts[row["rank"]]) * US) <= row["bar"] <= 150 * US, (row, shifts)
+        found.append([(row["offset"] - (shifts[0] - shifts[row["rank"]]) * US, row["bar"]) for row in rows])
+    assert all(abs(a[0] - b[0]) <= 3 and abs(a[1] - b[1]) <= 3 for other in found[1:] for a, b in zip(found[0], other)), found
+    print(f"{path.name}: 8 ranks without names, offsets {max(abs(o) for o, _ in found[0]) / US:.1f} us at most, bars up to {max(b for _, b in found[0]) / US:.1f} us; the same with shifts put in")
+
+
+def check_ascend(program, path):
+    """Two ranks of one machine, four collectives of many tasks each; and another run of the program, whose host nobody tells."""
+    report = clocks(program, *sorted(path.glob("*.db")))
+    assert [(r["ranks"], r["basis"]) for r in report["clocks"]] == [(2, "reference")] and evidence(report, "collectives of ranks") == 8, report
+    report = clocks(program, path)
+    assert [(r["basis"], r["why"]) for r in report["clocks"]] == [("reference", None), ("unknown", "no collectives are told")], report
+    done = json.loads(run(program, "report", "stragglers", "--json", *sorted(path.glob("*.db"))).stdout)
+    # Starts and ends as SQL has them: SELECT startNs, endNs FROM COMMUNICATION_OP
+    told = [((1736410576431631806, 1736410576520382799), (1736410576435164432, 1736410576520398275)), ((1736410576520386579, 1736410576522566903), (1736410576520401935, 1736410576522581178)),
+            ((1736410576522570523, 1736410576524983151), (1736410576522584898, 1736410576524992766)), ((1736410576524986831, 1736410576533750986), (1736410576524996506, 1736410576533765742))]
+    for row, ((start, end), (second, other)) in zip(done["collectives"], told, strict=True):
+        assert abs(row["late"] - abs((end - start) - (other - second))) <= 100, (row, start, end)
+
+
 # ---- a real job ----
 
 def check_real(program, path, folder):
@@ -524,8 +603,15 @@ def main():
             check_joined(args.heddle, folder)
             check_set(args.heddle, folder)
         check_damage(args.heddle, folder, 60)
+        check_unnamed(args.heddle, folder)
         check_synth(args.heddle, folder, args.cases, args.seed)
-        path = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data/straggler/trace-ST.csv.gz"
+        data = Path(os.environ.get("HEDDLE_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data"
+        for name in "megatron-tp8", "dlrm":
+            if (data / "ranks" / name).is_dir():
+                check_real_unnamed(args.heddle, data / "ranks" / name, folder)
+        if (data / "ascend").is_dir():
+            check_ascend(args.heddle, data / "ascend")
+        path = data / "straggler/trace-ST.csv.gz"
         if path.is_file():
             check_real(args.heddle, path, folder)
         else:

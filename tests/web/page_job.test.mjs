@@ -351,7 +351,7 @@ test("of many collectives only the number is told, until all are asked for or fe
 
 test("ranks without collectives are said not to be aligned", async page => {
   await open(page, Array.from({length: 8}, (_, rank) => `rank${rank}.json`));
-  await until(page, () => document.querySelector("#fidelity").textContent.includes("ranks are not aligned: their clocks are not known"));
+  await until(page, () => document.querySelector("#fidelity").textContent.includes("ranks are not aligned: no collectives are told"));
   const {traces} = await state(page, "session");
   assert.ok(traces.every(t => t.offset_ns === t.told_ns));
 });

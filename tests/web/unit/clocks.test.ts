@@ -9,7 +9,7 @@ const trace = (id: number, more: Partial<TraceInfo> = {}): TraceInfo => ({
   id, name: `r${id}.json`, format: "chrome", state: "ready", done: 1, total: 1, start_ns: "0", span_ns: 100, offset_ns: 10 * id, rank: id, unix_ns: null, tracks: 1, busy: "", ...more });
 const session = (...traces: TraceInfo[]): Session => ({ version: "", session: "s", revision: 1, traces, job: null });
 const clock = (of: number, offset: number | null, bar: number | null, more: Partial<ClockInfo> = {}): ClockInfo => ({
-  trace: of, basis: offset === null ? "unknown" : "ends", host: of, offset_ns: offset, bar_ns: bar, collectives: 20, ranks: 4, of: "open", ...more });
+  trace: of, basis: offset === null ? "unknown" : "ends", host: of, offset_ns: offset, bar_ns: bar, why: offset === null ? "no collectives are told" : null, collectives: 20, ranks: 4, of: "open", ...more });
 const part = (of: number, start: number, duration: number): MeetingPart => ({ trace: of, track: 5, depth: 1, start, duration, row: 9, rank: of, device: of });
 
 test("clocks are asked for where ranks of a job are all laid out", () => {
@@ -30,8 +30,7 @@ test("traces stand where clocks say, others where their files do, and both are t
   assert.deepEqual(aligned.map(({ offset_ns, told_ns }) => [offset_ns, told_ns]), [[0, 0], [4_090_010, 10], [20, 20], [30, 30]]);
   assert.deepEqual(aligned.map(clockText), ["", "+4.09 ms ± 10 µs", "clock unknown", "clock refused"]);
   assert.deepEqual(aligned.map(clockTitle), ["rank 0: the clock that counts", "rank 1: +4.09 ms ± 10 µs applied, by the ends of 20 collectives, compared with those of the 4 open traces",
-    "rank 2: not aligned, as no collective of the 4 open traces tells of its clock",
-    "rank 3: not aligned, as what collectives of all 4,096 ranks tell of the clocks contradicts itself"]);
+    "rank 2: not aligned by the 4 open traces: no collectives are told", "rank 3: not aligned by all 4,096 ranks: no collectives are told"]);
   const raw = placed(told, clocks, false).traces;
   assert.deepEqual(raw.map(({ offset_ns }) => offset_ns), [0, 10, 20, 30]);
   assert.equal(clockText(raw[1] as TraceInfo), "raw (+4.09 ms ± 10 µs)");
