@@ -290,13 +290,13 @@ def check_real_clocks(heddle):
                 if count == 7:
                     assert all(c["basis"] == "unknown" and c["offset_ns"] is None and "have no names, and ranks of the job are missing" in c["why"] for c in clocks[1:]), clocks
                 for trace, c in zip(traces[1:], clocks[1:]):
-                    apart = int(trace["unix_ns"]) - int(traces[0]["unix_ns"])
+                    apart = int(trace["start_ns"]) - int(traces[0]["start_ns"])
                     assert count == 7 or (c["basis"] == "ends" and abs(c["offset_ns"] - apart) <= c["bar_ns"] <= 150 * US and c["collectives"] >= 5 and c["why"] is None), (c, apart)
     with Server(heddle, SHARED / "data/ascend") as server:
         traces = server.ready(3)
         db, json_, other = server.ask("clocks")["clocks"]
         assert (db["basis"], other["basis"], other["bar_ns"], json_["basis"], json_["why"]) == ("reference", "reference", 0, "unknown", "no collectives are told"), (db, json_, other)
-        assert other["offset_ns"] == int(traces[2]["unix_ns"]) - int(traces[0]["unix_ns"])
+        assert other["offset_ns"] == int(traces[2]["start_ns"]) - int(traces[0]["start_ns"])
 
 
 def check_lacking(heddle, files, found):
