@@ -5,13 +5,15 @@ import { useMemo } from "preact/hooks";
 import type { App } from "../app";
 import { drawnTheme } from "../bar/theme";
 import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
-import type { Session, TraceId, TraceInfo, TrackInfo } from "../data/model";
+import type { Session, TraceId, TraceInfo } from "../data/model";
 import { messageOf, useRequest } from "../data/request";
 import { formatCount, formatDuration, formatShort, plural } from "../format";
 import type { Range } from "../state";
 import { sameRange } from "../tools/nav";
 import { showRange, viewHeight } from "../tools/navigate";
-import { keyOf, setCollapsed, tracksBelow } from "../tracks/actions";
+import { isCollapsed, keyOf, setCollapsed } from "../tracks/actions";
+import { choicesOf, makeLayout } from "../tracks/layout";
+import { fitTracks } from "./job_fit";
 import { colorAt, countRanks, extentOf, groupsOf, orderOf, peersOf, shownFigures, type Extent, type Order } from "./job_layout";
 import { JobPicture, type Cell } from "./job_picture";
 import { Choice, Waiting } from "./parts";
@@ -155,10 +157,11 @@ async function openCell(app: App, job: Job, measure: Measure, { row, step }: Cel
   const lost = [...answers.filter((each) => typeof each === "string"), ...(failed ? [`${job.rows[failed.row]?.name} cannot be read`] : [])];
   if (lost.length > 0) state.message.value = { text: `${state.message.value?.text ?? ""}; ${lost.join("; ")}`, error: false };
   // Clocks are compared later, and may move the traces: what nobody has moved meanwhile goes with them.
-  const [before, scrolled] = [state.range.value, state.scroll.value];
+  const [before, scrolled, hidden, collapsed] = [state.range.value, state.scroll.value, state.hidden.value, state.collapsed.value];
   await when(() => shown.every(({ trace }) => state.clocks.value.some((clock) => clock.trace === trace)));
   if (sameRange(before, state.range.value)) showSpanOf(app, spans());
-  if (state.scroll.value === scrolled) scrollToTrace(app, own.trace); // derived tracks have come above it
+  if (state.hidden.value === hidden && state.collapsed.value === collapsed) showTraces(app, shown.map((each) => each.trace)); // derived tracks have come
+  if (state.scroll.value === scrolled) scrollToTrace(app, own.trace);
 }
 
 function scrollToTrace(app: App, trace: TraceId): void {
@@ -170,22 +173,31 @@ function showSpanOf(app: App, spans: readonly Range[]): void {
   if (spans.length > 0) showRange(app, Math.min(...spans.map((each) => each.from)), Math.max(...spans.map((each) => each.until)));
 }
 
-// Sections without work of a device, where there is such work: collapsed, they leave room for the devices of all ranks.
-function hostSections(tracks: readonly TrackInfo[]): TrackInfo[] {
-  const isDevice = (track: TrackInfo): boolean => track.stream !== undefined;
-  const sections = tracks.filter((track) => track.kind === "section" && track.parent === null);
-  return tracks.some(isDevice) ? sections.filter((section) => !tracksBelow(tracks, section).some(isDevice)) : [];
+// All other traces are hidden, and of these what does not fit into the view below each other.
+function showTraces(app: App, opened: readonly TraceId[]): void {
+  const { state } = app;
+  const room = (viewHeight.value - app.layout().pinnedHeight) / opened.length;
+  const tracks = state.tracks.value;
+  const others = new Set(tracks.filter((track) => !opened.includes(track.trace)).map(keyOf));
+  const fits = opened.map((trace) => {
+    const own = tracks.filter((track) => track.trace === trace);
+    const folded = fitTracks(own, 0, room).folded.filter((track) => !state.collapsed.value.has(keyOf(track)));
+    const collapsed = new Map([...state.collapsed.value, ...folded.map((track) => [keyOf(track), true] as const)]);
+    const { height } = makeLayout(own, { ...choicesOf(state), collapsed, hidden: new Set(), pinned: [] });
+    return height <= room ? { hidden: [], folded } : fitTracks(own, height, room);
+  });
+  for (const track of fits.flatMap((fit) => fit.hidden)) others.add(keyOf(track));
+  state.hidden.value = others;
+  setCollapsed(state, fits.flatMap((fit) => fit.folded).filter((track) => !isCollapsed(state, track)), true);
 }
 
 function showSpans(app: App, job: Job, step: number, opened: readonly { trace: TraceId; row: number }[], spans: readonly Range[]): void {
   const { state } = app;
   if (spans.length === 0) return;
-  const traces = new Set(opened.map((each) => each.trace));
   const names = opened.map((each) => job.rows[each.row]?.name).join(", ");
   batch(() => {
-    state.hidden.value = new Set(state.tracks.value.filter((track) => !traces.has(track.trace)).map(keyOf));
+    showTraces(app, opened.map((each) => each.trace));
     state.message.value = { text: `${job.steps[step]} of ${names}${state.hidden.value.size ? "; other ranks are hidden" : ""}`, error: false };
-    setCollapsed(state, hostSections(state.tracks.value.filter((track) => traces.has(track.trace))).filter((track) => !state.collapsed.value.has(keyOf(track))), true);
     showSpanOf(app, spans);
   });
   if (opened[0]) scrollToTrace(app, opened[0].trace);

@@ -2,7 +2,7 @@
 import { batch } from "@preact/signals";
 import type { App } from "../app";
 import { choicesOf, collapsedIn } from "./layout";
-import type { TrackInfo } from "../data/model";
+import type { TraceId, TrackInfo } from "../data/model";
 import { trackKey, type State, type TrackKey } from "../state";
 import { isFilter } from "./filter";
 
@@ -59,6 +59,17 @@ export function hide(state: State, tracks: readonly TrackInfo[]): void {
 
 export function showHidden(state: State): void {
   state.hidden.value = new Set();
+}
+
+// Those of one trace.
+export function hiddenOf(state: Pick<State, "hidden" | "tracks">, trace: TraceId): TrackInfo[] {
+  return state.hidden.value.size === 0 ? [] : state.tracks.value.filter((track) => track.trace === trace && state.hidden.value.has(keyOf(track)));
+}
+
+export function showHiddenOf(state: State, trace: TraceId): void {
+  const hidden = new Set(state.hidden.value);
+  for (const track of hiddenOf(state, trace)) hidden.delete(keyOf(track));
+  state.hidden.value = hidden;
 }
 
 // Hides all that stands beside the track and beside what it stands in.

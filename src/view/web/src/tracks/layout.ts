@@ -58,8 +58,8 @@ export function choicesOf(state: State): LayoutChoices {
 }
 
 const ROW_HEIGHT = 18;
-const SECTION_HEIGHT = 26;
-const SUMMARY_HEIGHT = 22;
+export const SECTION_HEIGHT = 26;
+export const SUMMARY_HEIGHT = 22;
 const SERIES_HEIGHT = 40;
 export const GAP = 3; // below each track
 

@@ -4,11 +4,11 @@ import { render, type JSX, type TargetedKeyboardEvent, type TargetedPointerEvent
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { App } from "../app";
 import { clockText, clockTitle } from "../data/clocks";
-import { formatCount } from "../format";
+import { formatCount, plural } from "../format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import { trackCountText, viewHeight } from "../tools/navigate";
 import type { TrackKey } from "../state";
-import { addTrackCommands, canCollapse, hide, moveBefore, moveBy, siblingsOf, toggleCollapsed, keyOf } from "./actions";
+import { addTrackCommands, canCollapse, hiddenOf, hide, moveBefore, moveBy, showHiddenOf, siblingsOf, toggleCollapsed, keyOf } from "./actions";
 import { TrackMenu, openMenu } from "./menu";
 import { trackLabel, trackTitle } from "./text";
 import { cutName } from "../data/trace_names";
@@ -122,7 +122,9 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const [head, tail] = cutName(track.name);
   const small = place.height < 30;
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
-  const clock = info?.clock && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key ? clockText(info) : "";
+  const isFirst = info !== undefined && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key;
+  const clock = isFirst && info.clock ? clockText(info) : "";
+  const more = isFirst && (app.state.session.value?.traces.length ?? 0) > 1 ? hiddenOf(app.state, track.trace).length : 0;
   const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
@@ -138,7 +140,9 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
       {track.derived && <span class="mark" title="Worked out of other events" aria-hidden="true">ƒ</span>}
       <bdi class="trackname" aria-hidden="true"><span class="head">{head}</span>{tail && <span class="tail">{tail}</span>}</bdi>
       {info && clock && <span class="clock" title={clockTitle(info)}>{clock.split(/(?=± |unknown|refused)/).map((part) => <span key={part}>{part}</span>)}</span>}
-      <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>
+      {more > 0
+        ? <button type="button" class="rest" tabIndex={-1} aria-label={`Show ${plural(more, "hidden track")} of ${info?.name}`} title={`Show ${plural(more, "hidden track")} of this trace`} onClick={() => showHiddenOf(app.state, track.trace)}>+{more}</button>
+        : <span class="info">{track.role === "instants" && track.parent !== null ? "instants " : ""}{track.events > 0 ? formatCount(track.events) : ""}{track.on_lanes > 0 ? ` ≡${formatCount(track.on_lanes)}` : ""}</span>}
       <button type="button" class="more" tabIndex={-1} aria-label={`Actions for ${track.name}`} title="Actions" onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
         openMenu(track, box.left, box.bottom);

@@ -1,0 +1,41 @@
+// Which tracks of a rank are shown where several stand below each other in a view: as many as fit, the devices' first.
+import { tracksBelow } from "../tracks/actions";
+import { GAP, SECTION_HEIGHT, SUMMARY_HEIGHT } from "../tracks/layout";
+import type { TrackInfo } from "../data/model";
+
+export interface Fit {
+  hidden: TrackInfo[];
+  folded: TrackInfo[]; // to one row
+}
+
+const isSection = (track: TrackInfo): boolean => track.kind === "section" && track.parent === null;
+const isStream = (track: TrackInfo): boolean => track.stream !== undefined && !track.derived;
+const foldedHeight = (track: TrackInfo): number => (isSection(track) ? SECTION_HEIGHT : SUMMARY_HEIGHT + GAP);
+
+// All tracks of one trace, of which devices and the process of the main thread are shown in any case. Sections without work
+// of a device, where there is such work, are one row. height: what all of them take then.
+export function fitTracks(tracks: readonly TrackInfo[], height: number, room: number): Fit {
+  const sections = tracks.filter(isSection);
+  const devices = sections.filter((section) => tracksBelow(tracks, section).some(isStream));
+  if (devices.length === 0) return { hidden: [], folded: [] };
+  const hosts = sections.filter((section) => !devices.includes(section));
+  if (height <= room) return { hidden: [], folded: hosts };
+  const main = hosts.reduce<TrackInfo | null>((most, each) => (most && most.events >= each.events ? most : each), null);
+  const ofDevices = devices.flatMap((section) => tracksBelow(tracks, section));
+  const streams = ofDevices.filter(isStream).sort((a, b) => (b.busy ?? 0) - (a.busy ?? 0));
+  const first = [...devices, ...(main ? [main] : [])];
+  const inHosts = new Set(hosts.flatMap((section) => tracksBelow(tracks, section)));
+  const rest = tracks.filter((track) => !first.includes(track) && !streams.includes(track) && !inHosts.has(track));
+  const shown = new Set(first);
+  let left = room - first.reduce((sum, track) => sum + foldedHeight(track), 0);
+  for (const track of [...streams, ...rest]) {
+    left -= foldedHeight(track);
+    if (left < 0) break;
+    shown.add(track);
+  }
+  const parents = new Set(tracks.map((track) => track.parent));
+  return {
+    hidden: tracks.filter((track) => !shown.has(track) && !inHosts.has(track)),
+    folded: tracks.filter((track) => shown.has(track) && !devices.includes(track) && (isSection(track) || !parents.has(track.id))),
+  };
+}
