@@ -1,14 +1,15 @@
 /* clock_alike.c - collectives of groups that nobody names -> those that are proven to be of all ranks
  *
- * Tried      where the rest leaves a clock unknown: on a stream on which each rank of the job has some, and none twice
- * Shift      of each rank's list against that of the lowest: the one by which ends lie on one line; if any other brings
- *            half of them within SHIFT_WORSE times that tolerance, nobody can say which it is
- * Groups     Lists that end together may still be those of groups in lock-step. Of each group somebody comes last to
- *            each collective and does not wait: spends in it what the transfer takes, which is alike for collectives
- *            that last alike. All sets of ranks that could be a group by their shortest time are gone through: if in each
- *            but that of all ranks there are collectives to which everybody waited, no group is less than that. If then
- *            one rank alone did not wait for a collective, it is of all ranks, since each group would need one
- * Used       those collectives alone, each proven by its own durations
+ * Tried   where the rest leaves a clock unknown: on a stream on which each rank of the job has some, and none twice
+ * Shift   of each rank's list against that of the lowest rank: the one by which the ends lie best on a line. If any
+ *         other brings half of them within SHIFT_WORSE tolerances, nobody can say which it is
+ * Groups  Lists that end together may still be of several groups in lock-step. Whatever the groups are, in each somebody
+ *         comes last to each collective and does not wait: is in it as long as the transfer takes, and that is much the
+ *         same for collectives that last alike. For each time that a transfer may take, the ranks that are never faster
+ *         are the largest set in which a group of that transfer can be; if there are collectives for which all of a set
+ *         waited, it holds no group. If that leaves the set of all ranks alone, every group transfers as fast as the
+ *         fastest, and one rank alone that did not wait proves that there is one group: each other would need one too
+ * Used    those collectives alone
  */
 #include <stdlib.h>
 

@@ -258,7 +258,8 @@ const hd_report_about report_clocks_about = {
             "members at about the same time: offset and drift of a clock are those of its ends, the bar is made of "
             "their spread. No member's ends before the last has begun: by that the result is certified, or refused. "
             "Collectives are matched by group and number; where the trace has none, by their place within the step of "
-            "that number. Nothing is changed in any trace.",
+            "that number; those of groups without names where they prove to be of all ranks. Nothing is changed in any "
+            "trace.",
     .of_job = true,
     .options = options,
     .options_size = sizeof(clock_values),
