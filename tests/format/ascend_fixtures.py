@@ -43,6 +43,7 @@ def small():
         "META_DATA": ("name TEXT, value TEXT", [("SCHEMA_VERSION", "1.0.0")]),
         "NPU_INFO": ("id INTEGER, name TEXT", [(0, "Ascend910B")]),
         "RANK_DEVICE_MAP": ("rankId INTEGER, deviceId INTEGER", [(3, 0)]),
+        "HOST_INFO": ("hostUid TEXT, hostName TEXT", [("35389", "node7")]),
         "STRING_IDS": STRINGS,
         "ENUM_API_TYPE": ("id INTEGER PRIMARY KEY, name TEXT", [(10000, "node"), (20000, "acl"), (50001, "op")]),
         "ENUM_MODULE": ("id INTEGER PRIMARY KEY, name TEXT", [(7, "RUNTIME")]),
@@ -105,6 +106,7 @@ def edge():
     return {
         "NPU_INFO": ("id INTEGER, name TEXT", [(0, "Ascend910B"), (1, "Ascend910B")]),
         "RANK_DEVICE_MAP": ("rankId INTEGER, deviceId INTEGER", [(8, 0), (9, 1)]),
+        "HOST_INFO": ("hostUid TEXT, hostName TEXT", [("1", "a"), ("2", "b")]),  # which of them is not told
         "STRING_IDS": ("id INTEGER PRIMARY KEY, value TEXT", [(S["KERNEL_AICORE"], "KERNEL_AICORE"), (40, b"bad \xff"), (S["release"], "release")]),
         "TASK": (TASK.replace("INTEGER, endNs", "INTEGER, later TEXT, endNs"), [
             (T0, "x", T0 + 10, 0, NONE, 1, PID, S["KERNEL_AICORE"], NONE, 2, 1, NONE), (T0, None, T0 + 10, 1, NONE, 2, PID + 1, 40, NONE, 2, 1, 7),

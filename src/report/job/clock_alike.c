@@ -3,7 +3,7 @@
  * Tried   where the rest leaves a clock unknown: on a stream on which each rank of the job has some, and none twice
  * Shift   of each rank's list against that of the lowest rank: the one by which the ends lie best on a line. If any
  *         other brings half of them within SHIFT_WORSE tolerances, nobody can say which it is
- * Groups  Lists that end together may still be of several groups in lock-step. Whatever the groups are, in each somebody
+ * Groups  Lists that end together may still be of several groups in lock-step. Whatever they are, in each somebody
  *         comes last to each collective and does not wait: is in it as long as the transfer takes, and that is much the
  *         same for collectives that last alike. For each time that a transfer may take, the ranks that are never faster
  *         are the largest set in which a group of that transfer can be; if there are collectives for which all of a set
