@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import rounds  # noqa: E402
 from check_clocks import MS, S, US, Clock, Tally, log_uniform, noise  # noqa: E402
 
-ENDS = ["none", "world", "many", "ranks", "lists", "few", "shift", "groups", "found"]
+ENDS = ["none", "world", "many", "missing", "twice", "streams", "lists", "few", "shift", "groups", "found"]
 
 
 def make_program(rng, count):

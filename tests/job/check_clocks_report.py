@@ -486,9 +486,17 @@ def check_unnamed(program, folder):
     refused("may be several", three, [*four, 0, 9])
     refused("may be several", one, four, wait=lambda rng: 0)  # one that nobody can tell from several
     refused("match in several ways", one, four, gap=lambda rng: 5 * MS)  # each is like the next
-    refused("missing", one, four, present=[0, 1, 2])  # the fourth may be in another group with the third
-    refused("missing", one, four, world=8)
+    refused("not all ranks", one, four, present=[0, 1, 2])  # the fourth may be in another group with the third
+    refused("not all ranks", one, four, world=8)
     refused("fewer than five", one, four, count=4)
+    paths = write_unnamed(folder, one, four)
+    assert all("here twice" in r["why"] for r in clocks(program, *paths, Path(shutil.copy(paths[2], folder / "again_r2.json")))["clocks"][1:])
+    other = json.loads(paths[1].read_text())
+    for e in other["traceEvents"]:
+        if e.get("cat") == "kernel":
+            e["args"]["stream"] = e["tid"] = 9
+    paths[1].write_text(json.dumps(other))
+    assert all("no stream has" in r["why"] for r in clocks(program, *paths)["clocks"][1:])
     # A rank that has one more at the beginning, and one less at the end
     paths = write_unnamed(folder, one, four)
     trace = json.loads(paths[0].read_text())

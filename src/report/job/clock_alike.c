@@ -372,23 +372,39 @@ static alike_list *order_lists(size_t *out_count, clock_job *j)
     return fine ? lists : NULL;
 }
 
+/* Why they cannot even be tried, so far as all streams tell. lists: by stream and rank; spare: room for as many. */
+static clock_alike_end look_at_ranks(const clock_job *j, const alike_list *lists, size_t count, int64_t *ranks,
+                                     int64_t *spare)
+{
+    int64_t found = 0;
+    for (size_t i = 0; i < count; i++) ranks[i] = lists[i].rank;
+    HD_SORT_RUNS(ranks, spare, count, x, y, *x < *y);
+    for (size_t i = 0; i < count; i++)
+        found += ranks[i] >= 0 && ranks[i] < j->alike.world && (!i || ranks[i] != ranks[i - 1]);
+    if (found < j->alike.world) return CLOCK_ALIKE_MISSING;
+    for (size_t i = 1; i < count; i++) {
+        if (lists[i].stream == lists[i - 1].stream && lists[i].rank == lists[i - 1].rank) return CLOCK_ALIKE_TWICE;
+    }
+    return CLOCK_ALIKE_STREAMS;
+}
+
 bool clock_alike_prove(clock_job *j)
 {
     clock_alike *k = &j->alike;
-    k->end = !k->count      ? CLOCK_ALIKE_NONE
-             : k->world < 2 ? CLOCK_ALIKE_WORLD
-             : k->is_full   ? CLOCK_ALIKE_MANY
-                            : CLOCK_ALIKE_RANKS;
-    if (k->end != CLOCK_ALIKE_RANKS) return true;
+    k->end = !k->count ? CLOCK_ALIKE_NONE : k->world < 2 ? CLOCK_ALIKE_WORLD : CLOCK_ALIKE_MANY;
+    if (k->end != CLOCK_ALIKE_MANY || k->is_full) return true;
     size_t count;
     alike_list *lists = order_lists(&count, j);
-    bool fine = lists != NULL;
+    int64_t *ranks = lists ? malloc(2 * (count + 1) * sizeof *ranks) : NULL;
+    bool fine = ranks != NULL;
+    if (fine) k->end = look_at_ranks(j, lists, count, ranks, ranks + count);
     for (size_t i = 0, end; fine && i < count; i = end) {
-        clock_alike_end stream = CLOCK_ALIKE_RANKS;
+        clock_alike_end stream = k->end;
         for (end = i + 1; end < count && lists[end].stream == lists[i].stream;) end++;
         if (are_all_ranks(j, lists + i, end - i)) fine = solve_stream(&stream, j, lists + i, end - i);
         if (stream > k->end) k->end = stream;
     }
+    free(ranks);
     free(lists);
     return fine;
 }
@@ -421,9 +437,9 @@ const char *clock_alike_text(clock_alike_end end)
         [CLOCK_ALIKE_NONE] = "",
         [CLOCK_ALIKE_WORLD] = "groups of collectives have no names, and how many ranks the job has is not told",
         [CLOCK_ALIKE_MANY] = "groups of collectives have no names, and there are too many to be compared",
-        [CLOCK_ALIKE_RANKS] =
-            "groups of collectives have no names, and ranks of the job are missing, twice, or without "
-            "any on the same stream",
+        [CLOCK_ALIKE_MISSING] = "groups of collectives have no names, and not all ranks of the job are here",
+        [CLOCK_ALIKE_TWICE] = "groups of collectives have no names, and a rank is here twice",
+        [CLOCK_ALIKE_STREAMS] = "groups of collectives have no names, and no stream has some of all ranks",
         [CLOCK_ALIKE_LISTS] = "groups of collectives have no names, and ranks have not the same operations in the same "
                               "order",
         [CLOCK_ALIKE_FEW] = "groups of collectives have no names, and fewer than five are on all ranks",
