@@ -140,11 +140,11 @@ test("ranks are grouped by pipeline stage, and peers do the same work", async pa
   await open(page, ["roles.hds"]);
   await setState(page, "tab", "job");
   await choose(page, "Order", "pp");
-  const across = await page.evaluate(() => { // the line between the stages, above it and below it
+  await until(page, () => { // the line between the stages, dark below light, on cells of any colour
     const box = document.querySelector("#pane .flame canvas"), middle = Math.floor(16 + (box.height - 16) / 2), {data} = box.getContext("2d").getImageData(400, middle - 3, 1, 7);
-    return Array.from({length: 7}, (_, k) => data[4 * k] + data[4 * k + 1] + data[4 * k + 2]);
-  });
-  assert.ok(across.some((tone, k) => k > 0 && tone < 200 && across[k - 1] > 600), `a line on cells of any colour: ${across}`);
+    const across = Array.from({length: 7}, (_, k) => data[4 * k] + data[4 * k + 1] + data[4 * k + 2]);
+    return across.some((tone, k) => k > 0 && tone < 200 && across[k - 1] > 600);
+  }, null, "a line between the stages");
   await page.focus("#pane .flame canvas");
   await page.keyboard.press("Home");
   for (let k = 0; k < 5; k++) await page.keyboard.press("ArrowDown");
