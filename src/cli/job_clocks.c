@@ -9,7 +9,7 @@
 
 typedef struct clock_rows {
     const hd_table *table;
-    size_t host, rank, offset, bar, drift, at_ns, first_ns, last_ns;
+    size_t host, rank, offset, bar, drift, at_ns, first_ns, last_ns, why;
     size_t at; /* where the search begins: members and clocks are in one order, nearly */
 } clock_rows;
 
@@ -17,7 +17,9 @@ typedef struct clock_rows {
 static bool is_of(const clock_rows *c, size_t row, const hd_job_member *member)
 {
     size_t size;
-    if (hd_table_is_null(c->table, row, c->host)) return hd_table_get_int(c->table, row, c->rank) == member->rank;
+    const bool shares = member->host.data && member->base_ns != HD_NO_TIME; /* its host's */
+    if (hd_table_is_null(c->table, row, c->host))
+        return !shares && hd_table_get_int(c->table, row, c->rank) == member->rank;
     const char *host = hd_table_get_string(&size, c->table, row, c->host);
     return member->host.data && size == member->host.size && memcmp(host, member->host.data, size) == 0;
 }
@@ -75,6 +77,15 @@ static void tell_set(job_clocks *out, int64_t rank, bool fits)
     out->why = out->text;
 }
 
+static void tell_unknown(job_clocks *out, const clock_rows *c, size_t row, int64_t rank)
+{
+    size_t size;
+    if (out->why || hd_table_is_null(c->table, row, c->why)) return;
+    const char *why = hd_table_get_string(&size, c->table, row, c->why);
+    snprintf(out->text, sizeof out->text, "the clock of rank %" PRId64 " is not known: %.*s", rank, (int)size, why);
+    out->why = out->text;
+}
+
 /* All clocks of a rank, or none. */
 static void add_rank(job_clocks *out, clock_rows *rows, const hd_job_member *member)
 {
@@ -84,6 +95,7 @@ static void add_rank(job_clocks *out, clock_rows *rows, const hd_job_member *mem
     for (size_t i = 0; i < count && fits; i++)
         fits = read_clock(&list[i], rows, first + i, member->rank) && (!i || follows(&list[i - 1], &list[i]));
     if (count > 1) tell_set(out, member->rank, fits);
+    if (count == 1 && !fits) tell_unknown(out, rows, first, member->rank);
     if (fits) out->count += count;
 }
 
@@ -114,7 +126,8 @@ static bool add_clocks(job_clocks *out, const hd_job *job, const hd_table *table
                        .drift = hd_table_find_column(table, "drift_ppm"),
                        .at_ns = hd_table_find_column(table, "at"),
                        .first_ns = hd_table_find_column(table, "first"),
-                       .last_ns = hd_table_find_column(table, "last")};
+                       .last_ns = hd_table_find_column(table, "last"),
+                       .why = hd_table_find_column(table, "why")};
     size_t count = 0, of_one;
     for (size_t i = 0; i < hd_job_count(job); i++) {
         find_rows(&of_one, &rows, hd_job_at(job, i));

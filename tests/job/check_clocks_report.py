@@ -504,6 +504,16 @@ def check_unnamed(program, folder):
     trace["traceEvents"] = [e for e in trace["traceEvents"] if e not in (kernels[0], kernels[-1])]
     paths[0].write_text(json.dumps(trace))
     expect(program, paths, four, word="proven to be of all")
+    # Merged they end together; or the reason is told
+    summaries, merged = folder / "unnamed.hds", folder / "unnamed.json"
+    paths = write_unnamed(folder, one, four)
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    assert run(program, "convert", "-q", "--clocks", summaries, *paths, merged).returncode == 0
+    assert all(abs(shift - (four[0] - four[int(r)])) <= 20 * US for r, shift in json.loads(merged.read_text())["clock_shifts_ns"].items())
+    paths = write_unnamed(folder, two, four)
+    assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
+    done = run(program, "convert", "-q", "--clocks", summaries, *paths, merged)
+    assert done.returncode == 1 and "the clock of rank 1 is not known: groups of collectives have no names, and may be several that look alike:" in done.stderr, done
     print("groups without names: one that proves itself is told, several that look alike are not")
 
 
