@@ -61,14 +61,23 @@ export function showHidden(state: State): void {
   state.hidden.value = new Set();
 }
 
-// Those of one trace.
-export function hiddenOf(state: Pick<State, "hidden" | "tracks">, trace: TraceId): TrackInfo[] {
-  return state.hidden.value.size === 0 ? [] : state.tracks.value.filter((track) => track.trace === trace && state.hidden.value.has(keyOf(track)));
+// How many of each trace are hidden: asked for each row that is drawn, counted once.
+const counted = new WeakMap<ReadonlySet<TrackKey>, { tracks: readonly TrackInfo[]; counts: Map<TraceId, number> }>();
+
+export function countHidden(state: Pick<State, "hidden" | "tracks">, trace: TraceId): number {
+  const [hidden, tracks] = [state.hidden.value, state.tracks.value];
+  let known = counted.get(hidden);
+  if (known?.tracks !== tracks) {
+    const counts = new Map<TraceId, number>();
+    for (const track of tracks) if (hidden.has(keyOf(track))) counts.set(track.trace, (counts.get(track.trace) ?? 0) + 1);
+    counted.set(hidden, known = { tracks, counts });
+  }
+  return known.counts.get(trace) ?? 0;
 }
 
 export function showHiddenOf(state: State, trace: TraceId): void {
   const hidden = new Set(state.hidden.value);
-  for (const track of hiddenOf(state, trace)) hidden.delete(keyOf(track));
+  for (const track of state.tracks.value) if (track.trace === trace) hidden.delete(keyOf(track));
   state.hidden.value = hidden;
 }
 

@@ -7,7 +7,7 @@ import { copyText } from "../panels/clipboard";
 import type { TrackInfo } from "../data/model";
 import { offsetOf, showRange } from "../tools/navigate";
 import {
-  canCollapse, hiddenOf, hide, isCollapsed, isPinned, keyOf, moveBefore, moveBy, setCollapsed, showHidden, showHiddenOf, showOnly, siblingsOf, toggleCollapsed, togglePinned, tracksBelow,
+  canCollapse, countHidden, hide, isCollapsed, isPinned, keyOf, moveBefore, moveBy, setCollapsed, showHidden, showHiddenOf, showOnly, siblingsOf, toggleCollapsed, togglePinned, tracksBelow,
 } from "./actions";
 import { tracksOf } from "../tools/select";
 
@@ -51,7 +51,7 @@ function itemsOf(app: App, track: TrackInfo): Item[] {
   if (track.kind !== "section") add(isPinned(state, track) ? "Unpin" : "Pin to the top", () => togglePinned(state, track));
   add("Hide", () => hide(state, [track]), "Del");
   add("Show only this", () => showOnly(state, track));
-  if (hiddenOf(state, track.trace).length) add("Show hidden tracks of this trace", () => showHiddenOf(state, track.trace));
+  if (countHidden(state, track.trace)) add("Show hidden tracks of this trace", () => showHiddenOf(state, track.trace));
   if (state.hidden.value.size) add("Show all hidden tracks", () => showHidden(state));
   if (siblingsOf(state, track).length > 1) {
     add("Move up", () => void moveBy(state, track, -1), "Alt+↑");

@@ -8,7 +8,7 @@ import { formatCount, plural } from "../format";
 import { firstBelow, type Layout, type Place } from "./layout";
 import { trackCountText, viewHeight } from "../tools/navigate";
 import type { TrackKey } from "../state";
-import { addTrackCommands, canCollapse, hiddenOf, hide, moveBefore, moveBy, showHiddenOf, siblingsOf, toggleCollapsed, keyOf } from "./actions";
+import { addTrackCommands, canCollapse, countHidden, hide, moveBefore, moveBy, showHiddenOf, siblingsOf, toggleCollapsed, keyOf } from "./actions";
 import { TrackMenu, openMenu } from "./menu";
 import { trackLabel, trackTitle } from "./text";
 import { cutName } from "../data/trace_names";
@@ -124,7 +124,7 @@ function Row({ app, place, top, current, item }: RowProps): JSX.Element {
   const info = track.parent === null ? app.state.session.value?.traces.find((each) => each.id === track.trace) : undefined;
   const isFirst = info !== undefined && app.layout().places.find((each) => each.track.trace === track.trace)?.key === place.key;
   const clock = isFirst && info.clock ? clockText(info) : "";
-  const more = isFirst && (app.state.session.value?.traces.length ?? 0) > 1 ? hiddenOf(app.state, track.trace).length : 0;
+  const more = isFirst && (app.state.session.value?.traces.length ?? 0) > 1 ? countHidden(app.state, track.trace) : 0;
   const classes = ["track", track.kind, track.derived ? "derived" : "", place.collapsed ? "collapsed" : "", small ? "" : "tall"].join(" ");
   const tree = item === "treeitem" ? { "aria-level": place.depth + 1, "aria-expanded": folds ? !place.collapsed : undefined } : {};
   return (
