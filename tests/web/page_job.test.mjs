@@ -141,7 +141,10 @@ test("ranks are grouped by pipeline stage, and peers do the same work", async pa
   await setState(page, "tab", "job");
   await choose(page, "Order", "pp");
   await until(page, () => { // the line between the stages, dark below light, on cells of any colour
-    const box = document.querySelector("#pane .flame canvas"), middle = Math.floor(16 + (box.height - 16) / 2), {data} = box.getContext("2d").getImageData(400, middle - 3, 1, 7);
+    const box = document.querySelector("#pane .flame canvas"), middle = Math.floor(16 + (box.height - 16) / 2);
+    const copy = new OffscreenCanvas(1, 7).getContext("2d", {willReadFrequently: true});
+    copy.drawImage(box, 400, middle - 3, 1, 7, 0, 0, 1, 7);
+    const {data} = copy.getImageData(0, 0, 1, 7);
     const across = Array.from({length: 7}, (_, k) => data[4 * k] + data[4 * k + 1] + data[4 * k + 2]);
     return across.some((tone, k) => k > 0 && tone < 200 && across[k - 1] > 600);
   }, null, "a line between the stages");
