@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """How summaries of ranks grow: `heddle combine` and reports over 8 to 100,000 of them.
 
-  measure_job.py HEDDLE [--ranks 8,64,1024,100000] [--events 200000] [--reports job,stragglers,imbalance,clocks,page] [--folder DIR]
+  measure_job.py HEDDLE [--ranks 8,64,1024,100000] [--events 200000] [--reports job,stragglers,imbalance,clocks,page] [--folder DIR] [--keep DIR]
 
 The summary of one synthetic rank is written again with other ranks, 8 on a host (tests/job/hds.py). Its collectives become those of
-a job: the first half those of a group of 8 ranks, the others those of all, and each rank begins them at a time of its own. Prints wall
-time, memory and size. A trace of 200,000 events has 119 steps and 711 collectives, and a summary of 35 kB; of 395,000 events 64 kB.
-100,000 need twice that on the disk. `page` is the heat map in a browser (measure_job_page.mjs).
+a job: the first half those of a group of 8 ranks, the others those of all, and each rank begins them at a time of its own. What steps
+take differs from rank to rank, by up to a tenth. Prints wall
+time, memory and size. A trace of 200,000 events has 119 steps and 711 collectives, and a summary of 35 kB; of 395,000 events 64 kB;
+of 168,000 events 100 steps and 31 kB.
+100,000 need twice that on the disk. `page` is the heat map in a browser (measure_job_page.mjs); --keep FOLDER keeps the jobs.
 """
 import argparse
 import collections
@@ -14,6 +16,7 @@ import dataclasses
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +39,7 @@ def timed(*command):
 class Ranks:
     """Summaries of ranks, made of one. Columns are packed once: those of times in some variants."""
     VARIANTS, LATE_NS = 64, 400_000
+    TAKEN = ("duration", "span", "exposed_communication", "idle")  # of steps
 
     def __init__(self, one, count):
         self.one, self.count = one, count
@@ -56,6 +60,18 @@ class Ranks:
         self.starts = [hds.column("start", hds.TIME, [s + chance.randrange(min(self.LATE_NS, e - s + 1)) for s, e in zip(columns["start"], columns["end"])])
                        for _ in range(self.VARIANTS)]
 
+        self.steps = {name: [self.varied(hds.columns(one.members[0].tables[name]), chance) for _ in range(self.VARIANTS)] for name in ("steps", "breakdown")}
+
+    def varied(self, columns, chance):
+        """Packed columns behind that of ranks, and how many rows they have."""
+        assert columns[0][0] == "rank"
+        return [hds.column(name, kind, [v and v + chance.randrange(v // 10 + 1) for v in values] if name in self.TAKEN else values)
+                for name, kind, values in columns[1:]], len(columns[0][2])
+
+    def of_rank(self, name, rank):
+        columns, rows = self.steps[name][rank * 37 % self.VARIANTS]
+        return hds.compress(hds.varint(1 + len(columns)) + hds.varint(rows) + hds.column("rank", hds.INT, [rank] * rows) + b"".join(columns))
+
     def collectives(self, rank):
         own = dict(self.fixed, start=self.starts[rank * 31 % self.VARIANTS])
         own["rank"] = hds.column("rank", hds.INT, [rank])[:-len(hds.zigzag(rank))] + hds.zigzag(rank) + bytes(self.rows - 1)
@@ -63,7 +79,7 @@ class Ranks:
         return hds.compress(hds.varint(len(self.names)) + hds.varint(self.rows) + b"".join(own[n] for n in self.names))
 
     def write(self, path, rank):
-        tables = dict(self.one.members[0].tables, collectives=self.collectives(rank))
+        tables = dict(self.one.members[0].tables, collectives=self.collectives(rank), **{name: self.of_rank(name, rank) for name in self.steps})
         member = dataclasses.replace(self.one.members[0], rank=rank, world_size=self.count, host=b"node%d" % (rank // 8), file=b"rank%d.json" % rank, tables=tables)
         hds.write(path, hds.Job(self.one.tables, [member]))
 
@@ -75,6 +91,7 @@ def main():
     parser.add_argument("--events", default="200000")
     parser.add_argument("--reports", default="job,stragglers,imbalance,clocks")
     parser.add_argument("--folder")
+    parser.add_argument("--keep")
     options = parser.parse_args()
     if not hds.ZSTD or not hds.XXH:
         print("job: skipped: libzstd.so or libxxhash.so is not here")
@@ -100,6 +117,8 @@ def main():
             print(f"{count} ranks: combine {wall:.2f} s ({cpu:.2f} s of CPU), {memory:.0f} MB; "
                   f"{job.stat().st_size / 1e6:.1f} MB, {job.stat().st_size / count / 1e3:.1f} kB a rank", flush=True)
             subprocess.run(["rm", "-rf", parts], check=True)
+            if options.keep:
+                shutil.copy(job, pathlib.Path(options.keep) / f"job{count}.hds")
             for report in options.reports.split(","):
                 if report == "page":
                     print(f"{count} ranks: page:", flush=True)

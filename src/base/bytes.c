@@ -51,6 +51,11 @@ uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader)
 {
     uint64_t value = 0;
     if (reader->failed) return 0;
+    if (hd_byte_reader_left(reader) >= 8) {
+        uint64_t word = hd_le_get(reader->data + reader->at, 8), ends = ~word & HD_VARINT_ENDS;
+        if (ends) reader->at += (size_t)__builtin_ctzll(ends) / 8 + 1;
+        if (ends) return hd_varint_in_word(word, ends);
+    }
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (reader->at == reader->size) break;
         uint8_t byte = reader->data[reader->at++];
@@ -60,6 +65,28 @@ uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader)
     }
     reader->failed = true;
     return 0;
+}
+
+/* Words of 8 bytes, in which ends are counted; `open` bytes before the next belong to a number that has not ended. One
+ * that may be longer than 8 bytes, and what is left for the last word, are read one by one. */
+void hd_byte_reader_skip_varints(hd_byte_reader *reader, size_t count)
+{
+    size_t open = 0;
+    while (count && !reader->failed) {
+        uint64_t ends = hd_byte_reader_left(reader) < 8 ? 0 : ~hd_le_get(reader->data + reader->at, 8) & HD_VARINT_ENDS;
+        size_t in_word = (size_t)((ends >> 7) * 0x0101010101010101u >> 56); /* the sum of its bytes */
+        if (ends && in_word <= count && open + (size_t)__builtin_ctzll(ends) / 8 < 8) {
+            count -= in_word;
+            reader->at += 8;
+            open = (size_t)__builtin_clzll(ends) / 8;
+        } else {
+            reader->at -= open;
+            open = 0;
+            (void)hd_byte_reader_varint(reader);
+            count--;
+        }
+    }
+    reader->at -= reader->failed ? 0 : open;
 }
 
 int64_t hd_byte_reader_sleb(hd_byte_reader *reader)

@@ -126,7 +126,19 @@ static inline uint64_t hd_byte_reader_le(hd_byte_reader *reader, unsigned width)
     const uint8_t *p = hd_byte_reader_take(reader, width);
     return p ? hd_le_get(p, width) : 0;
 }
+#define HD_VARINT_ENDS 0x8080808080808080u /* bits of a word of varints: where not set, one ends */
+/* The first varint of a word of bytes, which ends in it; `ends`: ~word & HD_VARINT_ENDS. What is behind it goes, then
+ * its groups of 7 bits are joined by pairs. */
+static inline uint64_t hd_varint_in_word(uint64_t word, uint64_t ends)
+{
+    word &= (ends ^ (ends - 1)) & ~HD_VARINT_ENDS;
+    word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+    word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+    return (word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4;
+}
 uint64_t hd_byte_reader_varint_slow(hd_byte_reader *reader);
+/* Over so many of them. */
+void hd_byte_reader_skip_varints(hd_byte_reader *reader, size_t count);
 
 /* At most HD_VARINT_BYTES; bits beyond 64 are a failure. */
 static inline uint64_t hd_byte_reader_varint(hd_byte_reader *reader)

@@ -43,6 +43,8 @@ void hd_packed_deinit(hd_packed *packed);
  * are null keep what is in `out`. Behind the last column, the reader is at its end. */
 bool hd_packed_head(hd_packed_column *out, hd_packed *packed);
 bool hd_packed_values(int64_t *out, hd_packed *packed, const hd_packed_column *column);
+/* The same where nobody wants them, but that texts are not in `texts` then. */
+bool hd_packed_skip(hd_packed *packed, const hd_packed_column *column);
 static inline bool hd_packed_is_null(const hd_packed_column *column, size_t row)
 {
     return column->nulls && column->nulls[row / 8] >> row % 8 & 1;

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/io/compress.h"
+#include "rounds.h"
 
 static void test_bytes__numbers_come_back(void **state)
 {
@@ -80,6 +81,34 @@ static void test_bytes__a_varint_of_more_than_64_bits_is_refused(void **state)
     assert_true(reader.failed);
 }
 
+/* As many as were read one by one, and refused where those are, wherever the bytes end. */
+static void test_bytes__varints_that_nobody_wants_are_skipped_as_they_are_read(void **state)
+{
+    (void)state;
+    uint32_t seed = 7;
+    size_t rounds = hd_test_rounds(HD_TEST_BY_BUILD(400000, 40000)), refused = 0;
+    for (size_t round = 0; round < rounds; round++) {
+        uint8_t data[48];
+        seed = seed * 1103515245 + 12345;
+        size_t size = (seed >> 16) % (sizeof data + 1), count = (seed >> 24) % 24;
+        uint32_t goes_on = (seed >> 12) % 16; /* of 16 bytes so many do not end a number */
+        for (size_t i = 0; i < size; i++) {
+            seed = seed * 1103515245 + 12345;
+            data[i] = (uint8_t)((seed >> 24 & 0x7f) | ((seed >> 16) % 16 < goes_on ? 0x80 : 0));
+        }
+        uint8_t *exact = malloc(size + 1); /* so that a byte too far is seen */
+        memcpy(exact, data, size);
+        hd_byte_reader one = hd_byte_reader_of(exact, size), all = one;
+        for (size_t i = 0; i < count; i++) hd_byte_reader_varint(&one);
+        hd_byte_reader_skip_varints(&all, count);
+        assert_int_equal(one.failed, all.failed);
+        if (!one.failed) assert_int_equal(one.at, all.at);
+        refused += one.failed;
+        free(exact);
+    }
+    assert_true(refused > rounds / 10 && refused < rounds * 9 / 10);
+}
+
 /* Text that compresses, but not to nothing. */
 static void fill(uint8_t *data, size_t size)
 {
@@ -147,6 +176,7 @@ int main(void)
         cmocka_unit_test(test_bytes__a_buffer_grows_from_nothing_to_megabytes),
         cmocka_unit_test(test_bytes__reading_past_the_end_fails_and_stays_failed),
         cmocka_unit_test(test_bytes__a_varint_of_more_than_64_bits_is_refused),
+        cmocka_unit_test(test_bytes__varints_that_nobody_wants_are_skipped_as_they_are_read),
         cmocka_unit_test(test_compress__zstd_frames_and_zlib_streams_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "view"))
 
@@ -112,8 +114,44 @@ def check_whole(heddle, folder, job):
         positions = {"tp": [r % TP for r in range(RANKS)], "dp": [r // TP % DP for r in range(RANKS)], "pp": [r // (TP * DP) for r in range(RANKS)]}
         assert head["roles"] == positions, head["roles"]
         assert server.ask("session")["traces"] == []
+        check_parts(server)
         check_open(server, head, cells)
         check_refused(server, head)
+
+
+def check_parts(server):
+    """Figures that are asked for alone are those of all; a revision that is not told yet is waited for."""
+    head, all_of = decode(server.ask("job"))
+    for names in (["time"], ["exposed", "idle"], ["idle", "time", "exposed"]):
+        own, figures = decode(server.ask("job?revision=1&figures=" + ",".join(names)))
+        assert list(figures) == names and figures == {name: all_of[name] for name in names}, names
+        assert {**own, "figures": None} == {**head, "figures": None}
+    for names in ("", "late", "time,", "time,time,time,time"):
+        assert "time, exposed, idle" in server.ask("job?figures=" + names, ok=400)["error"], names
+    assert "revision" in server.ask("job?revision=-1", ok=400)["error"]
+    try:
+        urllib.request.urlopen(server.base + "job?revision=2", timeout=0.5)
+        raise AssertionError("revision 2 is not waited for")
+    except (TimeoutError, urllib.error.URLError):
+        pass
+
+
+def link_of(server):
+    with urllib.request.urlopen(server.base.replace("api/", "")) as page:
+        return page.headers["Link"]
+
+
+def check_early(heddle, folder, job):
+    """Who asks for the first picture before the summaries are read gets all of it; the page's head names that address."""
+    with Server(heddle, folder / "job.hds") as server:
+        address, = re.findall("^<api/(.*)>; rel=preload; as=fetch; crossorigin=anonymous$", link_of(server))
+        early, times = decode(server.ask(address))
+        head, figures = decode(server.ask("job"))
+        assert times == {"time": figures["time"]} and {**early, "figures": None} == {**head, "figures": None}
+        assert len(early["rank"]) == RANKS and server.ask("session")["job"]["revision"] == 1
+    for arguments in ([folder / "t_rank0.json"], ["--summaries", folder / "t_rank0.json"]): # none, or several pictures one after the other
+        with Server(heddle, *arguments) as server:
+            assert link_of(server) is None
 
 
 def check_open(server, head, cells):
@@ -160,8 +198,20 @@ def check_files(heddle, folder, job):
             assert [t["name"] for t in traces if t["state"] == "ready"] == (["t_rank7.json"] if opens else []), traces
 
 
+def other_steps(chance, chunk):
+    """A breakdown that lacks some rows, and in which a step has the name of another or none."""
+    columns = hds.columns(chunk)
+    kept = [row for row in range(len(columns[0][2])) if chance.random() < 0.8]
+    taken = [(name, kind, [values[row] for row in kept]) for name, kind, values in columns]
+    names = next(values for name, _, values in taken if name == "step")
+    for row in range(len(names)):
+        if chance.random() < 0.2:
+            names[row] = chance.choice([None, *names])
+    return hds.pack(taken) if kept else chunk
+
+
 def change_member(chance, member, job):
-    sort = chance.randrange(6)
+    sort = chance.randrange(7)
     if sort == 0:
         member.tables[chance.choice(["steps", "breakdown", "collectives", "groups"])] = None
     elif sort == 1:
@@ -170,6 +220,8 @@ def change_member(chance, member, job):
         member.tables = dict(chance.choice(job.members).tables)
     elif sort == 3:
         member.host = chance.choice([None, b"", b"\xff\xfe", "knoten-ü".encode()])
+    elif sort == 4 and member.tables.get("breakdown"):
+        member.tables["breakdown"] = other_steps(chance, member.tables["breakdown"])
 
 
 def check_random(heddle, folder, job, seed):
@@ -217,6 +269,7 @@ def main():
             print("skipped: this heddle has no page")
             return 77
         check_whole(args.heddle, folder, job)
+        check_early(args.heddle, folder, job)
         check_files(args.heddle, folder, job)
         check_traces(args.heddle, folder, job)
         for seed in range(args.seeds):

@@ -162,13 +162,13 @@ def write(path, job):
         file.write(packed + struct.pack("<QQQ", offset, len(packed), checksum(packed)) + END)
 
 
-def table(chunk):
-    """([names], [rows]) of compressed bytes; null is None, texts are bytes."""
+def columns(chunk):
+    """[(name, kind, values)] of compressed bytes; null is None, texts are bytes."""
     r = Reader(decompress(chunk))
-    columns, rows = r.varint(), r.varint()
-    names, lists = [], []
-    for _ in range(columns):
-        names.append(r.take(r.varint()).decode())
+    count, rows = r.varint(), r.varint()
+    found = []
+    for _ in range(count):
+        name = r.take(r.varint()).decode()
         kind, _ = r.byte(), r.byte()
         nulls = r.take((rows + 7) // 8) if r.byte() else bytes((rows + 7) // 8)
         values, texts, above = [], [], 0
@@ -187,9 +187,15 @@ def table(chunk):
             else:
                 above = above + r.zigzag() & (1 << 64) - 1
                 values.append(above if kind in (COUNT, BYTES) or above < 1 << 63 else above - (1 << 64))
-        lists.append(values)
+        found.append((name, kind, values))
     assert r.at == len(r.data)
-    return names, [list(row) for row in zip(*lists)] if lists else []
+    return found
+
+
+def table(chunk):
+    """([names], [rows]) of compressed bytes."""
+    found = columns(chunk)
+    return [name for name, _, _ in found], [list(row) for row in zip(*(values for _, _, values in found))]
 
 
 def column(name, kind, values):

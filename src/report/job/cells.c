@@ -42,27 +42,28 @@ static bool unpack_column(job_cells *c, int64_t *values, const hd_packed_column 
 static bool unpack_columns(job_cells *c, const job_wanted *wanted, size_t count)
 {
     bool is_met[JOB_CELLS] = {0};
-    size_t kept = 0, columns = c->packed.columns;
-    for (size_t at = 0; at < columns; at++) {
+    size_t kept = 0;
+    for (size_t at = 0; at < c->packed.columns; at++) {
         hd_packed_column column;
-        int64_t *values = c->values + kept * c->rows; /* of columns that nobody wants those of the next */
+        int64_t *values = c->values + kept * c->rows;
         bool is_kept = false;
-        if (!hd_packed_head(&column, &c->packed) || !unpack_column(c, values, &column)) return false;
+        if (!hd_packed_head(&column, &c->packed)) return false;
         for (size_t i = 0; i < count; i++) {
             if (!is_wanted(&column, &wanted[i], &is_met[i])) continue;
             c->columns[i] = values;
             is_kept = true;
         }
+        if (!(is_kept ? unpack_column(c, values, &column) : hd_packed_skip(&c->packed, &column))) return false;
         kept += is_kept;
     }
     return hd_byte_reader_left(&c->packed.reader) == 0;
 }
 
-/* Memory for the columns that are there, and one more. */
+/* Memory for the columns that are there. */
 static bool make_room(job_cells *c, size_t count)
 {
     size_t columns = count < c->packed.columns ? count : c->packed.columns;
-    return hd_renew((void **)&c->values, &c->value_capacity, (columns + 1) * c->rows + 1, sizeof *c->values);
+    return hd_renew((void **)&c->values, &c->value_capacity, columns * c->rows + 1, sizeof *c->values);
 }
 
 static hd_status unpack(job_cells *c, const char *table, size_t size, const job_wanted *wanted, size_t count,

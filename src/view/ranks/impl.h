@@ -46,9 +46,6 @@ struct view_ranks {
 /* A line about what could not be read: of the first LOST_TOLD. */
 void ranks_add_lost(hd_json_out *lost, const char *name, size_t size, const hd_error *err);
 
-/* Calls each(user, i) for every i below count, on threads. */
-void ranks_for_each(size_t count, void (*each)(void *user, size_t i), void *user);
-
 hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, size_t count, hd_error *err);
 /* The first row of a member that is of this rank and device; HD_NONE: it has none. */
 uint32_t ranks_row_of(const view_picture *picture, size_t member, int64_t rank, int64_t device);

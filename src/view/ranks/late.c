@@ -16,10 +16,9 @@ typedef struct lateness {
 /* Rows stand by group, then number, so that a step is mostly that of the row before, or the next. */
 static uint32_t step_at(const view_picture *p, uint32_t row, int64_t start, uint32_t before)
 {
-    const int64_t *starts = p->figures[VIEW_START] + (size_t)row * p->step_count;
     uint32_t count = (uint32_t)p->step_count, at = before;
     for (uint32_t i = 0; start != HD_NO_NUMBER && i < count; i++, at = at + 1 >= count ? 0 : at + 1) {
-        if (starts[at] == start) return at;
+        if (view_picture_at(p, VIEW_START, row, at) == start) return at;
     }
     return HD_NONE;
 }

@@ -16,7 +16,7 @@
 #include "report/job/meetings.h"
 #include "view/ranks/impl.h"
 
-enum { CELLS_MOST = 1 << 25, NAMES_PIECE = 2048 };
+enum { CELLS_MOST = 1 << 25, PIECE = 1 << 22 /* of a thread's memory */ };
 
 /* ---- pieces ---- */
 
@@ -40,25 +40,6 @@ static ranks_member *list_members(size_t *out_count, const ranks_source *sources
     return members;
 }
 
-typedef struct for_each {
-    atomic_size_t next;
-    size_t count;
-    void (*each)(void *user, size_t i);
-    void *user;
-} for_each;
-
-static void run_each(void *state)
-{
-    for_each *f = state;
-    for (size_t i; (i = atomic_fetch_add(&f->next, 1)) < f->count;) f->each(f->user, i);
-}
-
-void ranks_for_each(size_t count, void (*each)(void *user, size_t i), void *user)
-{
-    for_each f = {.count = count, .each = each, .user = user};
-    hd_threads_run(run_each, &f, 0, hd_thread_count(0, count));
-}
-
 uint32_t ranks_row_of(const view_picture *p, size_t member, int64_t rank, int64_t device)
 {
     for (uint32_t i = p->first[member]; i < p->first[member + 1]; i++) {
@@ -70,18 +51,28 @@ uint32_t ranks_row_of(const view_picture *p, size_t member, int64_t rank, int64_
 
 /* ---- one summary, on any thread ---- */
 
-typedef struct cell {
+/* Rows follow each other in the table: cells of one rank and device. */
+typedef struct run {
     int64_t rank, device;
-    int64_t figures[VIEW_FIGURES];
-    hd_string name;
-    uint32_t row, step;
-} cell;
+} run;
+
+/* Of which steps the cells of a summary are, which is mostly the same in all: a text at first, by cell a uint32, the
+ * number of its name (NO_NAME: none) and whether a row begins, then names, each behind its size. */
+typedef struct shape {
+    const uint8_t *text;
+    size_t text_size, name_count, run_count;
+    uint32_t *steps; /* by cell, at first numbers in order of arrival; NULL: not numbered yet */
+    uint32_t *cells; /* by row of the summary, then step */
+} shape;
+
+enum { NO_NAME = 0x7fffffff, BEGINS = 1u << 31 };
 
 typedef struct part {
-    cell *cells;
-    size_t count;
-    hd_arena names;
-    hd_error err;
+    int64_t *figures; /* of all cells one after the other */
+    run *runs;
+    shape *shape;
+    size_t count, run_count;
+    const hd_error *err; /* NULL: none */
 } part;
 
 typedef struct maker {
@@ -89,57 +80,113 @@ typedef struct maker {
     ranks_member *members;
     part *parts; /* by member */
     size_t count;
+    atomic_size_t next; /* of them to be read */
     view_picture *picture;
     size_t row_capacity, step_capacity;
     hd_slots names; /* of steps */
     struct step_seen {
-        uint32_t row, times; /* how often in that row */
+        size_t row;
+        uint32_t times; /* how often in that row */
     } * seen;
     size_t seen_capacity;
 } maker;
 
-/* Of the step of a rank that starts then, of a table by start; HD_NO_NUMBER: not known. */
+/* A thread that reads. What it makes of parts is in its memory. */
+typedef struct reader {
+    maker *maker;
+    hd_arena *memory;
+    shape *last;
+    job_cells steps, breakdown;
+    hd_bytes text;
+} reader;
+
+/* Of the step of a rank that starts then, of a table by start; HD_NO_NUMBER: not known. *near: where to look first. */
 enum { OWN_RANK, OWN_START, DURATION, OWN_COLUMNS };
-static int64_t find_duration(const job_cells *steps, int64_t rank, int64_t start)
+static int64_t find_duration(size_t *near, const job_cells *steps, int64_t rank, int64_t start)
 {
-    size_t low = 0, high = steps->rows;
-    HD_PARTITION_POINT(low, high, at, job_int(steps, at, OWN_START) < start)
+    size_t low = *near, high = steps->rows;
+    if (low >= high || job_int(steps, low, OWN_START) != start ||
+        (low > 0 && job_int(steps, low - 1, OWN_START) >= start)) {
+        low = 0;
+        HD_PARTITION_POINT(low, high, at, job_int(steps, at, OWN_START) < start)
+    }
+    *near = low + 1;
     for (; low < steps->rows && job_int(steps, low, OWN_START) == start; low++) {
         if (job_int(steps, low, OWN_RANK) == rank) return job_int(steps, low, DURATION);
     }
     return HD_NO_NUMBER;
 }
 
-static bool copy_name(part *p, cell *c, const hd_packed_text *name)
-{
-    char *copy = hd_arena_alloc(&p->names, name->size);
-    if (copy) memcpy(copy, name->data, name->size);
-    c->name = (hd_string){copy, name->size};
-    return copy != NULL;
-}
-
 enum { RANK, DEVICE, STEP, STEP_START, SPAN, EXPOSED, IDLE, COLUMNS };
-static bool read_cells(part *p, const job_cells *t, const job_cells *steps)
+
+static bool begins_row(const job_cells *t, size_t row)
 {
-    bool fine = (p->cells = malloc((t->rows + 1) * sizeof *p->cells)) != NULL;
-    p->names.piece_size = NAMES_PIECE;
-    if (!t->columns[STEP] || !t->columns[STEP_START]) return fine;
-    for (size_t row = 0; fine && row < t->rows; row++) {
-        cell *c = &p->cells[p->count++];
-        int64_t name = job_int(t, row, STEP), start = job_int(t, row, STEP_START);
-        *c = (cell){.rank = job_int(t, row, RANK), .device = job_int(t, row, DEVICE), .step = HD_NONE};
-        if (name == HD_NO_NUMBER) continue;
-        fine = copy_name(p, c, &t->packed.texts[name]);
-        c->figures[VIEW_START] = start;
-        c->figures[VIEW_EXPOSED] = job_int(t, row, EXPOSED);
-        c->figures[VIEW_IDLE] = job_int(t, row, IDLE);
-        int64_t duration = find_duration(steps, c->rank, start);
-        c->figures[VIEW_TIME] = duration == HD_NO_NUMBER ? job_int(t, row, SPAN) : duration;
-    }
-    return fine;
+    return row == 0 || job_int(t, row, RANK) != job_int(t, row - 1, RANK) ||
+           job_int(t, row, DEVICE) != job_int(t, row - 1, DEVICE);
 }
 
-static void read_part(void *user, size_t i)
+/* The text of its shape: names of one column follow each other among those of the table. */
+static bool write_shape(size_t *out_names, hd_bytes *out, const job_cells *t)
+{
+    size_t first = SIZE_MAX, names = 0;
+    uint8_t *at = hd_bytes_room(out, t->rows * 4);
+    for (size_t row = 0; at && row < t->rows; row++) {
+        int64_t name = job_int(t, row, STEP);
+        if (first == SIZE_MAX && name != HD_NO_NUMBER) first = (size_t)name;
+        size_t number = name == HD_NO_NUMBER ? NO_NAME : (size_t)name - first;
+        if (number != NO_NAME && number >= names) names = number + 1;
+        hd_le_put(at + row * 4, (uint32_t)number | (begins_row(t, row) ? BEGINS : 0), 4);
+    }
+    if (at) out->size += t->rows * 4;
+    for (size_t i = 0; i < names; i++) {
+        hd_bytes_put_varint(out, t->packed.texts[first + i].size);
+        hd_bytes_put(out, t->packed.texts[first + i].data, t->packed.texts[first + i].size);
+    }
+    *out_names = names;
+    return !out->failed;
+}
+
+/* That of the summary before, or a new one; NULL: no memory. */
+static shape *find_shape(reader *r, const job_cells *t, size_t runs)
+{
+    size_t names;
+    r->text.size = 0;
+    if (!write_shape(&names, &r->text, t)) return NULL;
+    const shape *last = r->last;
+    if (last && last->text_size == r->text.size && memcmp(last->text, r->text.data, r->text.size) == 0) return r->last;
+    shape *made = hd_arena_alloc(r->memory, sizeof *made);
+    uint8_t *text = hd_arena_alloc(r->memory, r->text.size);
+    if (!made || !text) return NULL;
+    memcpy(text, r->text.data, r->text.size);
+    *made = (shape){.text = text, .text_size = r->text.size, .name_count = names, .run_count = runs};
+    return r->last = made;
+}
+
+static bool read_cells(part *p, reader *r)
+{
+    const job_cells *t = &r->breakdown;
+    if (!t->rows || !t->columns[STEP] || !t->columns[STEP_START]) return true;
+    for (size_t row = 0; row < t->rows; row++) p->run_count += begins_row(t, row);
+    p->figures = hd_arena_alloc(r->memory, t->rows * VIEW_FIGURES * sizeof *p->figures);
+    p->runs = hd_arena_alloc(r->memory, p->run_count * sizeof *p->runs);
+    p->shape = p->figures && p->runs && t->rows < NO_NAME ? find_shape(r, t, p->run_count) : NULL;
+    if (!p->shape) return false;
+    run *next = p->runs;
+    size_t near = 0;
+    for (size_t row = 0; row < t->rows; row++) {
+        int64_t rank = job_int(t, row, RANK), start = job_int(t, row, STEP_START), *cell = p->figures + row;
+        if (begins_row(t, row)) *next++ = (run){rank, job_int(t, row, DEVICE)};
+        int64_t duration = find_duration(&near, &r->steps, rank, start);
+        cell[VIEW_START * t->rows] = start;
+        cell[VIEW_EXPOSED * t->rows] = job_int(t, row, EXPOSED);
+        cell[VIEW_IDLE * t->rows] = job_int(t, row, IDLE);
+        cell[VIEW_TIME * t->rows] = duration == HD_NO_NUMBER ? job_int(t, row, SPAN) : duration;
+    }
+    p->count = t->rows;
+    return true;
+}
+
+static void read_part(reader *r, size_t i)
 {
     static const job_wanted own[OWN_COLUMNS] = {
         {"rank", HD_VALUE_INT}, {"start", HD_VALUE_TIME}, {"duration", HD_VALUE_DURATION}};
@@ -147,16 +194,28 @@ static void read_part(void *user, size_t i)
         {"rank", HD_VALUE_INT},        {"device", HD_VALUE_INT},    {"step", HD_VALUE_STRING},
         {"step_start", HD_VALUE_TIME}, {"span", HD_VALUE_DURATION}, {"exposed_communication", HD_VALUE_DURATION},
         {"idle", HD_VALUE_DURATION}};
-    maker *m = user;
-    part *p = &m->parts[i];
-    const ranks_member *of = &m->members[i];
-    job_cells steps = {0}, breakdown = {0};
-    if (job_cells_read(&steps, of->job, of->member, "steps", own, OWN_COLUMNS, &p->err) == HD_OK &&
-        job_cells_read(&breakdown, of->job, of->member, "breakdown", wanted, COLUMNS, &p->err) == HD_OK &&
-        !read_cells(p, &breakdown, &steps))
-        (void)HD_NOMEM(&p->err);
-    job_cells_deinit(&steps);
-    job_cells_deinit(&breakdown);
+    static const hd_error no_memory = {.status = HD_ERR_MEMORY};
+    part *p = &r->maker->parts[i];
+    const ranks_member *of = &r->maker->members[i];
+    hd_error why = {0};
+    hd_status status = job_cells_read(&r->steps, of->job, of->member, "steps", own, OWN_COLUMNS, &why);
+    if (status == HD_OK)
+        status = job_cells_read(&r->breakdown, of->job, of->member, "breakdown", wanted, COLUMNS, &why);
+    hd_error *kept = status != HD_OK ? hd_arena_alloc(r->memory, sizeof *kept) : NULL;
+    if (kept) *kept = why;
+    if (status == HD_OK ? !read_cells(p, r) : !kept)
+        p->err = &no_memory;
+    else
+        p->err = kept;
+}
+
+static void read_parts(void *state)
+{
+    reader *r = state;
+    for (size_t i; (i = atomic_fetch_add(&r->maker->next, 1)) < r->maker->count;) read_part(r, i);
+    job_cells_deinit(&r->steps);
+    job_cells_deinit(&r->breakdown);
+    hd_bytes_deinit(&r->text);
 }
 
 /* ---- steps by name ---- */
@@ -185,58 +244,70 @@ static uint32_t step_number(maker *m, hd_string name)
     memcpy(copy, name.data, name.size);
     found = (uint32_t)p->step_count++;
     p->steps[found] = (hd_string){copy, name.size};
-    m->seen[found] = (struct step_seen){HD_NONE, 0};
+    m->seen[found] = (struct step_seen){SIZE_MAX, 0};
     return hd_slots_add(&m->names, hash, found) ? found : HD_NONE;
 }
 
-static uint32_t step_of(maker *m, const cell *c)
+/* `row`: another for each. */
+static uint32_t step_of(maker *m, hd_string name, size_t row)
 {
-    uint32_t step = step_number(m, c->name);
+    uint32_t step = step_number(m, name);
     if (step == HD_NONE) return HD_NONE;
     struct step_seen *seen = &m->seen[step];
-    if (seen->row != c->row) *seen = (struct step_seen){c->row, 0};
+    if (seen->row != row) *seen = (struct step_seen){row, 0};
     if (++seen->times == 1) return step;
     char *again;
-    int size = asprintf(&again, "%.*s (%u)", (int)c->name.size, c->name.data, seen->times);
+    int size = asprintf(&again, "%.*s (%u)", (int)name.size, name.data, seen->times);
     if (size < 0) return HD_NONE;
     step = step_number(m, (hd_string){again, (size_t)size});
     free(again);
     return step;
 }
 
+/* `first`: number of the first row of these cells. */
+static bool number_steps(maker *m, shape *s, size_t count, size_t first)
+{
+    hd_byte_reader text = hd_byte_reader_of(s->text + count * 4, s->text_size - count * 4);
+    hd_string *names = malloc((s->name_count + 1) * sizeof *names);
+    uint32_t *steps = s->steps = hd_arena_alloc(m->picture->memory, count * sizeof *steps);
+    bool fine = names && steps;
+    for (size_t i = 0; fine && i < s->name_count; i++) {
+        size_t size = hd_byte_reader_varint(&text);
+        names[i] = (hd_string){(const char *)hd_byte_reader_take(&text, size), size};
+    }
+    for (size_t i = 0; fine && i < count; i++) {
+        uint32_t of = (uint32_t)hd_le_get(s->text + i * 4, 4), name = of & ~BEGINS;
+        first += i > 0 && of & BEGINS;
+        steps[i] = name == NO_NAME ? HD_NONE : step_of(m, names[name], first);
+        fine = name == NO_NAME || steps[i] != HD_NONE;
+    }
+    free(names);
+    return fine;
+}
+
 /* ---- rows ---- */
 
-static uint32_t add_row(maker *m, size_t member, const cell *c)
+static bool add_rows(maker *m, size_t member)
 {
     view_picture *p = m->picture;
     const ranks_member *of = &m->members[member];
-    void *rows = p->rows;
-    bool fine = hd_grow(&rows, &m->row_capacity, p->row_count, sizeof *p->rows);
-    p->rows = rows;
-    if (!fine) return HD_NONE;
-    p->rows[p->row_count] = (view_picture_row){.rank = c->rank,
-                                               .device = c->device,
-                                               .source = of->source,
-                                               .member = of->member,
-                                               .about = hd_job_at(of->job, of->member),
-                                               .trace = m->sources[of->source].trace};
-    return (uint32_t)p->row_count++;
-}
-
-/* The table has the rows of a rank and device together. */
-static bool number_cells(maker *m, size_t member)
-{
-    part *own = &m->parts[member];
-    for (size_t i = 0; i < own->count; i++) {
-        cell *c = &own->cells[i];
-        bool same = i > 0 && c[-1].rank == c->rank && c[-1].device == c->device;
-        c->row = same ? c[-1].row : add_row(m, member, c);
-        if (c->row == HD_NONE) return false;
-        if (!c->name.data) continue;
-        c->step = step_of(m, c);
-        if (c->step == HD_NONE) return false;
+    const part *own = &m->parts[member];
+    for (size_t i = 0; i < own->run_count && own->count; i++) {
+        void *rows = p->rows;
+        bool fine = hd_grow(&rows, &m->row_capacity, p->row_count, sizeof *p->rows);
+        p->rows = rows;
+        if (!fine) return false;
+        p->rows[p->row_count++] = (view_picture_row){.rank = own->runs[i].rank,
+                                                     .device = own->runs[i].device,
+                                                     .source = of->source,
+                                                     .member = of->member,
+                                                     .about = hd_job_at(of->job, of->member),
+                                                     .trace = m->sources[of->source].trace,
+                                                     .figures = own->figures,
+                                                     .count = own->count};
     }
-    return true;
+    p->first[member + 1] = (uint32_t)p->row_count;
+    return !own->count || own->shape->steps || number_steps(m, own->shape, own->count, p->first[member]);
 }
 
 static int compare_numbers(int64_t x, int64_t y)
@@ -309,55 +380,56 @@ static uint32_t *order_list(void *list, size_t size, size_t count, int (*compare
 
 /* ---- the picture ---- */
 
-static int64_t *no_figures(size_t count)
+/* places: of steps, by number. */
+static bool place_cells(maker *m, shape *s, size_t count, const uint32_t *places)
 {
-    int64_t *figures = malloc((count + 1) * sizeof *figures);
-    for (size_t i = 0; figures && i < count; i++) figures[i] = HD_NO_NUMBER;
-    return figures;
-}
-
-static bool fill(maker *m, const uint32_t *rows, const uint32_t *steps)
-{
-    view_picture *p = m->picture;
-    for (int f = 0; f < VIEW_FIGURES; f++) {
-        if (!(p->figures[f] = no_figures(p->row_count * p->step_count))) return false;
-    }
-    p->first = calloc(m->count + 1, sizeof *p->first);
-    p->row_of = malloc((p->row_count + 1) * sizeof *p->row_of);
-    if (!p->first || !p->row_of) return false;
-    p->member_count = m->count;
-    uint32_t listed = 0;
-    for (size_t member = 0; member < m->count; member++) {
-        const part *own = &m->parts[member];
-        for (size_t i = 0; i < own->count; i++) {
-            const cell *c = &own->cells[i];
-            if (c->row == listed) p->row_of[listed++] = rows[c->row];
-            for (int f = 0; f < VIEW_FIGURES && c->step != HD_NONE; f++)
-                p->figures[f][(size_t)rows[c->row] * p->step_count + steps[c->step]] = c->figures[f];
-        }
-        p->first[member + 1] = listed;
+    size_t steps = m->picture->step_count, all = s->run_count * steps;
+    uint32_t *cells = s->cells = hd_arena_alloc(m->picture->memory, all * sizeof *cells);
+    if (!cells) return false;
+    memset(cells, 0xff, all * sizeof *cells);
+    for (size_t i = 0; i < count; i++) {
+        cells += i > 0 && hd_le_get(s->text + i * 4, 4) & BEGINS ? steps : 0;
+        if (s->steps[i] != HD_NONE) cells[places[s->steps[i]]] = (uint32_t)i;
     }
     return true;
+}
+
+/* Once rows and steps have their places. */
+static bool place_all(maker *m, const uint32_t *places)
+{
+    view_picture *p = m->picture;
+    bool fine = true;
+    for (size_t member = 0; member < m->count && fine; member++) {
+        const part *own = &m->parts[member];
+        if (own->count) fine = own->shape->cells || place_cells(m, own->shape, own->count, places);
+        for (uint32_t i = p->first[member]; i < p->first[member + 1] && fine; i++)
+            p->rows[p->row_of[i]].cells = own->shape->cells + (i - p->first[member]) * p->step_count;
+    }
+    return fine;
 }
 
 static hd_status put_together(maker *m, hd_error *err)
 {
     view_picture *p = m->picture;
     hd_json_out lost = {0};
-    for (size_t i = 0; i < m->count; i++) {
+    p->member_count = m->count;
+    p->first = calloc(m->count + 1, sizeof *p->first);
+    bool fine = p->first != NULL;
+    for (size_t i = 0; i < m->count && fine; i++) {
         const hd_job_member *about = hd_job_at(m->members[i].job, m->members[i].member);
-        if (m->parts[i].err.status == HD_ERR_MEMORY || !number_cells(m, i)) return HD_NOMEM(err);
-        if (m->parts[i].err.status != HD_OK)
-            ranks_add_lost(&lost, about->file.data, about->file.size, &m->parts[i].err);
+        const hd_error *why = m->parts[i].err;
+        if (why) ranks_add_lost(&lost, about->file.data, about->file.size, why);
+        fine = !(why && why->status == HD_ERR_MEMORY) && add_rows(m, i);
     }
     p->lost = lost.data;
-    if (p->row_count && p->step_count > CELLS_MOST / p->row_count)
+    if (fine && p->row_count && p->step_count > CELLS_MOST / p->row_count)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
                             "%zu ranks by %zu steps are too many for a picture", p->row_count, p->step_count);
-    uint32_t *rows = order_list(p->rows, sizeof *p->rows, p->row_count, compare_ranks);
-    uint32_t *steps = order_list(p->steps, sizeof *p->steps, p->step_count, have_numbers(p) ? compare_steps : NULL);
-    bool fine = rows && steps && fill(m, rows, steps);
-    free(rows);
+    p->row_of = fine ? order_list(p->rows, sizeof *p->rows, p->row_count, compare_ranks) : NULL;
+    uint32_t *steps =
+        p->row_of ? order_list(p->steps, sizeof *p->steps, p->step_count, have_numbers(p) ? compare_steps : NULL)
+                  : NULL;
+    fine = steps && place_all(m, steps);
     free(steps);
     return fine && !lost.failed ? HD_OK : HD_NOMEM(err);
 }
@@ -366,7 +438,8 @@ void ranks_picture_free(view_picture *p)
 {
     if (!p) return;
     for (size_t i = 0; i < p->step_count; i++) free((char *)(uintptr_t)p->steps[i].data);
-    for (int f = 0; f < VIEW_FIGURES; f++) free(p->figures[f]);
+    for (int i = 0; p->memory && i < HD_THREAD_LIMIT; i++) hd_arena_deinit(&p->memory[i]);
+    free(p->memory);
     free(p->late);
     if (p->collectives) job_meetings_deinit(p->collectives);
     free(p->collectives);
@@ -383,17 +456,20 @@ void ranks_picture_free(view_picture *p)
 hd_status ranks_picture_new(view_picture **out, const ranks_source *sources, size_t count, hd_error *err)
 {
     maker m = {.sources = sources};
+    reader readers[HD_THREAD_LIMIT];
     m.members = list_members(&m.count, sources, count);
     m.parts = calloc(m.count + 1, sizeof *m.parts);
     m.picture = calloc(1, sizeof *m.picture);
-    hd_status status = m.members && m.parts && m.picture ? HD_OK : HD_NOMEM(err);
+    if (m.picture) m.picture->memory = calloc(HD_THREAD_LIMIT, sizeof *m.picture->memory);
+    hd_status status = m.members && m.parts && m.picture && m.picture->memory ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK) {
-        ranks_for_each(m.count, read_part, &m);
+        unsigned threads = hd_thread_count(0, m.count);
+        for (unsigned i = 0; i < threads; i++) {
+            m.picture->memory[i].piece_size = PIECE;
+            readers[i] = (reader){.maker = &m, .memory = &m.picture->memory[i]};
+        }
+        hd_threads_run(read_parts, readers, sizeof *readers, threads);
         status = put_together(&m, err);
-    }
-    for (size_t i = 0; m.parts && i < m.count; i++) {
-        hd_arena_deinit(&m.parts[i].names);
-        free(m.parts[i].cells);
     }
     hd_slots_deinit(&m.names);
     free(m.seen);

@@ -260,6 +260,14 @@ size_t view_ranks_failures(view_ranks *r)
     return count;
 }
 
+bool view_ranks_lacks(view_ranks *r, uint64_t revision)
+{
+    pthread_mutex_lock(&r->lock);
+    bool lacks = r->queue_count > 0 && r->revision < revision;
+    pthread_mutex_unlock(&r->lock);
+    return lacks;
+}
+
 void view_ranks_write(hd_json_out *out, view_ranks *r)
 {
     pthread_mutex_lock(&r->lock);
@@ -299,6 +307,26 @@ hd_status view_ranks_file(char **out, const view_ranks *r, const view_picture_ro
 }
 
 /* ---- pictures ---- */
+
+typedef struct for_each {
+    atomic_size_t next;
+    size_t count;
+    void (*each)(void *user, size_t i);
+    void *user;
+} for_each;
+
+static void run_each(void *state)
+{
+    for_each *f = state;
+    for (size_t i; (i = atomic_fetch_add(&f->next, 1)) < f->count;) f->each(f->user, i);
+}
+
+/* Calls each(user, i) for every i below count, on threads. */
+static void call_each(size_t count, void (*each)(void *user, size_t i), void *user)
+{
+    for_each f = {.count = count, .each = each, .user = user};
+    hd_threads_run(run_each, &f, 0, hd_thread_count(0, count));
+}
 
 typedef struct open_traces {
     view_ranks *ranks;
@@ -347,7 +375,7 @@ static bool find_open(open_traces *out, view_ranks *r, view_session *session)
 static hd_status make_picture(view_ranks *r, open_traces *open, hd_error *err)
 {
     view_picture *picture;
-    ranks_for_each(open->count, summarize_open, open);
+    call_each(open->count, summarize_open, open);
     if (atomic_load(&open->failed)) return HD_NOMEM(err);
     pthread_mutex_lock(&r->lock);
     size_t count = r->source_count;

@@ -39,6 +39,8 @@ bool view_ranks_is_idle(view_ranks *ranks);
 hd_status view_ranks_add(view_ranks *ranks, const char *const *paths, size_t count, hd_error *err);
 size_t view_ranks_waiting(view_ranks *ranks);  /* files that are still to be read */
 size_t view_ranks_failures(view_ranks *ranks); /* that could not be read */
+/* Whether files were added and the session has not yet been told of that revision of the job. */
+bool view_ranks_lacks(view_ranks *ranks, uint64_t revision);
 /* "null", if none was added, else what /api/session says of a job. */
 void view_ranks_write(hd_json_out *out, view_ranks *ranks);
 
@@ -52,16 +54,18 @@ typedef struct view_picture_row {
     uint32_t source;      /* of the summaries */
     uint32_t member;      /* of its job */
     const hd_job_member *about;
-    int64_t trace; /* of the session; -1: not open, or that is not known */
+    int64_t trace;          /* of the session; -1: not open, or that is not known */
+    const int64_t *figures; /* of the cells of its summary, `count` of each figure */
+    const uint32_t *cells;  /* which of them is of a step; HD_NONE: none */
+    size_t count;
 } view_picture_row;
 
-/* What row r did in step s stands at r * step_count + s: ns, HD_NO_NUMBER: not known. */
+/* What row r did in step s: ns, HD_NO_NUMBER: not known; lateness stands at r * step_count + s. */
 typedef struct view_picture {
     uint64_t number; /* another for each */
     size_t row_count, step_count;
-    view_picture_row *rows; /* by rank, the unknown last */
-    hd_string *steps;       /* names, by the number in them if all have one */
-    int64_t *figures[VIEW_FIGURES];
+    view_picture_row *rows;           /* by rank, the unknown last */
+    hd_string *steps;                 /* names, by the number in them if all have one */
     int64_t *late;                    /* NULL: view_ranks_late was not called */
     int64_t *roles[JOB_DIMENSIONS];   /* by row: its position, HD_NO_NUMBER: none; NULL: no row has one */
     char *lost;                       /* damaged summaries, a line each; NULL: none */
@@ -71,7 +75,14 @@ typedef struct view_picture {
     /* rows of a summary (by source, then member): row_of[first[i]] … row_of[first[i + 1] - 1] */
     uint32_t *first, *row_of;
     size_t member_count;
+    struct hd_arena *memory; /* of figures and cells: of each thread that read */
 } view_picture;
+
+static inline int64_t view_picture_at(const view_picture *picture, view_figure figure, size_t row, size_t step)
+{
+    const view_picture_row *of = &picture->rows[row];
+    return of->cells[step] == HD_NONE ? HD_NO_NUMBER : of->figures[figure * of->count + of->cells[step]];
+}
 
 /* The picture as of now, which nobody changes before it is given back. Errors: MEMORY; those of hd_job_add_trace. */
 hd_status view_ranks_take(const view_picture **out, view_ranks *ranks, view_session *session, hd_error *err);

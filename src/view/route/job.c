@@ -14,15 +14,26 @@
 
 typedef struct figures {
     const char *name;
-    const int64_t *list;
+    view_figure figure;
+    const int64_t *late; /* NULL: that figure of the picture */
 } figures;
+
+static const char *const figure_names[] = {[VIEW_TIME] = "time", [VIEW_EXPOSED] = "exposed", [VIEW_IDLE] = "idle"};
 
 /* ---- numbers ---- */
 
-static bool fits_in_32_bits(const int64_t *list, size_t count)
+static int64_t figure_at(const figures *of, const view_picture *p, size_t row, size_t step)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (list[i] != HD_NO_NUMBER && (list[i] < 0 || list[i] >= UINT32_MAX)) return false;
+    return of->late ? of->late[row * p->step_count + step] : view_picture_at(p, of->figure, row, step);
+}
+
+static bool fits_in_32_bits(const figures *of, const view_picture *p)
+{
+    for (size_t row = 0; row < p->row_count; row++) {
+        for (size_t step = 0; step < p->step_count; step++) {
+            int64_t figure = figure_at(of, p, row, step);
+            if (figure != HD_NO_NUMBER && (figure < 0 || figure >= UINT32_MAX)) return false;
+        }
     }
     return true;
 }
@@ -33,20 +44,24 @@ static void align(hd_bytes *bytes)
     hd_bytes_put(bytes, zeros, (8 - bytes->size % 8) % 8);
 }
 
-static void put_figures(hd_bytes *bytes, const int64_t *list, size_t count, bool narrow)
+static void put_figures(hd_bytes *bytes, const figures *of, const view_picture *p, bool narrow)
 {
-    uint8_t *at = hd_bytes_room(bytes, count * (narrow ? 4 : 8));
+    size_t size = p->row_count * p->step_count * (narrow ? 4 : 8);
+    uint8_t *at = hd_bytes_room(bytes, size);
     if (!at) return;
-    for (size_t i = 0; i < count; i++) {
-        double value = list[i] == HD_NO_NUMBER ? NAN : (double)list[i];
-        uint64_t bits;
-        memcpy(&bits, &value, 8);
-        if (narrow)
-            hd_le_put(at + i * 4, list[i] == HD_NO_NUMBER ? UINT32_MAX : (uint64_t)list[i], 4);
-        else
-            hd_le_put(at + i * 8, bits, 8);
+    for (size_t row = 0; row < p->row_count; row++) {
+        for (size_t step = 0; step < p->step_count; step++, at += narrow ? 4 : 8) {
+            int64_t figure = figure_at(of, p, row, step);
+            double value = figure == HD_NO_NUMBER ? NAN : (double)figure;
+            uint64_t bits;
+            memcpy(&bits, &value, 8);
+            if (narrow)
+                hd_le_put(at, figure == HD_NO_NUMBER ? UINT32_MAX : (uint64_t)figure, 4);
+            else
+                hd_le_put(at, bits, 8);
+        }
     }
-    bytes->size += count * (narrow ? 4 : 8);
+    bytes->size += size;
     align(bytes);
 }
 
@@ -59,7 +74,7 @@ static void put_answer(view_reply *reply, hd_json_out *json, const figures *all,
     view_json_key(json, "figures");
     hd_json_put_text(json, "[");
     for (size_t i = 0; i < count; i++) {
-        narrow[i] = fits_in_32_bits(all[i].list, cells);
+        narrow[i] = fits_in_32_bits(&all[i], p);
         hd_json_put_text(json, i ? ",{" : "{");
         view_json_text(json, "name", (hd_string){all[i].name, strlen(all[i].name)});
         view_json_int(json, "bytes", narrow[i] ? 4 : 8);
@@ -71,7 +86,7 @@ static void put_answer(view_reply *reply, hd_json_out *json, const figures *all,
     hd_bytes_put_le(bytes, json->size, 4);
     hd_bytes_put(bytes, json->data, json->size);
     align(bytes);
-    for (size_t i = 0; i < count; i++) put_figures(bytes, all[i].list, cells, narrow[i]);
+    for (size_t i = 0; i < count; i++) put_figures(bytes, &all[i], p, narrow[i]);
     bytes->failed |= json->failed;
     reply->type = "application/octet-stream";
     free(json->data);
@@ -190,19 +205,57 @@ static void put_picture(hd_json_out *json, const view_picture *p, view_ranks *ra
 /* ---- the routes ---- */
 
 view_route_run view_route_job;
+bool view_route_job_waits(const view_request *request);
 view_route_run view_route_job_late;
 view_route_run view_route_job_open;
+
+/* Who asks for a revision that is not told yet waits for it. */
+bool view_route_job_waits(const view_request *request)
+{
+    int64_t revision;
+    return view_param_int_or(&revision, request, "revision", 0, INT64_MAX, 0, NULL) == HD_OK &&
+           view_ranks_lacks(view_session_ranks(request->session), (uint64_t)revision);
+}
+
+enum { ASKED_FOR = 3 };
+/* Those that parameter `figures` names, parted by commas; all where it is not there. */
+static hd_status list_figures(view_figure *out, size_t *out_count, const view_request *request, hd_error *err)
+{
+    const char *list = view_param_text(request, "figures");
+    *out_count = 0;
+    for (size_t i = 0; !list && i < ASKED_FOR; i++) out[(*out_count)++] = (view_figure)i;
+    while (list) {
+        size_t size = strcspn(list, ","), i = 0;
+        while (i < ASKED_FOR && (strlen(figure_names[i]) != size || memcmp(figure_names[i], list, size) != 0)) i++;
+        if (i == ASKED_FOR || *out_count == ASKED_FOR)
+            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                                "parameter figures is a list of time, exposed, idle, three at most");
+        out[(*out_count)++] = (view_figure)i;
+        list = list[size] ? list + size + 1 : NULL;
+    }
+    return HD_OK;
+}
 
 hd_status view_route_job(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_ranks *ranks = view_session_ranks(request->session);
     const view_picture *p;
+    view_figure wanted[ASKED_FOR];
+    figures list[ASKED_FOR];
+    size_t count;
     hd_json_out json = {0};
+    int64_t revision;
+    HD_TRY(list_figures(wanted, &count, request, err));
+    HD_TRY(view_param_int_or(&revision, request, "revision", 0, INT64_MAX, 0, err));
+    if (view_ranks_lacks(ranks, (uint64_t)revision)) {
+        reply->status = 202;
+        hd_json_put_text(&reply->json, "{}");
+        return HD_OK;
+    }
     HD_TRY(view_ranks_take(&p, ranks, request->session, err));
     put_picture(&json, p, ranks);
-    const figures all[] = {
-        {"time", p->figures[VIEW_TIME]}, {"exposed", p->figures[VIEW_EXPOSED]}, {"idle", p->figures[VIEW_IDLE]}};
-    put_answer(reply, &json, all, sizeof all / sizeof *all, p);
+    for (size_t i = 0; i < count; i++) list[i] = (figures){.name = figure_names[wanted[i]], .figure = wanted[i]};
+    put_answer(reply, &json, list, count, p);
     view_ranks_give(ranks);
     return HD_OK;
 }
@@ -238,7 +291,7 @@ hd_status view_route_job_late(view_reply *reply, const view_request *request, hd
         put_lines(&json, p->late_lost);
         hd_json_put_text(&json, "]");
         put_roles(&json, p);
-        const figures late = {"late", p->late};
+        const figures late = {.name = "late", .late = p->late};
         put_answer(reply, &json, &late, 1, p);
     }
     view_ranks_give(ranks);
@@ -272,8 +325,7 @@ hd_status view_route_job_open(view_reply *reply, const view_request *request, hd
                            ? open_row(&trace, request->session, &p->rows[row], err)
                            : hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "there is no such row or step");
     if (status == HD_OK) {
-        size_t cell = (size_t)row * p->step_count + (size_t)step;
-        int64_t start = p->figures[VIEW_START][cell];
+        int64_t start = view_picture_at(p, VIEW_START, (size_t)row, (size_t)step);
         hd_json_put_text(json, "{");
         view_json_int(json, "trace", trace);
         view_json_key(json, "start");
@@ -283,7 +335,7 @@ hd_status view_route_job_open(view_reply *reply, const view_request *request, hd
             hd_json_put_text(json, "\"");
         }
         view_json_key(json, "duration");
-        put_or_null(json, p->figures[VIEW_TIME][cell]);
+        put_or_null(json, view_picture_at(p, VIEW_TIME, (size_t)row, (size_t)step));
         hd_json_put_text(json, "}");
     }
     view_ranks_give(view_session_ranks(request->session));

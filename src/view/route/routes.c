@@ -6,6 +6,7 @@
 #include "view/route/session.h"
 
 view_route_run view_route_job;
+bool view_route_job_waits(const view_request *request);
 view_route_run view_route_job_late;
 view_route_run view_route_job_open;
 view_route_run view_route_clocks;
@@ -16,7 +17,7 @@ view_route_run view_route_tiles;
 const view_route view_routes[] = {
     {"/api/session", "GET", view_route_session, .waits = view_route_session_waits},
     {"/api/open", "POST", view_route_open},
-    {"/api/job", "GET", view_route_job, .is_long = true},
+    {"/api/job", "GET", view_route_job, .is_long = true, .waits = view_route_job_waits},
     {"/api/job/late", "GET", view_route_job_late, .is_long = true},
     {"/api/job/open", "POST", view_route_job_open, .is_long = true},
     {"/api/clocks", "GET", view_route_clocks, .is_long = true},

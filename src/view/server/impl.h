@@ -91,6 +91,7 @@ struct hd_view {
     view_names names;
     char *listen, *hostname;
     bool framed;                     /* as in hd_view_options */
+    bool shows_job;                  /* of .hds files alone, which are one revision of the job (view/ranks/ranks.h) */
     char token[VIEW_TOKEN_TEXT + 1]; /* "": none is demanded */
     char cookie[24];                 /* its name */
     uint16_t port;

@@ -217,5 +217,8 @@ struct MHD_Response *view_page_response(const view_page_file *file, const view_j
     add_header(response, "ETag", etag);
     add_header(response, "Vary", "Accept-Encoding");
     add_header(response, "Cache-Control", "private, no-cache");
+    if (job->view->shows_job &&
+        strcmp(file->path, "/index.html") == 0) /* the browser asks before the page's script runs */
+        add_header(response, "Link", "<api/job?revision=1&figures=time>; rel=preload; as=fetch; crossorigin=anonymous");
     return guard(response, job->view->framed);
 }

@@ -114,6 +114,7 @@ static hd_status add_paths(hd_view *view, const char *const *paths, size_t count
         else
             status = view_session_add(&trace, view->session, paths[i], err);
     }
+    view->shows_job = ranks > 0 && !summaries;
     if (status == HD_OK) status = view_ranks_add(view_session_ranks(view->session), list, ranks, err);
     free(list);
     return status;

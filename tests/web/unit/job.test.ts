@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decodeFigures, jobOf, type Job } from "../../../src/view/web/src/data/job";
+import { decodeFigures, jobOf, moreOf, type Job } from "../../../src/view/web/src/data/job";
 import { cellOf, colorAt, countRanks, extentOf, fieldsOf, groupsOf, orderOf, peersOf, shownFigures, showing, zoomed } from "../../../src/view/web/src/panels/job_layout";
 
 // An answer as docs/view-protocol.md has it: figures in 32 bits, or, where one does not fit, as doubles. NaN: not known.
@@ -36,6 +36,14 @@ test("an answer becomes rows, steps and figures; what is not known is NaN", () =
   assert.ok(list(job.figures.late).every(Number.isNaN));
 });
 
+test("the first answer has times alone, the next the other figures of the same picture", () => {
+  const job = jobOf(answer(ranksOf([2, 10]), { time: [NaN, NaN, 5, NaN] }));
+  assert.deepEqual(list(job.figures.time), [NaN, NaN, 5, NaN]);
+  assert.ok([...job.figures.exposed, ...job.figures.idle].every(Number.isNaN) && job.figures.idle.length === 4);
+  const more = moreOf(answer(ranksOf([2, 10]), { exposed: [2, 6, NaN, 5], idle: [1, 3, NaN, 2] }));
+  assert.deepEqual([more.number, list(more.figures.exposed), list(more.figures.idle)], [7, [2, 6, NaN, 5], [1, 3, NaN, 2]]);
+});
+
 test("rows are named by rank, file or trace, and by device where a rank has several", () => {
   const figures = { time: [1, 1, 1, 1], exposed: [1, 1, 1, 1], idle: [1, 1, 1, 1] };
   const head = ranksOf([0, 0, null, null], { source: [0, 0, 1, 2], device: [0, 1, 0, 0], trace: [3, 3, -1, 5], file: ["", "", "run.json", ""], steps: ["s1"] });
@@ -49,7 +57,8 @@ test("ranks that are missing are counted, devices of a rank are not", () => {
 
 test("what is no picture is refused", () => {
   assert.throws(() => decodeFigures(new TextEncoder().encode("{\"error\": 1}  ").buffer as ArrayBuffer), /no picture/);
-  assert.throws(() => jobOf(answer(ranksOf([0]), { time: [1, 2] })), /lacks figures/);
+  assert.throws(() => jobOf(answer(ranksOf([0]), { idle: [1, 2] })), /lacks figures/);
+  assert.throws(() => moreOf(answer(ranksOf([0]), { idle: [1, 2] })), /lacks figures/);
 });
 
 const job = jobOf(answer(ranksOf([0, 1, 2]), { time: [10, 100, 12, 104, 20, 100], exposed: [1, 1, 1, 1, 1, 1], idle: [1, 1, 1, 1, 1, 1] }));

@@ -121,4 +121,5 @@ declare global {
   }
 }
 
-start(new HttpSource());
+// Not within the script: whoever watches what the page asks for (DevTools, tests) has all of it parsed again for the stack.
+queueMicrotask(() => start(new HttpSource()));

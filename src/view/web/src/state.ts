@@ -58,6 +58,7 @@ export interface State {
   trackFilter: Signal<string>;
   sql: Signal<string>; // that was run last
   tab: Signal<Tab | null>; // of the pane at the bottom; null: closed
+  hasHeatMap: Signal<boolean>; // that of a job was drawn
   fidelity: Signal<Map<TraceId, Fidelity>>;
   dialog: Signal<"help" | "palette" | "marks" | null>;
   message: Signal<{ text: string; error: boolean } | null>; // one line, also read to screen readers
@@ -95,6 +96,7 @@ export function newState(): State {
     trackFilter: signal(""),
     sql: signal(""),
     tab: signal(null),
+    hasHeatMap: signal(false),
     fidelity: signal(new Map()),
     dialog: signal(null),
     message: signal(null),

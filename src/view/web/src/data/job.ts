@@ -29,7 +29,13 @@ export interface Job {
   notes: string[]; // what is not told, for people
 }
 
-// What is asked for behind the first picture.
+// Figures that are asked for behind the first picture, which colours tell only if they are chosen.
+export type MoreFigures = Pick<Record<Measure, Float64Array>, "exposed" | "idle">;
+export interface MoreAnswer {
+  number: number; // of the picture
+  figures: MoreFigures;
+}
+
 export interface LateAnswer {
   late: Float64Array;
   roles: Roles[];
@@ -56,7 +62,8 @@ const aligned = (at: number): number => (at + 7) & ~7;
 
 function widened(narrow: Uint32Array): Float64Array {
   const wide = new Float64Array(narrow); // Float64Array.from with a function takes ten times as long
-  for (let at = 0; at < narrow.length; at++) if (narrow[at] === UNKNOWN) wide[at] = NaN;
+  const first = narrow.indexOf(UNKNOWN); // a loop over all is slow while the page starts, and mostly finds none
+  for (let at = first; at >= 0 && at < narrow.length; at++) if (narrow[at] === UNKNOWN) wide[at] = NaN;
   return wide;
 }
 
@@ -75,7 +82,8 @@ export function decodeFigures<T>(bytes: ArrayBuffer): { head: T; figures: Record
 }
 
 function rowOf(head: JobHead, at: number): JobRow {
-  const several = [at - 1, at + 1].some((other) => head.rank[other] === head.rank[at] && head.source[other] === head.source[at] && head.member[other] === head.member[at]);
+  const isSame = (other: number): boolean => head.rank[other] === head.rank[at] && head.source[other] === head.source[at] && head.member[other] === head.member[at];
+  const several = isSame(at - 1) || isSame(at + 1);
   const rank = head.rank[at] ?? null;
   const name = rank === null ? head.file[at] || `trace ${head.trace[at]}` : `rank ${rank}`;
   const trace = head.trace[at] ?? -1;
@@ -84,7 +92,13 @@ function rowOf(head: JobHead, at: number): JobRow {
 
 export function jobOf(bytes: ArrayBuffer): Job {
   const { head, figures: { time, exposed, idle } } = decodeFigures<JobHead>(bytes);
-  if (!time || !exposed || !idle) throw new Error("The server's answer lacks figures.");
-  const late = new Float64Array(time.length).fill(NaN); // not asked for yet
-  return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), world: head.world, steps: head.steps, figures: { time, exposed, idle, late }, roles: [], notes: head.notes };
+  if (!time) throw new Error("The server's answer lacks figures.");
+  const none = new Float64Array(time.length).fill(NaN); // not asked for yet
+  return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), world: head.world, steps: head.steps, figures: { time, exposed: exposed ?? none, idle: idle ?? none, late: none }, roles: [], notes: head.notes };
+}
+
+export function moreOf(bytes: ArrayBuffer): MoreAnswer {
+  const { head, figures: { exposed, idle } } = decodeFigures<JobHead>(bytes);
+  if (!exposed || !idle) throw new Error("The server's answer lacks figures.");
+  return { number: head.number, figures: { exposed, idle } };
 }

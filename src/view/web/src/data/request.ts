@@ -1,6 +1,6 @@
 // Questions to the server from a component: asked when their key changes, aborted when it changes again or the
 // component goes. The last answer stays until the next is there, so that nothing jumps.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Asked<T> {
   value: T | null;
@@ -31,7 +31,7 @@ export function useRequest<T>(key: string | null, ask: (signal: AbortSignal) => 
   const [attempt, setAttempt] = useState(0);
   const question = useRef(ask);
   question.current = ask;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (key === null) {
       setAnswer({ value: null, key: null, error: "", errorKey: null });
       return undefined;
@@ -48,7 +48,8 @@ export function useRequest<T>(key: string | null, ask: (signal: AbortSignal) => 
         },
       );
     };
-    const timer = setTimeout(start, wait);
+    const timer = wait > 0 ? setTimeout(start, wait) : undefined;
+    if (timer === undefined) start();
     return () => {
       clearTimeout(timer);
       abort.abort();

@@ -1,5 +1,5 @@
 // Where the page gets its data. source_http.ts asks the server; tests have one of their own.
-import type { Job, LateAnswer } from "./job";
+import type { Job, LateAnswer, MoreAnswer } from "./job";
 import type {
   ClockInfo, DerivedDetail, EventDetail, EventRef, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, MeetingResult, NameInfo, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult,
   SelectResult, Session, Tile, TraceId, TrackId, TrackInfo,
@@ -46,7 +46,9 @@ export interface Source {
   queryTracks(trace: TraceId, sql: string, params: Record<string, string>, title: string, signal?: AbortSignal): Promise<{ tracks: TrackId[]; left_out: number }>;
   // The page's track of one of the file; null: it shows none.
   queryTrack(trace: TraceId, of: number, signal?: AbortSignal): Promise<TrackId | null>;
-  job(signal?: AbortSignal): Promise<Job>;
+  // The first picture, of times. revision: of the session's job, which may be the next; 0: of the open traces.
+  job(revision: number, signal?: AbortSignal): Promise<Job>;
+  jobMore(signal?: AbortSignal): Promise<MoreAnswer>;
   // The lateness of a job's cells, and what to tell of it.
   jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer>;
   // The trace of a row, opened if it was not; `start`: of the step, on the trace's own clock.

@@ -1,7 +1,7 @@
 // Asks the server (docs/view-protocol.md).
 import type { ClockInfo, EventRef, Meeting, MeetingResult, NameInfo, Session, Tile, TrackId, TrackList } from "./model";
 import type { DerivedDetail, EventDetail, Fidelity, FidelityList, FindQuery, FindResult, FlameResult, FlowResult, QueryFailure, QueryResult, QueryTable, ReportAbout, ReportTable, SearchQuery, SearchResult, SelectResult } from "./model";
-import { decodeFigures, jobOf, type Job, type LateAnswer, type Roles } from "./job";
+import { decodeFigures, jobOf, moreOf, type Job, type LateAnswer, type MoreAnswer, type Roles } from "./job";
 import { parseKeeping } from "./json_digits";
 import type { SearchPlace, Source } from "./source";
 import { decodeTiles } from "./tile_decode";
@@ -16,6 +16,8 @@ class ServerError extends Error {
     this.name = "ServerError";
   }
 }
+
+const FIRST_REVISION = 1; // of a job, as the server's Link header has it
 
 type Param = string | number | undefined;
 
@@ -35,6 +37,8 @@ function listOf(ids: readonly number[]): string {
 const whole = (time: number): number => Math.round(time);
 
 export class HttpSource implements Source {
+  private early: Promise<ArrayBuffer> | null = null; // the job's first picture, which the browser was told to ask for
+
   constructor(private readonly base: string = "api/") {}
 
   private url(path: string, params: Record<string, Param>): string {
@@ -70,6 +74,10 @@ export class HttpSource implements Source {
   // The first answer, whose address index.html names for the browser to ask at once, has the tracks as well.
   async session(after?: number, signal?: AbortSignal): Promise<Session> {
     const session = await this.json<Session>("session", { after, with: after === undefined ? "tracks" : undefined }, signal);
+    if (after === undefined && session.job && session.job.revision <= FIRST_REVISION) {
+      this.early = this.jobBytes(FIRST_REVISION);
+      this.early.catch(() => undefined); // whoever takes it sees why
+    }
     for (const [k, list] of (session.lists ?? []).entries()) {
       if (list) await this.rest(list, session.traces[k].id, signal);
     }
@@ -110,8 +118,21 @@ export class HttpSource implements Source {
     }
   }
 
-  async job(signal?: AbortSignal): Promise<Job> {
-    return jobOf(await this.bytes(await this.ask("job", {}, signal)));
+  async job(revision: number, signal?: AbortSignal): Promise<Job> {
+    const early = revision === FIRST_REVISION ? this.early : null;
+    this.early = null;
+    return jobOf(await (early ?? this.jobBytes(revision, signal)));
+  }
+
+  private async jobBytes(revision: number, signal?: AbortSignal): Promise<ArrayBuffer> {
+    for (;;) {
+      const response = await this.ask("job", { revision: revision || undefined, figures: "time" }, signal);
+      if (response.status !== 202) return this.bytes(response); // 202: it is still being read
+    }
+  }
+
+  async jobMore(signal?: AbortSignal): Promise<MoreAnswer> {
+    return moreOf(await this.bytes(await this.ask("job", { figures: "exposed,idle" }, signal)));
   }
 
   async jobLate(of: number, signal?: AbortSignal): Promise<LateAnswer> {

@@ -20,7 +20,8 @@ import { WebGlBackend, type Backend } from "./webgl";
 
 const FRAMES = 2000; // times that are kept
 const FIRST_MS = 400; // at most that long an empty picture is waited with for the server's first word
-const JOB_MS = 300; // ms that the heat map of a job has for itself, as no trace is open yet
+const JOB_MS = 1000; // at most that long the heat map of a job has for itself, as no trace is open yet
+const BESIDE_MS = 50; // and then a moment, in which the browser shows it
 const FIRST_TILES_MS = 150; // and then for the first tiles
 
 interface DrawSummary {
@@ -165,6 +166,9 @@ export class View {
   // Draws whenever something changed that can be seen.
   follow(): void {
     const { state } = this.app;
+    effect(() => {
+      if (state.hasHeatMap.value) setTimeout(() => this.changed(), BESIDE_MS);
+    });
     effect(() => {
       const signals = [
         state.range, state.whole, state.scroll, state.tracks, state.session, state.pointer, state.selected, state.hovered, state.area,

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { App } from "../app";
 import { drawnTheme } from "../bar/theme";
-import { MEASURES, type Dimension, type Job, type Measure } from "../data/job";
+import { MEASURES, type Dimension, type Job, type LateAnswer, type Measure, type MoreAnswer } from "../data/job";
 import type { Session, TraceId, TraceInfo } from "../data/model";
 import { messageOf, useRequest } from "../data/request";
 import { formatCount, formatDuration, formatShort, plural } from "../format";
@@ -25,34 +25,45 @@ const DIMENSIONS: Record<Dimension, string> = {
 const AGAINST = [["no", "the figure"], ["step", "what is above the step's median"]] as const;
 
 const WAIT_MS = 250; // while traces become ready one after the other
-const LATE_MS = 100; // the first picture is drawn before all collectives are compared
+const MORE_MS = 20; // the first picture is drawn before its other figures are asked for,
+const LATE_MS = 50; // and before all collectives are compared
 
 const chosenMeasure = signal<Measure>("time");
 const chosenAgainst = signal<"no" | "step">("no");
 const chosenOrder = signal<Order>("rank");
 
-// What there is to ask for anew: files whose summaries are read, or traces that are ready.
+// What there is to ask for anew: files whose summaries are read (revision 1 is waited for), or traces that are ready.
+const revisionOf = (session: Session | null): number => (session?.job ? Math.max(1, session.job.revision) : 0);
 function keyOfJob(session: Session | null): string | null {
-  if (session?.job) return session.job.revision > 0 ? `${session.session}/${session.job.revision}` : null;
+  if (session?.job) return `${session.session}/${revisionOf(session)}`;
   const ready = session?.traces.filter((each) => each.state === "ready") ?? [];
   return ready.length > 0 ? [session?.session, ...ready.map((each) => each.id)].join() : null;
+}
+
+// The first picture with what was asked for behind it, if that is of the same picture.
+function withMore(known: Job, more: MoreAnswer | null, late: LateAnswer | null): Job {
+  const figures = { ...known.figures, ...(more?.number === known.number ? more.figures : {}) };
+  return late?.late.length === figures.late.length ? { ...known, roles: late.roles, figures: { ...figures, late: late.late } } : { ...known, figures };
 }
 
 export function JobPanel({ app }: { app: App }): JSX.Element {
   const session = app.state.session.value;
   const reading = session?.job ? session.job.files - session.job.done : session?.traces.filter((each) => each.state === "reading").length ?? 0;
   const key = keyOfJob(session);
-  const asked = useRequest<Job>(key, (abort) => app.source.job(abort), reading && !session?.job ? WAIT_MS : 0);
+  const asked = useRequest<Job>(key, (abort) => app.source.job(revisionOf(session), abort), reading && !session?.job ? WAIT_MS : 0);
   const known = asked.value;
-  const late = useRequest(known && asked.key === key && known.rows.length > 0 ? `${key}/${known.number}` : null, (abort) => app.source.jobLate(known?.number ?? 0, abort), LATE_MS);
-  const job = useMemo(() => (known && late.value?.late.length === known.figures.late.length ? { ...known, roles: late.value.roles, figures: { ...known.figures, late: late.value.late } } : known), [known, late.value]);
-  const notes = [...(job?.notes ?? []), ...(late.value?.notes ?? []), ...(late.error ? [`Lateness: ${late.error}`] : [])];
+  const behind = known && asked.key === key && known.rows.length > 0 ? `${key}/${known.number}` : null;
+  const more = useRequest(behind, (abort) => app.source.jobMore(abort), MORE_MS);
+  const late = useRequest(behind, (abort) => app.source.jobLate(known?.number ?? 0, abort), LATE_MS);
+  const job = useMemo(() => known && withMore(known, more.value, late.value), [known, more.value, late.value]);
+  const notes = [...(job?.notes ?? []), ...(late.value?.notes ?? []), ...(more.error ? [`Exposed communication and idle: ${more.error}`] : []), ...(late.error ? [`Lateness: ${late.error}`] : [])];
   return (
-    <div class="stacked" aria-busy={asked.loading || late.loading}>
+    <div class="stacked" aria-busy={asked.loading || more.loading || late.loading}>
       {notes.map((note) => <p class="hint" key={note}>{note}</p>)}
-      {key === null ? <p class="hint">{session?.job ? "The summaries are being read …" : "No trace is ready yet."}</p>
+      {key === null ? <p class="hint">No trace is ready yet.</p>
+        : session?.job?.revision === 0 && asked.loading && !job ? <p class="hint">The summaries are being read …</p>
         : asked.error || !job ? <Waiting asked={asked} what="the steps of each rank" />
-        : job.steps.length > 0 ? <HeatMap app={app} job={job} reading={reading} waits={late.loading} />
+        : job.steps.length > 0 ? <HeatMap app={app} job={job} reading={reading} waits={(measure) => (measure === "late" ? late : more).loading} />
         : reading > 0 ? <p class="hint">{plural(reading, "file")} still to be read.</p>
         : <p class="hint">No trace that was asked has steps: annotations ProfilerStep#N, or work that repeats, as heddle report steps finds them.</p>}
     </div>
@@ -69,18 +80,18 @@ function Legend({ extent: { low, high, isBelow, isAbove } }: { extent: Extent })
   );
 }
 
-function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: number; waits: boolean }): JSX.Element {
+function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: number; waits: (measure: Measure) => boolean }): JSX.Element {
   const [measure, against] = [chosenMeasure.value, chosenAgainst.value === "step"];
   const hosts = new Set(job.rows.map((row) => row.host)).size > 1;
   const orders: (readonly [Order, string])[] = [
     ["rank", "rank"], ...(hosts ? [["host", "host"] as const] : []), ...job.roles.map(({ name }) => [name, DIMENSIONS[name]] as const), ["most", "most first"],
   ];
   const order = orders.some(([value]) => value === chosenOrder.value) ? chosenOrder.value : "rank";
-  const figures = useMemo(() => shownFigures(job, measure, against), [job, measure, against]);
-  const rows = useMemo(() => orderOf(job, order, figures), [job, order, figures]);
+  const figures = useMemo(() => shownFigures(job, measure, against), [job.figures[measure], against]);
+  const rows = useMemo(() => orderOf(job, order, figures), [job.rows, job.roles, order, figures]);
   const extent = useMemo(() => extentOf(figures, job.steps.length), [figures, job.steps.length]);
-  const [ranks, world] = useMemo(() => countRanks(job), [job]);
-  const groupOf = useMemo(() => groupsOf(job, order), [job, order]);
+  const [ranks, world] = useMemo(() => countRanks(job), [job.rows, job.world]);
+  const groupOf = useMemo(() => groupsOf(job, order), [job.rows, job.roles, order]);
   return (
     <>
       <div class="bar">
@@ -93,8 +104,8 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
         </span>
       </div>
       {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={drawnTheme.value}
-        describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, measure, cell)} />
-        : waits && measure === "late" ? <p class="hint">The collectives of all ranks are being compared …</p>
+        onPaint={() => { app.state.hasHeatMap.value = true; }} describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, measure, cell)} />
+        : measure !== "time" && waits(measure) ? <p class="hint">{measure === "late" ? "The collectives of all ranks are being compared …" : `Asking for ${TITLES[measure]} …`}</p>
         : <p class="hint">No trace tells the {TITLES[measure]} of its steps.</p>}
     </>
   );

@@ -58,13 +58,14 @@ export interface Extent {
 export function extentOf(figures: Float64Array, steps: number): Extent | null {
   const isUsual = usualSteps(figures, steps);
   let [low, high, least, most] = [Infinity, -Infinity, Infinity, -Infinity];
-  figures.forEach((figure, at) => {
+  for (let at = 0; at < figures.length; at++) {
+    const figure = figures[at] as number;
     if (figure < least) least = figure;
     if (figure > most) most = figure;
-    if (!isUsual[at % steps]) return;
+    if ((figure >= low && figure <= high) || !isUsual[at % steps]) continue;
     if (figure < low) low = figure;
     if (figure > high) high = figure;
-  });
+  }
   if (!(low < high)) [low, high] = [least, most];
   return least <= most ? { low, high, isBelow: least < low, isAbove: most > high } : null;
 }
@@ -113,12 +114,13 @@ export function colorAt(share: number, dark: boolean): [number, number, number] 
 // stands out is seen. NaN where none is known.
 export function fieldsOf(figures: Float64Array, steps: number, order: readonly number[], { from, count }: Window, width: number, height: number): Float64Array {
   const fields = new Float64Array(width * height).fill(NaN);
+  const columns = Uint32Array.from({ length: steps }, (_, step) => Math.floor((step * width) / steps));
   for (let at = 0; at < count; at++) {
-    const row = order[from + at] as number;
+    const first = (order[from + at] as number) * steps;
     const top = Math.floor((at * height) / count) * width;
     for (let step = 0; step < steps; step++) {
-      const figure = figures[row * steps + step] as number;
-      const field = top + Math.floor((step * width) / steps);
+      const figure = figures[first + step] as number;
+      const field = top + (columns[step] as number);
       if (!(figure <= (fields[field] as number))) fields[field] = Number.isNaN(figure) ? fields[field] as number : figure;
     }
   }

@@ -1,6 +1,6 @@
 // The heat map of a job on a canvas: ranks down, steps across. Click or Enter opens, arrows walk, + - and the wheel zoom.
 import type { JSX, TargetedKeyboardEvent, TargetedMouseEvent } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Job } from "../data/job";
 import { cutText, safeText } from "../draw/text";
 import { cellOf, colorAt, fieldsOf, showing, zoomed, type Extent, type Window } from "./job_layout";
@@ -25,6 +25,7 @@ interface Props {
   order: readonly number[];
   groupOf: ((row: number) => string) | null; // a line stands where it changes
   theme: string;
+  onPaint: () => void;
   describe: (cell: Cell) => string;
   onOpen: (cell: Cell) => void;
 }
@@ -42,11 +43,13 @@ function paintCells(context: CanvasRenderingContext2D, props: Props, window: Win
   const [columns, bands] = fieldCounts(job, window, { width, height });
   const fields = fieldsOf(figures, job.steps.length, order, window, columns, bands);
   const pixels = new ImageData(columns, bands);
-  const tones = Array.from({ length: TONES }, (_, k) => [...colorAt(k / (TONES - 1), dark), 255]);
+  const tones = new Uint32Array(Uint8ClampedArray.from(Array.from({ length: TONES }, (_, k) => [...colorAt(k / (TONES - 1), dark), 255]).flat()).buffer);
   const scale = high > low ? (TONES - 1) / (high - low) : 0;
-  fields.forEach((figure, at) => {
-    if (!Number.isNaN(figure)) pixels.data.set(tones[Math.min(TONES - 1, Math.max(0, Math.round((figure - low) * scale)))] as number[], at * 4);
-  });
+  const words = new Uint32Array(pixels.data.buffer); // a pixel each, whatever the order of its bytes
+  for (let at = 0; at < fields.length; at++) {
+    const figure = fields[at] as number;
+    if (!Number.isNaN(figure)) words[at] = tones[Math.min(TONES - 1, Math.max(0, Math.round((figure - low) * scale)))] as number;
+  }
   const small = Object.assign(document.createElement("canvas"), { width: columns, height: bands });
   small.getContext("2d")?.putImageData(pixels, 0, 0);
   context.imageSmoothingEnabled = false;
@@ -122,10 +125,15 @@ function paint(canvas: HTMLCanvasElement, props: Props, window: Window, focus: C
 function useSize(): [{ current: HTMLDivElement | null }, Size] {
   const box = useRef<HTMLDivElement>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!box.current) return undefined;
-    const observer = new ResizeObserver(() => setSize({ width: (box.current?.clientWidth ?? 0) - LEFT - 4, height: (box.current?.clientHeight ?? 0) - TOP - 4 }));
+    const measure = (): void => {
+      const next = { width: (box.current?.clientWidth ?? 0) - LEFT - 4, height: (box.current?.clientHeight ?? 0) - TOP - 4 };
+      setSize((last) => (last.width === next.width && last.height === next.height ? last : next));
+    };
+    const observer = new ResizeObserver(measure);
     observer.observe(box.current);
+    measure(); // the first picture does not wait for a frame
     return () => observer.disconnect();
   }, []);
   return [box, size];
@@ -150,11 +158,12 @@ export function JobPicture(props: Props): JSX.Element {
   const all = job.rows.length;
   const within = (each: Window | null): Window => (each && each.from + each.count <= all ? each : { from: 0, count: all });
   const window = within(chosen);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!canvas.current || size.width <= 0 || size.height <= 0) return;
     paint(canvas.current, props, window, focus, size);
     performance.mark("heddle: heat map");
-  }, [job, figures, order, groupOf, theme, window.from, window.count, focus, size]);
+    props.onPaint();
+  }, [job.rows, job.steps, figures, order, groupOf, theme, window.from, window.count, focus, size]);
   const share = (event: { clientY: number }): number => Math.min(1, Math.max(0, (event.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) - TOP) / size.height));
   const at = (event: TargetedMouseEvent<HTMLCanvasElement>): Cell | null => {
     const area = event.currentTarget.getBoundingClientRect();
