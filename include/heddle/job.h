@@ -135,8 +135,8 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
  * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
  * known, the place in the job. Where numbers were counted, what a group has in a step is compared only if all of its
- * members that have any there have as many, of the same operations and bytes; a group that has more members than its
- * size is not compared, since it is several of one name. Durations are ns. Tables:
+ * members that have any there have as many, of the same operations and, but for AllToAll, bytes; a group that has more
+ * members than its size is not compared, since it is several of one name. Durations are ns. Tables:
  *
  * `stragglers`  a row per member: `rank`, `device`; `collectives` compared, of which it was `last` (of several the
  *               lowest); `late`: sum of longest - own duration; `waited`: sum of own - shortest; `transfer`: sum of the
@@ -150,7 +150,7 @@ const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t
  *               of the group that lack it), "size" and "bytes" (others than the first member's); "counted", of
  *               the first collective of a step that is not compared (`members`: that have any in it), where "missing"
  *               are those of the member that has most which others lack, whose operations and bytes tell it; and
- *               "several" of a group that is not compared, with a null sequence
+ *               of a group, with a null sequence, "several" (more members than its size, not compared) and "fewer"
  * `last`        a row per member and group, where a job that hangs stopped: `rank`, `device`, `group`, `stream`,
  *               `point_to_point`, `sequence` (the highest), `operation`, `behind`: the highest of the group - that,
  *               or, where they are counted, how many of the group have higher ones

@@ -9,6 +9,7 @@ import collections
 import dataclasses
 import itertools
 
+OWN_SIZES = ("AllToAll", "SendRecv")  # have other bytes on each rank
 OF_STEP = 10**9  # a counted number is that of the step + 1 times this, and a place
 
 
@@ -58,28 +59,31 @@ def defects_of(meeting, parties):
 
 
 def lacks(rows):
-    """{sequence: parties that lack it} of a step whose parties have different collectives, as the one that has most has them: it may be any
+    """{sequence: parties that lack it} of a step whose parties have not as many collectives, as the one that has most has them: it may be any
     choice of as many of its own that looks like the other's, and is the first in the order of places."""
+    looks = lambda row: (row["operation"], None if row["operation"] in OWN_SIZES else row["bytes"])
     lists, of = {}, collections.defaultdict(set)
     for _, party, row in sorted(rows, key=lambda r: r[2]["sequence"]):
-        lists.setdefault(party, []).append((row["operation"], row["bytes"], row["sequence"]))
+        lists.setdefault(party, []).append((looks(row), row["sequence"]))
     most = max(sorted(lists, key=key), key=lambda party: len(lists[party]))
     for party, own in lists.items():
         for chosen in itertools.combinations(range(len(lists[most])), len(own)):
-            if all(lists[most][at][:2] == mine[:2] for at, mine in zip(chosen, own)):
+            if all(lists[most][at][0] == mine[0] for at, mine in zip(chosen, own)):
                 for at in set(range(len(lists[most]))) - set(chosen):
-                    of[lists[most][at][2]].add(party)
+                    of[lists[most][at][1]].add(party)
                 break
-    return of, {sequence for _, _, sequence in lists[most]}
+    return of, {sequence for _, sequence in lists[most]}
 
 
 def judge_step(of, found, parties):
     """What a group has in a step, where numbers are counted: changes `found` and tells whether it can't be compared."""
     rows = [r for m in of.values() for r in m.rows]
     here = {party for _, party, _ in rows}
-    others = len(here) > 1 and any(f.keys() & {"operation", "bytes"} for f in found.values())
-    if not others and all({party for _, party, _ in m.rows} == here for m in of.values()):
-        return False
+    if all({party for _, party, _ in m.rows} == here for m in of.values()):
+        mixed = any("operation" in f or ("bytes" in f and of[s].rows[0][2]["operation"] not in OWN_SIZES) for s, f in found.items())
+        if mixed and len(here) > 1:
+            found[min(of)]["counted"] = sorted(here, key=key)
+        return mixed and len(here) > 1
     doubles = any("double" in f for f in found.values())
     lacking, most = ({}, set()) if doubles else lacks(rows)
     for sequence, f in found.items():
@@ -111,6 +115,8 @@ def expected(summaries):
         several = len(parties) > 1 and 0 < sizes.get(group, 0) < len(parties)
         if several:
             defects[group, None, "several"] = min(parties, key=key), len(parties)
+        elif sizes.get(group, 0) > len(parties) and not group[2]:
+            defects[group, None, "fewer"] = min(parties, key=key), len(parties)
         uneven = set()
         if any(row["counted"] for _, _, row in rows):
             for step in {sequence // OF_STEP for sequence in of}:

@@ -175,12 +175,19 @@ static void join_tasks(hd_collectives *c, rows *r)
     c->count = count;
 }
 
-/* The table is by start, and the sort is stable. */
+/* The table has what is in no step first. */
+static int compare(const hd_collective *x, const hd_collective *y)
+{
+    int order = compare_groups(x, y);
+    if (!order) order = job_compare_numbers(x->start_ns, y->start_ns);
+    return order ? order : (x->event > y->event) - (x->event < y->event);
+}
+
 static bool sort_and_count(hd_collectives *c, rows *r)
 {
     hd_collective *spare = malloc((c->count + 1) * sizeof *spare);
     if (!spare) return false;
-    HD_SORT_RUNS(c->list, spare, c->count, x, y, compare_groups(x, y) < 0);
+    HD_SORT_RUNS(c->list, spare, c->count, x, y, compare(x, y) < 0);
     free(spare);
     join_tasks(c, r);
     for (size_t i = 0, end; i < c->count; i = end) {

@@ -23,6 +23,13 @@ static inline bool job_is_pair(hd_string group)
     return true;
 }
 
+/* Whether its bytes are the same on all ranks: where what each gives another is its own affair, they need not be. */
+static inline bool job_has_one_size(hd_string operation)
+{
+    return operation.size != 8 ||
+           (memcmp(operation.data, "AllToAll", 8) != 0 && memcmp(operation.data, "SendRecv", 8) != 0);
+}
+
 /* 12 of "ProfilerStep#12". false: it is another name, such as that of the kernel after which what repeats is named. */
 bool job_step_number(int64_t *out, hd_string name);
 

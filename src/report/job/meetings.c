@@ -377,7 +377,7 @@ static bool judge_meetings(meetings_maker *k)
         const group_facts *f = &k->facts[m->list[i].group];
         const meetings_unit *unit = meetings_unit_of(k, (uint32_t)i);
         m->list[i].count = of->members;
-        m->list[i].is_compared = of->members > 1 && !(unit && unit->is_uneven);
+        m->list[i].is_compared = of->members > 1 && !meetings_is_refused(unit);
         if (of->members < f->members && !(unit && unit->is_uneven) &&
             !meetings_add_defect(k, (uint32_t)i, JOB_MISSING, m->seats[f->seat + of->present].member,
                                  f->members - of->members))
@@ -394,7 +394,9 @@ static bool judge_groups(meetings_maker *k)
     for (uint32_t g = 0; g < m->groups.count; g++) {
         group_facts *f = &k->facts[g];
         f->is_several = f->size > 0 && f->members > f->size && f->members > 1;
-        if (f->is_several && !meetings_add_defect(k, g, JOB_SEVERAL, m->seats[f->seat].member, f->members))
+        bool is_fewer = f->size > f->members && !job_meeting_group_of(m, g)->is_point_to_point;
+        if ((f->is_several || is_fewer) &&
+            !meetings_add_defect(k, g, is_fewer ? JOB_FEWER : JOB_SEVERAL, m->seats[f->seat].member, f->members))
             return false;
     }
     for (size_t i = 0; i < m->count; i++) m->list[i].is_compared &= !k->facts[m->list[i].group].is_several;

@@ -8,7 +8,7 @@
  * first by the longest duration less its own. Collectives are one if group and number are; without a name groups are
  * one if their streams are. Not compared is a collective that a member has twice, without times or as another
  * operation; a group that has more members than it says: it is several of one name; and, where numbers were counted,
- * what a group has in a step in which its members have not as many, of the same operations and bytes.
+ * what a group has in a step in which its members have not as many, or not of the same operations and bytes.
  */
 #ifndef HD_REPORT_JOB_MEETINGS_H
 #define HD_REPORT_JOB_MEETINGS_H
@@ -20,7 +20,7 @@ typedef struct job_party {
     int64_t rank, device; /* rank: or the place of its summary */
 } job_party;
 
-/* JOB_COUNTED is of the first meeting of a step, JOB_SEVERAL of a whole group. */
+/* JOB_COUNTED is of the first meeting of a step; those from JOB_SEVERAL on are of a whole group. */
 typedef enum job_defect {
     JOB_DOUBLE,
     JOB_OPERATION,
@@ -30,6 +30,7 @@ typedef enum job_defect {
     JOB_MISSING,
     JOB_COUNTED,
     JOB_SEVERAL,
+    JOB_FEWER,
     JOB_DEFECTS
 } job_defect;
 

@@ -33,8 +33,10 @@ static const packed_row meetings_before_first = {UINT32_MAX, HD_NONE, HD_NO_NUMB
 typedef struct meetings_unit {
     size_t first, end; /* of `order` */
     uint32_t members;  /* that have any of them */
+    uint32_t lowest;   /* of these */
     uint32_t last;     /* while members are gone through: of these, + 1 */
-    bool is_uneven;    /* not all of these have as many, of the same operations and bytes: which are one is not known */
+    bool is_uneven;    /* not all of these have as many: which are one is not known */
+    bool is_mixed;     /* all have as many, not of the same operations and bytes: nor is it here */
     bool has_double;
 } meetings_unit;
 
@@ -71,13 +73,19 @@ static inline meetings_unit *meetings_unit_of(const meetings_maker *maker, uint3
     return unit == HD_NONE ? NULL : &maker->units[unit];
 }
 
+/* unit: NULL: numbers are those of the trace. */
+static inline bool meetings_is_refused(const meetings_unit *unit)
+{
+    return unit && (unit->is_uneven || unit->is_mixed);
+}
+
 /* Members come in their order. */
 static inline void meetings_see_member(meetings_maker *maker, uint32_t meeting, uint32_t member)
 {
     meetings_unit *unit = meetings_unit_of(maker, meeting);
     if (!unit || unit->last == member + 1) return;
     unit->last = member + 1;
-    unit->members++;
+    if (!unit->members++) unit->lowest = member;
 }
 
 /* ---- rows ---- */

@@ -412,9 +412,8 @@ static bool add_behind(overview *o, uint64_t *out_ranks)
         gpu_cell_text(o->behind, &o->texts, l->step);
         report_cell_int(o->behind, l->end);
         int64_t furthest = o->highest[l->group];
-        bool is_known =
-            has_any && (!l->is_counted || furthest / HD_COLLECTIVES_OF_STEP == l->sequence / HD_COLLECTIVES_OF_STEP);
-        gpu_cell_count(o->behind, (uint64_t)furthest - (uint64_t)l->sequence, is_known);
+        bool is_step = furthest / HD_COLLECTIVES_OF_STEP == l->sequence / HD_COLLECTIVES_OF_STEP;
+        gpu_cell_count(o->behind, (uint64_t)furthest - (uint64_t)l->sequence, has_any && is_step);
         fine = gpu_group(&ranks, &l->key.rank) != HD_NONE;
     }
     *out_ranks = ranks.count;
@@ -520,8 +519,7 @@ static const hd_report_column behind_columns[] = {
     {"step", HD_VALUE_STRING, "in which that was launched"},
     {"end", HD_VALUE_TIME, "of it, on the clock of the rank"},
     {"behind", HD_VALUE_COUNT,
-     "collectives behind the furthest of the group; null: it has none, or numbers are counted, and that is in a later "
-     "step"},
+     "collectives behind the furthest of the group; null: it has none, or that is counted in a later step"},
     {0}};
 static const hd_report_column ledger_columns[] = {
     {"stage", HD_VALUE_STRING, "which reader or pass noticed it"},

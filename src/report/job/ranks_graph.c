@@ -43,6 +43,14 @@ static bool is_one(const hd_collective *const *list, size_t count)
     return count > 1 && !list[0]->is_point_to_point;
 }
 
+/* Counted ones of one place: other bytes are of another collective. */
+static bool have_one_size(const hd_collective *const *list, size_t count)
+{
+    bool fits = true;
+    for (size_t i = 1; i < count; i++) fits &= !list[i]->sequence_is_counted || list[i]->bytes == list[0]->bytes;
+    return fits || !job_has_one_size(list[0]->operation);
+}
+
 static size_t one_end(const hd_collective *const *list, size_t count, size_t i)
 {
     size_t end = i + 1;
@@ -68,7 +76,7 @@ static size_t find_members(graph_member *out, const hd_collective *const *list, 
         bool fits = true;
         for (size_t k = end = i; k == i || (k < count && is_same_step(list[i], list[k])); k = end) {
             end = one_end(list, count, k);
-            fits &= end - k == each && is_one(list + k, each);
+            fits &= end - k == each && is_one(list + k, each) && have_one_size(list + k, each);
             for (size_t m = k; m < end; m++) out[found++] = (graph_member){list[m]->event, (uint32_t)k};
         }
         if (!fits) found = before;

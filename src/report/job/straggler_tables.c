@@ -98,7 +98,8 @@ static const hd_report_column mismatched_columns[] = {
     {"defect", HD_VALUE_STRING,
      "double, untimed, operation (another than the first's): not compared; missing, size, bytes (others than the "
      "first's); counted: the first of a step that is not compared, as numbers are counted, and members have not as "
-     "many there, or others; several: of a group that is not compared (more members than its size)"},
+     "many there, or others; of a group: several (more members than its size: not compared), fewer (less: ranks are "
+     "not here, or have none of its collectives)"},
     MEMBER,
     {"members", HD_VALUE_COUNT, "that have the defect"},
     {0}};

@@ -114,8 +114,9 @@ static void add_member(hd_table_builder *b, const member *m)
 static void add_defects(job *j)
 {
     static const char *const names[JOB_DEFECTS] = {
-        [JOB_DOUBLE] = "double", [JOB_OPERATION] = "operation", [JOB_UNTIMED] = "untimed", [JOB_BYTES] = "bytes",
-        [JOB_SIZE] = "size",     [JOB_MISSING] = "missing",     [JOB_COUNTED] = "counted", [JOB_SEVERAL] = "several"};
+        [JOB_DOUBLE] = "double",   [JOB_OPERATION] = "operation", [JOB_UNTIMED] = "untimed",
+        [JOB_BYTES] = "bytes",     [JOB_SIZE] = "size",           [JOB_MISSING] = "missing",
+        [JOB_COUNTED] = "counted", [JOB_SEVERAL] = "several",     [JOB_FEWER] = "fewer"};
     for (size_t i = 0; i < j->meetings.defect_count; i++) {
         const job_meeting_defect *d = &j->meetings.defects[i];
         const job_meeting *of = d->defect < JOB_SEVERAL ? &j->meetings.list[d->of] : NULL;

@@ -60,6 +60,18 @@ static bool is_other(job_defect defect)
     return defect == JOB_OPERATION || defect == JOB_BYTES;
 }
 
+static bool has_one_size(const job_meetings *m, const job_meeting_kind *kind)
+{
+    return kind->operation == HD_NONE || job_has_one_size(gpu_text_of(&m->texts, kind->operation));
+}
+
+/* Whether it says that the collectives of one place are several. */
+static bool mixes(const job_meetings *m, const job_meeting_defect *d)
+{
+    return d->defect == JOB_OPERATION ||
+           (d->defect == JOB_BYTES && has_one_size(m, job_meeting_kind_of(m, &m->list[d->of])));
+}
+
 static bool mark_units(meetings_maker *k)
 {
     const job_meetings *m = k->m;
@@ -67,14 +79,15 @@ static bool mark_units(meetings_maker *k)
     for (size_t i = 0; i < m->defect_count; i++) {
         meetings_unit *unit = m->defects[i].defect <= JOB_MISSING ? meetings_unit_of(k, m->defects[i].of) : NULL;
         if (!unit) continue;
-        unit->is_uneven |= unit->members > 1 && is_other(m->defects[i].defect);
+        unit->is_mixed |= unit->members > 1 && mixes(m, &m->defects[i]);
         unit->has_double |= m->defects[i].defect == JOB_DOUBLE;
     }
     for (size_t u = 0; u < k->unit_count; u++) {
         meetings_unit *unit = &k->units[u];
         for (size_t i = unit->first; i < unit->end; i++)
             unit->is_uneven |= k->met[m->order[i]].members != unit->members;
-        is_any |= unit->is_uneven;
+        unit->is_mixed &= !unit->is_uneven;
+        is_any |= unit->is_uneven || unit->is_mixed;
     }
     return is_any;
 }
@@ -123,7 +136,7 @@ static int compare_rows(const job_meetings *m, const uneven_row *x, const uneven
 static bool is_same(const job_meetings *m, const uneven_row *x, const uneven_row *y)
 {
     const job_meeting_kind *a = gpu_group_key(&m->kinds, x->kind), *b = gpu_group_key(&m->kinds, y->kind);
-    return a->operation == b->operation && a->bytes == b->bytes;
+    return a->operation == b->operation && (a->bytes == b->bytes || !has_one_size(m, a));
 }
 
 static size_t member_end(const uneven_row *rows, size_t count, size_t first)
@@ -169,7 +182,6 @@ static bool judge_unit(meetings_maker *k, const uneven_row *rows, size_t count)
     const uint32_t first = m->order[unit->first];
     const group_facts *f = &k->facts[m->list[first].group];
     const uint32_t absent = f->members - unit->members;
-    if (!meetings_add_defect(k, first, JOB_COUNTED, rows->member, unit->members)) return false;
     if (unit->has_double) return true;
     size_t most = 0, most_end = 0;
     for (size_t i = 0, end; i < count; i = end) {
@@ -224,6 +236,11 @@ bool meetings_judge_units(meetings_maker *k)
     if (!mark_units(k)) return true;
     leave_defects(k);
     bool fine = true;
+    for (size_t u = 0; u < k->unit_count && fine; u++) {
+        const meetings_unit *unit = &k->units[u];
+        fine = !meetings_is_refused(unit) ||
+               meetings_add_defect(k, k->m->order[unit->first], JOB_COUNTED, unit->lowest, unit->members);
+    }
     for (size_t first = 0, end = 0; first < k->unit_count && fine; first = end) {
         for (size_t count = 0; end < k->unit_count; end++) {
             count += count_rows(k, &k->units[end]);

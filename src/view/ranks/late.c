@@ -41,7 +41,9 @@ static bool differs(const job_meetings *m)
 {
     for (size_t i = 0; i < m->defect_count; i++) {
         const job_meeting_defect *d = &m->defects[i];
-        if (d->defect >= JOB_COUNTED || (d->defect <= JOB_UNTIMED && m->list[d->of].count > 1)) return true;
+        if (d->defect == JOB_COUNTED || d->defect == JOB_SEVERAL ||
+            (d->defect <= JOB_UNTIMED && m->list[d->of].count > 1))
+            return true;
     }
     return false;
 }
