@@ -475,7 +475,7 @@ def write_unnamed(folder, groups, shifts, count=60, gap=lambda rng: rng.randint(
 def check_unnamed(program, folder):
     four = [0, 5 * MS, -3 * S, 77 * US]
     one, two, three = [[0, 1, 2, 3]], [[0, 1], [2, 3]], [[0, 1], [2, 3], [4, 5]]
-    expect(program, write_unnamed(folder, one, four), four, word="proven to be of all")
+    expect(program, write_unnamed(folder, one, four), four, word="taken to be of all")
 
     def refused(word, *args, **more):
         report = clocks(program, *write_unnamed(folder, *args, **more))
@@ -503,7 +503,7 @@ def check_unnamed(program, folder):
     kernels = sorted((e for e in trace["traceEvents"] if e.get("cat") == "kernel"), key=lambda e: e["ts"])
     trace["traceEvents"] = [e for e in trace["traceEvents"] if e not in (kernels[0], kernels[-1])]
     paths[0].write_text(json.dumps(trace))
-    expect(program, paths, four, word="proven to be of all")
+    expect(program, paths, four, word="taken to be of all")
     # Merged they end together; or the reason is told
     summaries, merged = folder / "unnamed.hds", folder / "unnamed.json"
     paths = write_unnamed(folder, one, four)

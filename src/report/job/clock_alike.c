@@ -9,6 +9,7 @@
  *         are the largest set in which a group of that transfer can be; if there are collectives for which all of a set
  *         waited, it holds no group. If that leaves the set of all ranks alone, every group transfers as fast as the
  *         fastest, and one rank alone that did not wait proves that there is one group: each other would need one too
+ *         (not so if something else holds up a group as long each time, as a link that serves another first)
  * Used    those collectives alone
  */
 #include <stdlib.h>

@@ -71,7 +71,7 @@ static const hd_report_table_about tables[] = {
 
 static const char *const use_names[CLOCK_USES] = {
     [CLOCK_USED] = "collectives of ranks",
-    [CLOCK_PROVEN] = "collectives of ranks whose group has no name, proven to be of all: one rank alone did not wait",
+    [CLOCK_PROVEN] = "collectives of ranks whose group has no name, taken to be of all: one rank alone did not wait",
     [CLOCK_ROOTED] = "left out: no operation that ends for all at once",
     [CLOCK_UNNAMED] = "left out: its group has no name, and is not of all ranks",
     [CLOCK_UNNUMBERED] = "left out: no number, and in no step that has one",
