@@ -22,7 +22,7 @@ typedef struct job_files {
 } job_files;
 
 /* Those that an operand stands for: a file; a folder's traces, or if it has none its summaries (summaries_first: the
- * other way around); "rank{rank}.json", where {rank} is any number. Summaries beside traces are told. What is not there
+ * other way around), and what it passes over is told; "rank{rank}.json", where {rank} is any number. What is not there
  * is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, cli_run *run, const char *operand);
 /* The same of a folder that stands for itself, and ranks in their order. */

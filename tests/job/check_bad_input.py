@@ -112,7 +112,8 @@ def check_folder(heddle, traces, whole):
         run(heddle, command, traces[0].parent, "-o", out)
         assert out.read_bytes() == whole.read_bytes(), command
     run(heddle, "summarize", traces[0], "-o", out)
-    run(heddle, "combine", traces[0].parent, "-o", out.with_suffix(".one.hds"), say=["1 rank\n"])
+    run(heddle, "combine", traces[0].parent, "-o", out.with_suffix(".one.hds"),
+        say=["1 rank\n", f"{traces[0].parent}: 1 summary; also in it {len(traces)} traces, passed over: name the files themselves to have them\n"])
     database.write_bytes(b"SQLite format 3\0")
     run(heddle, "job", traces[0].parent, "-o", out, say=["rank9.db: ", f"{len(traces)} ranks\n"])
     database.unlink()
