@@ -48,12 +48,14 @@ def check_sets(heddle, folder, parts, other, again, whole):
 def check_times(heddle, folder, traces):
     """Ranks of two runs of one size, of which the clocks alone tell: what lies minutes apart is none of one job."""
     moved = [folder / f"moved_rank{rank}.json" for rank in range(4)]
-    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), "1 of 4 traces were recorded 11 min later than the others: rank 2"),
-                                 (-12, (0, 2), "2 of 4 traces were recorded 11 min later than the others: rank 1, 3"),
-                                 (-3000, (0,), "1 of 4 traces were recorded 49 h earlier than the others: rank 0")):
+    later, earlier = "1 of 4 traces were recorded {} later than the others: rank 2", "1 of 4 traces were recorded {} earlier than the others: rank 0"
+    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), later.format("12 min")), (12.4, (2,), later.format("12 min")),
+                                 (12.6, (2,), later.format("13 min")), (119.4, (2,), later.format("119 min")), (119.6, (2,), later.format("2 h")),
+                                 (-12, (0, 2), "2 of 4 traces were recorded 12 min later than the others: rank 1, 3"),
+                                 (-49.4 * 60, (0,), earlier.format("49 h")), (-49.6 * 60, (0,), earlier.format("50 h"))):
         for rank, (old, new) in enumerate(zip(traces, moved)):
             trace = json.loads(old.read_text())
-            trace["baseTimeNanoseconds"] += (minutes * 60 - minutes // 10) * 10**9 * (rank in ranks)
+            trace["baseTimeNanoseconds"] += int(minutes * 60) * 10**9 * (rank in ranks)
             new.write_text(json.dumps(trace))
         run(heddle, "summarize", "-q", *moved, "-o", folder / "moved.hds")
         for command in (("combine", folder / "moved.hds", "-o", folder / "again.hds"), ("convert", "-q", *moved, folder / "all.json")):
