@@ -57,14 +57,14 @@ static bool is_trace(const char *name)
     return (format && format->reads) || is_database(name);
 }
 
-/* The first kind that is there; *out_passed: how many of summaries stand beside traces. */
+/* The first kind that is there; *out_passed: how many of the other stand beside them. */
 static bool add_folder(job_files *p, const char *folder, size_t *out_passed)
 {
     size_t first = p->count;
     bool fine = true;
     for (int pass = 0; pass < 2 && fine; pass++) {
         bool wants_summaries = p->summaries_first == !pass, adds = p->count == first;
-        DIR *entries = adds || wants_summaries ? opendir(folder) : NULL;
+        DIR *entries = opendir(folder);
         if (!entries) continue;
         for (struct dirent *entry; fine && (entry = readdir(entries)) != NULL;) {
             const char *name = entry->d_name;
@@ -123,6 +123,14 @@ hd_status job_files_add_ranks(job_files *files, const char *operand, hd_error *e
     return fine ? HD_OK : hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
 }
 
+static void say_passed(const char *folder, bool summaries_first, size_t found, size_t passed)
+{
+    static const char *const names[] = {"trace", "traces", "summary", "summaries"};
+    fprintf(stderr, "%s: %zu %s; also in it %zu %s%s, passed over: name the files themselves to have them\n", folder,
+            found, names[2 * summaries_first + (found != 1)], passed, names[2 * !summaries_first + (passed != 1)],
+            summaries_first ? "" : " (.hds)");
+}
+
 hd_status job_files_add(job_files *files, cli_run *run, const char *operand)
 {
     struct stat about;
@@ -130,11 +138,7 @@ hd_status job_files_add(job_files *files, cli_run *run, const char *operand)
     if (stat(operand, &about) == 0 && S_ISDIR(about.st_mode) && !add_folder(files, operand, &passed))
         return hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     size_t found = files->count - before;
-    if (passed)
-        fprintf(
-            stderr,
-            "%s: %zu trace%s; also in it %zu summar%s (.hds), passed over: name the files themselves to have them\n",
-            operand, found, found == 1 ? "" : "s", passed, passed == 1 ? "y" : "ies");
+    if (passed) say_passed(operand, files->summaries_first, found, passed);
     return found ? HD_OK : job_files_add_ranks(files, operand, &run->err); /* a folder may be a trace */
 }
 
@@ -245,8 +249,10 @@ hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, 
         (*out_failed)++;
         status = HD_OK;
     }
+    bool is_one = files.count == 1 && strcmp(files.list[0], run->operands[first]) == 0 && !hd_job_is_file(*files.list);
     job_files_deinit(&files);
     if (status == HD_OK) status = hd_job_finish(*out, &run->err);
+    if (status == HD_OK && shard.tells_misfits && !is_one) status = job_print_some_misfits(run, *out, false);
     if (status == HD_OK) return HD_OK;
     hd_job_free(*out);
     *out = NULL;
@@ -310,13 +316,13 @@ void job_print_lost(void *user, const hd_error *why)
     cli_report(run);
 }
 
-hd_status job_print_damage(cli_run *run, const hd_job *job)
+hd_status job_print_some_misfits(cli_run *run, const hd_job *job, bool damage)
 {
     hd_misfit *found;
     size_t count;
     hd_status status = hd_job_misfits(&found, &count, job, &run->err);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(found[i].code, "job.traces-damaged") == 0) report_say_misfits(run, &found[i], 1);
+        if ((strcmp(found[i].code, "job.traces-damaged") == 0) == damage) report_say_misfits(run, &found[i], 1);
     free(found);
     return status;
 }

@@ -12,6 +12,7 @@
 typedef struct job_shard {
     uint64_t index, count;
     bool summaries_first; /* of a folder, as job_files has it */
+    bool tells_misfits;   /* of the ranks, but for damage, unless it is one trace that is named */
 } job_shard;
 
 /* Paths, owned. {0} is none. */
@@ -22,7 +23,7 @@ typedef struct job_files {
 } job_files;
 
 /* Those that an operand stands for: a file; a folder's traces, or if it has none its summaries (summaries_first: the
- * other way around); "rank{rank}.json", where {rank} is any number. Summaries beside traces are told. What is not there
+ * other way around), and what it passes over is told; "rank{rank}.json", where {rank} is any number. What is not there
  * is added as it is, for whoever reads it to tell. Errors: MEMORY. */
 hd_status job_files_add(job_files *files, cli_run *run, const char *operand);
 /* The same of a folder that stands for itself, and ranks in their order. */
@@ -63,8 +64,8 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 int job_check_output(cli_run *run, const char *path);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
-/* Of which ranks' traces something was lost or repaired; a line. */
-hd_status job_print_damage(cli_run *run, const hd_job *job);
+/* A line for each misfit: of which ranks' traces something was lost or repaired, or all others. */
+hd_status job_print_some_misfits(cli_run *run, const hd_job *job, bool damage);
 /* A line for each misfit, of which *out are there, and how many ranks were written to `path`. */
 hd_status job_print_misfits(uint64_t *out, cli_run *run, const char *path, const hd_job *job);
 

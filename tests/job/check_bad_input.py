@@ -29,6 +29,18 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
 
+def said_by_all(heddle, files, told):
+    """What reports of a job and clocks say of its ranks: each once, and nothing else."""
+    for command in (("clocks",), *(("report", name) for name in ("job", "stragglers", "imbalance", "slowdown", "topology", "clocks"))):
+        for quiet in ((), ("-q",)):
+            done = subprocess.run([heddle, *command, *quiet, "--json", *files], capture_output=True, text=True)
+            lines = [line.removeprefix("heddle: ") for line in done.stderr.splitlines()]
+            refused = "slowdown" in command and done.returncode == 1 and "what would have been cannot be told" in lines[-1]
+            lines = lines[:-1] if refused else lines
+            assert done.returncode == 0 or refused or command == ("clocks",), (command, done)
+            assert len(lines) == len(told) and all(a.startswith(b) for a, b in zip(lines, told)), (command, quiet, files, lines, told)
+
+
 def check_sets(heddle, folder, parts, other, again, whole):
     """Ranks missing, double, of another job."""
     out = folder / "out.hds"
@@ -40,7 +52,17 @@ def check_sets(heddle, folder, parts, other, again, whole):
                                                           "two jobs? Traces are of 4 and of 7 ranks"])
     run(heddle, "combine", "--strict", *parts, other, "-o", out, code=1)
     run(heddle, "combine", "--strict", *parts, again, "-o", out, code=1, say=["is there more than once (", "out.hds: 4 ranks"])
+    groups = [folder / f"group{rank}.json" for rank in range(2)]
+    for rank, path in enumerate(groups):
+        job = {"rank": rank, "world_size": 2, "pg_config": [{"pg_name": "tp", "ranks": [[0, 1], [1]][rank]}]}
+        path.write_text(json.dumps({"distributedInfo": job, "traceEvents": []}))
     run(heddle, "report", "stragglers", "-q", "--json", out)
+    for files, told in (((whole,), []), ((parts[0], parts[2]), ["2 of 4 ranks are missing: 1, 3"]),
+                        ((*parts, again), ["rank 2 is there more than once (a_rank2.json and c_rank2.json): two jobs, or two recordings?"]),
+                        ((*parts, other), ["rank 1 is there more than once (a_rank1.json and b_rank1.json): two jobs, or two recordings?",
+                                           "two jobs? Traces are of 4 and of 7 ranks"]),
+                        (groups, ["two jobs? Process group tp is of other ranks for rank 1 than for rank 0"])):
+        said_by_all(heddle, files, told)
     run(heddle, "combine", whole, "-o", whole)
     assert whole.read_bytes() == out.with_name("copy.hds").read_bytes(), "output over input"
 
@@ -48,17 +70,21 @@ def check_sets(heddle, folder, parts, other, again, whole):
 def check_times(heddle, folder, traces):
     """Ranks of two runs of one size, of which the clocks alone tell: what lies minutes apart is none of one job."""
     moved = [folder / f"moved_rank{rank}.json" for rank in range(4)]
-    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), "1 of 4 traces were recorded 11 min later than the others: rank 2"),
-                                 (-12, (0, 2), "2 of 4 traces were recorded 11 min later than the others: rank 1, 3"),
-                                 (-3000, (0,), "1 of 4 traces were recorded 49 h earlier than the others: rank 0")):
+    later, earlier = "1 of 4 traces were recorded {} later than the others: rank 2", "1 of 4 traces were recorded {} earlier than the others: rank 0"
+    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), later.format("12 min")), (12.4, (2,), later.format("12 min")),
+                                 (12.6, (2,), later.format("13 min")), (119.4, (2,), later.format("119 min")), (119.6, (2,), later.format("2 h")),
+                                 (-12, (0, 2), "2 of 4 traces were recorded 12 min later than the others: rank 1, 3"),
+                                 (-49.4 * 60, (0,), earlier.format("49 h")), (-49.6 * 60, (0,), earlier.format("50 h"))):
         for rank, (old, new) in enumerate(zip(traces, moved)):
             trace = json.loads(old.read_text())
-            trace["baseTimeNanoseconds"] += (minutes * 60 - minutes // 10) * 10**9 * (rank in ranks)
+            trace["baseTimeNanoseconds"] += int(minutes * 60) * 10**9 * (rank in ranks)
             new.write_text(json.dumps(trace))
         run(heddle, "summarize", "-q", *moved, "-o", folder / "moved.hds")
         for command in (("combine", folder / "moved.hds", "-o", folder / "again.hds"), ("convert", "-q", *moved, folder / "all.json")):
             said = run(heddle, *command, say=[f"two jobs? {told}\n"] if told else [])
             assert told or "two jobs" not in said, said
+        for files in (moved, [folder / "moved.hds"]) if minutes in (0, 12) else ():
+            said_by_all(heddle, files, [f"two jobs? {told}"] if told else [])
 
 
 def check_files(heddle, folder, parts, whole):
@@ -112,7 +138,10 @@ def check_folder(heddle, traces, whole):
         run(heddle, command, traces[0].parent, "-o", out)
         assert out.read_bytes() == whole.read_bytes(), command
     run(heddle, "summarize", traces[0], "-o", out)
-    run(heddle, "combine", traces[0].parent, "-o", out.with_suffix(".one.hds"), say=["1 rank\n"])
+    run(heddle, "combine", traces[0].parent, "-o", out.with_suffix(".one.hds"),
+        say=["1 rank\n", f"{traces[0].parent}: 1 summary; also in it {len(traces)} traces, passed over: name the files themselves to have them\n"])
+    said_by_all(heddle, [traces[0]], [])
+    said_by_all(heddle, [out], ["3 of 4 ranks are missing: 1-3"])
     database.write_bytes(b"SQLite format 3\0")
     run(heddle, "job", traces[0].parent, "-o", out, say=["rank9.db: ", f"{len(traces)} ranks\n"])
     database.unlink()

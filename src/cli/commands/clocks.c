@@ -85,7 +85,8 @@ static int run(cli_run *run)
     uint64_t failed;
     hd_job *job;
     size_t unknown = 0; /* clocks, and what is lost of summaries */
-    hd_status status = job_read(&job, &failed, run, 0, (job_shard){0}, &(hd_read_options){.lazy = true});
+    hd_status status =
+        job_read(&job, &failed, run, 0, (job_shard){.tells_misfits = true}, &(hd_read_options){.lazy = true});
     if (status == HD_OK) status = make_report(&report, run, job);
     if (status == HD_OK) {
         const hd_report_part part = {run->operands[0], about, &report, 0};

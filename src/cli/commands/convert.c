@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/job_in.h"
 #include "cli/printer.h"
@@ -271,7 +272,7 @@ static void say_losses(cli_run *run, const hd_convert_report *r, const char *out
     report_say_losses(run, out, &losses);
 }
 
-/* ---- the command ---- */
+/* ---- inputs together ---- */
 
 typedef struct readers {
     const cli_run *run;
@@ -483,6 +484,48 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
+/* ---- an output that is missing ---- */
+
+static bool is_same(const char *path, const struct stat *other)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && about.st_dev == other->st_dev && about.st_ino == other->st_ino;
+}
+
+/* Paths, but for the digits of numbers, which may be of any length. */
+static bool are_alike(const char *a, const char *b)
+{
+    static const char digits[] = "0123456789";
+    for (;; a++, b++) {
+        size_t of_a = strspn(a, digits), of_b = strspn(b, digits);
+        a += of_a;
+        b += of_b;
+        if (!of_a != !of_b || *a != *b) return false;
+        if (!*a) return true;
+    }
+}
+
+/* `heddle convert rank*.json` without OUT would write over the last rank. */
+static int check_not_an_input(cli_run *run, const job_files *inputs)
+{
+    const char *out = run->operands[run->operand_count - 1];
+    struct stat there;
+    bool is_alike = false;
+    if (inputs->count < 2 || stat(out, &there) != 0 || !(S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)))
+        return CLI_OK;
+    for (size_t i = 0; i < inputs->count; i++) {
+        if (is_same(inputs->list[i], &there)) return CLI_OK; /* it is named twice, and thus meant */
+        is_alike = is_alike || are_alike(inputs->list[i], out);
+    }
+    if (!is_alike) return CLI_OK;
+    return cli_usage_error(run,
+                           "'%.100s' is named like the inputs and exists: is the output missing? To write over it, "
+                           "remove it first",
+                           out);
+}
+
+/* ---- the command ---- */
+
 static int run(cli_run *run)
 {
     const struct convert_options *o = run->options;
@@ -492,6 +535,7 @@ static int run(cli_run *run)
     int result = parse_passes(run, &passes);
     for (int i = 0; i < run->operand_count - 1 && result == CLI_OK; i++)
         if (job_files_add_ranks(&inputs, run->operands[i], &run->err) != HD_OK) result = CLI_FAILED;
+    if (result == CLI_OK) result = check_not_an_input(run, &inputs);
     if (result == CLI_OK && o->clocks && job_clocks_find(&clocks, run, o->clocks) != HD_OK) result = CLI_FAILED;
     if (result == CLI_OK) result = run_with(run, &inputs, &passes, &clocks);
     job_files_deinit(&inputs);
@@ -615,8 +659,9 @@ const cli_command cmd_convert = {
         "What IN is is found by its content; what OUT becomes follows from its extension, or from --to (`heddle "
         "formats` "
         "lists both). Compression follows from .gz or .zst behind it. OUT may be one of the inputs: it appears whole "
-        "or "
-        "not at all. - is standard input or output.\n\n"
+        "or not at all. One that exists and is named as several inputs are, but for digits, is refused: `heddle "
+        "convert "
+        "rank*.json` lacks it. - is standard input or output.\n\n"
         "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
         "is "
         "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place; "

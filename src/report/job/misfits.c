@@ -275,8 +275,9 @@ static bool say_apart(finder *f, hd_misfit *m)
         const recording *few = list + (is_later ? later : 0);
         m->count = is_later ? count - later : later;
         for (size_t i = 0; i < m->count; i++) ranks[i] = few[i].rank;
+        int64_t minutes = (gap + minute / 2) / minute;
         append(m, "two jobs? %" PRIu64 " of %zu traces were recorded %" PRId64 "%s %s than the others: rank ", m->count,
-               count, gap < 2 * hour ? gap / minute : gap / hour, gap < 2 * hour ? " min" : " h",
+               count, minutes < 120 ? minutes : (gap + hour / 2) / hour, minutes < 120 ? " min" : " h",
                is_later ? "later" : "earlier");
         fine = append_ranks(m, ranks, m->count);
         f->line_count++;

@@ -491,7 +491,7 @@ static hd_status run_job(report_run *r, cli_run *run)
     int files = run->operand_count - r->asked->first;
     uint64_t failed;
     hd_job *job;
-    hd_status status = job_read(&job, &failed, run, r->asked->first, (job_shard){0}, &read);
+    hd_status status = job_read(&job, &failed, run, r->asked->first, (job_shard){.tells_misfits = true}, &read);
     if (status != HD_OK) return status;
     if (files > 1 && asprintf(&r->job, "%s and %d more", first, files - 1) < 0)
         status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
