@@ -69,7 +69,7 @@ def part(ranks):
         for c, transfer, *_ in r.ops:
             everyone[c[:2]].add(r.number)
             if len(c) == 4:
-                units[c[:3]][c[3]].append(transfer[2:] if transfer[0] == "allreduce" else transfer[0])
+                units[c[:3]][c[3]].append(transfer[0] if transfer[0] in ("alltoall", "sendrecv") else transfer)
     apart = {unit for unit, places in units.items()
              if len({len(of) for of in places.values()}) > 1 or any(len(set(of)) > 1 for of in places.values())
              or (len(everyone[unit[:2]]) > 1 and any(len(of) == 1 for of in places.values()))}

@@ -57,7 +57,6 @@ typedef struct slow_job {
     slow_collective *collectives;
     size_t op_count, op_capacity, count, capacity, step_capacity, list_capacity, group_capacity, collective_capacity;
     uint32_t list_count, collective_count;
-    uint32_t all_reduce;      /* text */
     uint32_t joined_count;    /* of collectives; what is behind them is unmatched, and of one member each */
     size_t unmatched;         /* rows */
     bool wants_steps, counts; /* counts: any number was counted */

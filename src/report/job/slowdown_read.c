@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "report/job/groups.h"
 #include "report/job/slowdown_impl.h"
 
 /* A row of a summary, until all of its member are there. */
@@ -67,11 +68,11 @@ static uint32_t find_collective(slow_job *j, const collective_key *key, const sl
     return of;
 }
 
-/* Not of one collective. All ranks of an AllReduce have the same bytes; those of an AllToAll need not. */
+/* They are not of one collective. */
 static bool differs(const slow_job *j, const slow_transfer_kind *x, const slow_transfer_kind *y)
 {
-    return x->operation != y->operation || (x->operation == j->all_reduce && x->bytes != y->bytes &&
-                                            x->bytes != HD_NO_NUMBER && y->bytes != HD_NO_NUMBER);
+    if (x->operation != y->operation) return true;
+    return x->bytes != y->bytes && (x->operation == HD_NONE || job_has_one_size(gpu_text_of(&j->texts, x->operation)));
 }
 
 static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
@@ -256,8 +257,6 @@ hd_status slow_job_read(slow_job *j, hd_table_builder *lost, hd_error *err)
     j->transfer_kinds.key_size = sizeof(slow_transfer_kind);
     reading r = {.j = j};
     size_t unmatched;
-    j->all_reduce = gpu_text(&j->texts, "AllReduce", 9);
-    if (j->all_reduce == HD_NONE) return HD_NOMEM(err);
     HD_TRY(job_each_table(&j->of, 1, NULL, "collectives", wanted, COLUMNS, lost, add_summary, &r, err));
     r.whole = j->is_split;
     if (r.whole) {
