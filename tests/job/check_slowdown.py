@@ -21,7 +21,7 @@ from decimal import Decimal
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import hds  # noqa: E402
 
-RANKS, SLOW = 8, 3
+RANKS, SLOW, STEPS = 8, 3, 25
 
 
 def run(*command, status=0):
@@ -44,7 +44,7 @@ class Rank:
         steps = sorted((e["ts"], e["ts"] + e["dur"], e["name"]) for e in events
                        if e.get("cat", "").lower() == "user_annotation" and e["name"].startswith("ProfilerStep#"))
         calls = {e["args"]["correlation"]: e["ts"] for e in events if e.get("cat", "").lower() in ("cuda_runtime", "cuda_driver")}
-        seen, self.ops = collections.Counter(), []
+        seen, self.ops, parts = collections.Counter(), [], {}
         nccl = [e for e in events if e.get("cat", "").lower() == "kernel" and e["name"].lower().startswith("nccl")]
         for e in sorted(nccl, key=lambda e: e["ts"]):
             args, name = e["args"], e["name"].lower()
@@ -54,12 +54,32 @@ class Rank:
             at = calls.get(args["correlation"])
             step = next((n for s, end, n in reversed(steps) if at is not None and s <= at < end), None)
             start = int(e["ts"] * 1000)
-            self.ops.append(((*group, seen[group]), (operation, args.get("Group size"), elements, args.get("dtype")), step, operation,
+            # without a number it counts within its step, or the one before; what comes before the first step within that before it
+            parts[group] = step or parts.get(group)
+            number = (args["Seq"],) if "Seq" in args else (parts[group], seen[group, parts[group]])
+            self.ops.append(((*group, *number), (operation, args.get("Group size"), elements, args.get("dtype")), step, operation,
                              start, start + int(e["dur"] * 1000)))
-            seen[group] += 1
+            seen[group, parts[group]] += 1
+
+
+def part(ranks):
+    """Makes those one rank's that are counted in a step in which ranks of their group have others; how many these are."""
+    units, everyone = collections.defaultdict(lambda: collections.defaultdict(list)), collections.defaultdict(set)
+    for r in ranks:
+        for c, transfer, *_ in r.ops:
+            everyone[c[:2]].add(r.number)
+            if len(c) == 4:
+                units[c[:3]][c[3]].append(transfer[0] if transfer[0] in ("alltoall", "sendrecv") else transfer)
+    apart = {unit for unit, places in units.items()
+             if len({len(of) for of in places.values()}) > 1 or any(len(set(of)) > 1 for of in places.values())
+             or (len(everyone[unit[:2]]) > 1 and any(len(of) == 1 for of in places.values()))}
+    for r in ranks:
+        r.ops = [(((*c, r.number) if c[:3] in apart and len(c) == 4 else c), *rest) for c, *rest in r.ops]
+    return sum(len(c) == 5 for r in ranks for c, *_ in r.ops)
 
 
 def expected_of(ranks, stage_of):
+    unmatched = part(ranks)
     members, before, gaps, kinds = collections.defaultdict(list), {}, {}, {}
     shortest, transfer_kinds = {}, {}
     by_kind, by_transfer = collections.defaultdict(list), collections.defaultdict(list)
@@ -74,7 +94,9 @@ def expected_of(ranks, stage_of):
             by_kind[kinds[r.number, c]].append(gaps[r.number, c])
             shortest[c] = min(shortest.get(c, end - start), end - start)
             transfer_kinds.setdefault(c, transfer)
-    for c, duration in shortest.items():
+    joined = [c for c in shortest if len(c) < 5]
+    for c in joined:
+        duration = shortest[c]
         by_transfer[transfer_kinds[c]].append(duration)
     ideal_gap = {k: statistics.fmean(v) for k, v in by_kind.items()}
     ideal_transfer = {k: statistics.median(v) for k, v in by_transfer.items()}
@@ -84,7 +106,7 @@ def expected_of(ranks, stage_of):
         def end(c):
             same = transfer_kinds[c][0] == operation
             return (max((end(before[m, c]) if before[m, c] else 0) + (gaps[m, c] if same or m in kept else ideal_gap[kinds[m, c]]) for m in members[c])
-                    + (ideal_transfer[transfer_kinds[c]] if ideal and not same else shortest[c]))
+                    + (ideal_transfer[transfer_kinds[c]] if ideal and not same and len(c) < 5 else shortest[c]))
         return statistics.fmean(end(r.ops[-1][0]) - end(r.ops[0][0]) for r in ranks)
 
     everyone = {r.number for r in ranks}
@@ -98,8 +120,8 @@ def expected_of(ranks, stage_of):
             peers[kinds[key], steps[key]].append(gaps[key])
     medians = {key: peers.get((kinds[key], steps[key])) for key in gaps if key[0] == fixed}
     as_peers = time_of(everyone, False, gaps={**gaps, **{k: statistics.median(v) for k, v in medians.items() if v}})
-    operations = {t[0]: time_of(set(), True, t[0]) / best for t in transfer_kinds.values()}
-    return (len(shortest), measured, time_of(everyone, False), best, time_of(set(), False) / best,
+    operations = {t[0]: time_of(set(), True, t[0]) / best for t in map(transfer_kinds.get, joined)}
+    return (len(joined), unmatched, measured, time_of(everyone, False), best, time_of(set(), False) / best,
             {m: time_of({m}, True) / best for m in everyone},
             {r.number: sum(gaps[r.number, op[0]] for op in r.ops) for r in ranks},
             {s: time_of({m for m in everyone if stage_of(m) == s}, True) / best for s in map(stage_of, everyone) if s is not None},
@@ -116,10 +138,10 @@ def near(a, b):
 
 def check(heddle, paths, stage_of=lambda rank: None):
     sys.setrecursionlimit(100000)
-    collectives, measured, replayed, ideal, transfers, alone, compute, stages, operations, (fixed, as_peers, lonely) = expected_of([Rank(load(p)) for p in paths], stage_of)
+    collectives, unmatched, measured, replayed, ideal, transfers, alone, compute, stages, operations, (fixed, as_peers, lonely) = expected_of([Rank(load(p)) for p in paths], stage_of)
     report = json.loads(run(heddle, "report", "slowdown", "--rank", f"{fixed}=median", "--json", *paths))
     have, s = report["self_check"][0], report["slowdown"][0]
-    assert have["ranks"] == len(paths) and have["collectives"] == collectives, have
+    assert have["ranks"] == len(paths) and (have["collectives"], have["unmatched"]) == (collectives, unmatched), (have, collectives, unmatched)
     assert close(have["measured"], measured) and close(have["replayed"], replayed), (have, measured, replayed)
     assert near(have["error"], 100 * abs(replayed - measured) / measured), have
     assert close(s["ideal"], ideal) and near(s["slowdown"], replayed / ideal) and near(s["transfer_slowdown"], transfers), (s, ideal, transfers)
@@ -197,6 +219,44 @@ def check_split(heddle, folder, paths):
     assert len(hds.read(split).members) == RANKS + 4
 
 
+def skip(path, steps, nth):
+    """The rank has not the nth collective of these steps; how many a step had."""
+    trace = json.loads(path.read_text())
+    nccl = sorted((e for e in trace["traceEvents"] if e.get("cat") == "kernel" and e["name"].startswith("nccl")), key=lambda e: e["ts"])
+    each = len(nccl) // STEPS
+    gone = [id(nccl[each * step + nth]) for step in steps]
+    trace["traceEvents"] = [e for e in trace["traceEvents"] if id(e) not in gone]
+    path.write_text(json.dumps(trace))
+    return each
+
+
+def check_skipped(heddle, folder):
+    """A rank skips a collective, in one step of many or in all: what is counted is not joined with others, and too much of
+    that is refused. Told numbers say what is true."""
+    paths = make(heddle, folder / "skips", "--steps", STEPS, "--slow-gpu", f"{SLOW}=40")
+    original = [path.read_text() for path in paths]
+
+    def changes(steps, has_numbers):
+        for path, text in zip(paths, original):
+            path.write_text(text)
+            if has_numbers:
+                change(path, lambda events: [e["args"].update(Seq=i) for i, e in enumerate(sorted(events, key=lambda e: e["ts"]))])
+        each = skip(paths[1], steps, 1)
+        if len(steps) == STEPS and not has_numbers:
+            told = run(heddle, "report", "slowdown", *paths, status=1)
+            assert "100.0 %" in told and "mismatched" in told, told
+            return None
+        unmatched = check(heddle, paths)["self_check"][0]["unmatched"]
+        assert unmatched == (0 if has_numbers else RANKS * each - len(steps)), (unmatched, each)
+        return json.loads(run(heddle, "report", "slowdown", "--rank", f"{SLOW}=median", "--json", *paths))["as_peers"][0]["change_percent"]
+
+    true, counted = changes([7], True), changes([7], False)
+    assert abs(true - counted) < 1.5, (true, counted)  # what stays as measured is 4 % of the time
+    check_split(heddle, folder / "skips", paths)
+    print(f"a slow GPU as its peers, where another rank skips a collective: {counted:.2f} %, with numbers {true:.2f} %")
+    assert changes(range(STEPS), True) is not None and changes(range(STEPS), False) is None
+
+
 def check_refused(heddle, paths):
     """A clock that runs at less than half the pace; two groups whose collectives two ranks have in the other order."""
     original = paths[1].read_text()
@@ -210,7 +270,7 @@ def check_refused(heddle, paths):
     paths[1].write_text(original)
     for rank, path in enumerate(paths):
         names = ("a", "b") if rank != 1 else ("b", "a")
-        change(path, lambda events: [e["args"].update({"Process Group Name": n}) for e, n in zip(sorted(events, key=lambda e: e["ts"])[4:], names)])
+        change(path, lambda events: [e["args"].update({"Process Group Name": n, "Seq": 0}) for e, n in zip(sorted(events, key=lambda e: e["ts"])[4:], names)])
     assert "different orders" in run(heddle, "report", "slowdown", *paths, status=1)
 
 
@@ -224,6 +284,7 @@ def main():
         check_stages(heddle, slow)
         check_split(heddle, pathlib.Path(name), slow)
         check_refused(heddle, slow)
+        check_skipped(heddle, pathlib.Path(name))
     shared = pathlib.Path(os.environ.get("HEDDLE_SHARED", pathlib.Path(__file__).resolve().parents[3] / "shared"))
     for job in sorted((shared / "data/ranks").glob("*")):
         report = check(heddle, sorted(job.glob("rank*.json.gz")))
