@@ -441,8 +441,7 @@ const char *clock_alike_text(clock_alike_end end)
         [CLOCK_ALIKE_MISSING] = "groups of collectives have no names, and not all ranks of the job are here",
         [CLOCK_ALIKE_TWICE] = "groups of collectives have no names, and a rank is here twice",
         [CLOCK_ALIKE_STREAMS] = "groups of collectives have no names, and no stream has some of all ranks",
-        [CLOCK_ALIKE_LISTS] = "groups of collectives have no names, and ranks have not the same operations in the same "
-                              "order",
+        [CLOCK_ALIKE_LISTS] = "groups of collectives have no names, and ranks differ in the order of operations",
         [CLOCK_ALIKE_FEW] = "groups of collectives have no names, and fewer than five are on all ranks",
         [CLOCK_ALIKE_SHIFT] = "groups of collectives have no names, and their ends match in several ways, or in none",
         [CLOCK_ALIKE_GROUPS] = "groups of collectives have no names, and may be several that look alike",
