@@ -11,7 +11,7 @@ LEAN := -Doptimization=1 -Ddebug=false -Db_ndebug=false -Dbench=false
 # What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
 # and why.
 PLAIN := --suite plain --suite data --suite capture --suite cli --suite devices --suite record --no-suite slow
-# Random tests make a tenth of their rounds here, where all takes ten times as long, and half of them under ASan.
+# Random tests make a tenth of their rounds here, where all takes ten times as long, and a third of them under ASan.
 THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C build/tsan --print-errorlogs
 # Browsers, servers and what records wait for one another a third of their time: one test more than there are cores, and
 # meanwhile the next build is compiled.
@@ -105,7 +105,7 @@ test: setup build/asan/build.ninja build/clang/build.ninja build/tsan/build.ninj
 	@rm -f build/asan/meson-logs/testlog.* build/clang/meson-logs/testlog.* build/tsan/meson-logs/testlog.*
 	@$(MESON) compile -C build/asan
 	@status=0; nice -n 19 $(MESON) compile -C build/clang >$(NEXT) 2>&1 & next=$$!; \
-	 HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.5} \
+	 HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.35} \
 	 $(MESON) test -C build/asan --no-rebuild --print-errorlogs --no-suite data || status=1; \
 	 wait $$next || { cat $(NEXT); exit 1; }; \
 	 $(MESON) test -C build/clang --no-rebuild --print-errorlogs $(PLAIN) || status=1; \

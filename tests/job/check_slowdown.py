@@ -216,7 +216,7 @@ def check_split(heddle, folder, paths):
     hds.write(split, job)
     reports = [json.loads(run(heddle, "report", "slowdown", "--rank", f"{SLOW}=median", "--json", path)) for path in (whole, split)]
     assert {**reports[0], "path": ""} == {**reports[1], "path": ""}, reports
-    assert len(hds.read(split).members) == RANKS + 4
+    assert len(hds.read(split).members) == len(paths) + 4
 
 
 def skip(path, steps, nth):
@@ -233,7 +233,7 @@ def skip(path, steps, nth):
 def check_skipped(heddle, folder):
     """A rank skips a collective, in one step of many or in all: what is counted is not joined with others, and too much of
     that is refused. Told numbers say what is true."""
-    paths = make(heddle, folder / "skips", "--steps", STEPS, "--slow-gpu", f"{SLOW}=40")
+    paths = make(heddle, folder / "skips", "--steps", STEPS, "--slow-gpu", f"{SLOW}=40")[:4]
     original = [path.read_text() for path in paths]
 
     def changes(steps, has_numbers):
@@ -247,14 +247,14 @@ def check_skipped(heddle, folder):
             assert "100.0 %" in told and "mismatched" in told, told
             return None
         unmatched = check(heddle, paths)["self_check"][0]["unmatched"]
-        assert unmatched == (0 if has_numbers else RANKS * each - len(steps)), (unmatched, each)
+        assert unmatched == (0 if has_numbers else len(paths) * each - len(steps)), (unmatched, each)
         return json.loads(run(heddle, "report", "slowdown", "--rank", f"{SLOW}=median", "--json", *paths))["as_peers"][0]["change_percent"]
 
     true, counted = changes([7], True), changes([7], False)
     assert abs(true - counted) < 1.5, (true, counted)  # what stays as measured is 4 % of the time
     check_split(heddle, folder / "skips", paths)
     print(f"a slow GPU as its peers, where another rank skips a collective: {counted:.2f} %, with numbers {true:.2f} %")
-    assert changes(range(STEPS), True) is not None and changes(range(STEPS), False) is None
+    assert changes(range(STEPS), False) is None
 
 
 def check_refused(heddle, paths):
