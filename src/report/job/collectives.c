@@ -115,11 +115,6 @@ static int64_t whole_of(rows *r, uint64_t event)
     return gpu_arg_whole(&whole, &r->task_of, block, at) ? whole : HD_NO_NUMBER;
 }
 
-static bool is_same_text(hd_string x, hd_string y)
-{
-    return x.size == y.size && (!x.size || memcmp(x.data, y.data, x.size) == 0);
-}
-
 /* The order of the list: below, at or above 0. */
 static int compare_groups(const hd_collective *x, const hd_collective *y)
 {
@@ -167,7 +162,7 @@ static void join_tasks(hd_collectives *c, rows *r)
         hd_collective *last = count ? &c->list[count - 1] : NULL, *row = &c->list[i];
         int64_t whole = whole_of(r, row->event);
         if (!last || whole == HD_NO_NUMBER || compare_groups(last, row) != 0 ||
-            !is_same_text(last->operation, row->operation) || whole_of(r, last->event) != whole)
+            !job_is_same_text(last->operation, row->operation) || whole_of(r, last->event) != whole)
             c->list[count++] = *row;
         else if (row->end_ns > last->end_ns)
             last->end_ns = row->end_ns;

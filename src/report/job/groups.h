@@ -1,10 +1,12 @@
-/* groups.h - the order of the groups of collectives. Begin with collectives.c: a trace in, numbered records out */
+/* groups.h - the order of the groups of collectives, and what is one. Begin with collectives.c: a trace in, numbered
+ * records out */
 #ifndef HD_REPORT_JOB_GROUPS_H
 #define HD_REPORT_JOB_GROUPS_H
 
 #include <string.h>
 
 #include "heddle/job.h"
+#include "report/gpu/gpu.h"
 
 static inline int job_compare_numbers(int64_t x, int64_t y)
 {
@@ -28,6 +30,29 @@ static inline bool job_has_one_size(hd_string operation)
 {
     return operation.size != 8 ||
            (memcmp(operation.data, "AllToAll", 8) != 0 && memcmp(operation.data, "SendRecv", 8) != 0);
+}
+
+/* Of texts: an operation that is not told may be any. */
+static inline bool job_kind_has_one_size(const gpu_texts *texts, uint32_t operation)
+{
+    return operation == HD_NONE || job_has_one_size(gpu_text_of(texts, operation));
+}
+
+/* Whether two of one number, which was counted, may be one collective. */
+static inline bool job_may_be_one(const gpu_texts *texts, uint32_t x, int64_t x_bytes, uint32_t y, int64_t y_bytes)
+{
+    return x == y && (x_bytes == y_bytes || !job_kind_has_one_size(texts, x));
+}
+
+static inline bool job_is_same_text(hd_string x, hd_string y)
+{
+    return x.size == y.size && (!x.size || memcmp(x.data, y.data, x.size) == 0);
+}
+
+/* Of a sequence that was counted: the same in a step. */
+static inline int64_t job_part_of(int64_t sequence)
+{
+    return sequence < 0 ? -1 : sequence / HD_COLLECTIVES_OF_STEP;
 }
 
 /* 12 of "ProfilerStep#12". false: it is another name, such as that of the kernel after which what repeats is named. */

@@ -31,24 +31,18 @@ static int compare(const hd_collective *x, const hd_collective *y)
     return order ? order : job_compare_numbers(x->device, y->device);
 }
 
-/* Whether list[0 … count) is one operation, of each rank and device once; the rank of all is known, or of none. */
+/* Whether list[0 … count) is one operation, of each rank and device once; the rank of all is known, or of none. Where
+ * numbers are counted, other bytes are of another collective. */
 static bool is_one(const hd_collective *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const hd_string *x = &list[0]->operation, *y = &list[i]->operation;
-        bool is_same = x->size == y->size && (!x->size || memcmp(x->data, y->data, x->size) == 0);
-        bool is_beside = (list[i]->rank == HD_NO_NUMBER) == (list[0]->rank == HD_NO_NUMBER);
+        const hd_collective *x = list[0], *y = list[i];
+        bool is_same = job_is_same_text(x->operation, y->operation) &&
+                       (!y->sequence_is_counted || x->bytes == y->bytes || !job_has_one_size(x->operation));
+        bool is_beside = (y->rank == HD_NO_NUMBER) == (x->rank == HD_NO_NUMBER);
         if (!is_same || !is_beside || (i && compare(list[i - 1], list[i]) == 0)) return false;
     }
     return count > 1 && !list[0]->is_point_to_point;
-}
-
-/* Counted ones of one place: other bytes are of another collective. */
-static bool have_one_size(const hd_collective *const *list, size_t count)
-{
-    bool fits = true;
-    for (size_t i = 1; i < count; i++) fits &= !list[i]->sequence_is_counted || list[i]->bytes == list[0]->bytes;
-    return fits || !job_has_one_size(list[0]->operation);
 }
 
 static size_t one_end(const hd_collective *const *list, size_t count, size_t i)
@@ -64,7 +58,7 @@ static size_t one_end(const hd_collective *const *list, size_t count, size_t i)
 static bool is_same_step(const hd_collective *x, const hd_collective *y)
 {
     return x->sequence_is_counted && y->sequence_is_counted && job_compare_groups(x, y) == 0 &&
-           x->sequence / HD_COLLECTIVES_OF_STEP == y->sequence / HD_COLLECTIVES_OF_STEP;
+           job_part_of(x->sequence) == job_part_of(y->sequence);
 }
 
 /* *out: room for all. */
@@ -76,7 +70,7 @@ static size_t find_members(graph_member *out, const hd_collective *const *list, 
         bool fits = true;
         for (size_t k = end = i; k == i || (k < count && is_same_step(list[i], list[k])); k = end) {
             end = one_end(list, count, k);
-            fits &= end - k == each && is_one(list + k, each) && have_one_size(list + k, each);
+            fits &= end - k == each && is_one(list + k, each);
             for (size_t m = k; m < end; m++) out[found++] = (graph_member){list[m]->event, (uint32_t)k};
         }
         if (!fits) found = before;

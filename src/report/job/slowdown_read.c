@@ -68,13 +68,6 @@ static uint32_t find_collective(slow_job *j, const collective_key *key, const sl
     return of;
 }
 
-/* They are not of one collective. */
-static bool differs(const slow_job *j, const slow_transfer_kind *x, const slow_transfer_kind *y)
-{
-    if (x->operation != y->operation) return true;
-    return x->bytes != y->bytes && (x->operation == HD_NONE || job_has_one_size(gpu_text_of(&j->texts, x->operation)));
-}
-
 static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
 {
     int64_t rank = job_int(c, row, RANK), start = gpu_time(job_int(c, row, START)),
@@ -97,7 +90,9 @@ static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
     if (of.end - of.start < all->shortest) all->shortest = of.end - of.start;
     all->count++;
     if (job_int(c, row, IS_COUNTED) == 1) all->flags |= COUNTED;
-    if (all->flags & COUNTED && differs(j, gpu_group_key(&j->transfer_kinds, all->kind), &kind)) all->flags |= DIFFERS;
+    const slow_transfer_kind *first = gpu_group_key(&j->transfer_kinds, all->kind);
+    if (all->flags & COUNTED && !job_may_be_one(&j->texts, first->operation, first->bytes, kind.operation, kind.bytes))
+        all->flags |= DIFFERS;
     j->counts |= all->flags & COUNTED;
     j->is_split |= of.member < j->list_count;
     j->ops[j->op_count++] = of;
@@ -187,8 +182,7 @@ static uint32_t add_to_unit(units *of, const slow_job *j, uint32_t number)
     const collective_key *key = gpu_group_key(&j->collective_keys, number);
     const slow_collective *c = &j->collectives[number];
     uint32_t known = of->keys.count;
-    uint32_t at =
-        gpu_group_near(&of->keys, &of->near, &(unit_key){key->sequence / HD_COLLECTIVES_OF_STEP, key->group, 0});
+    uint32_t at = gpu_group_near(&of->keys, &of->near, &(unit_key){job_part_of(key->sequence), key->group, 0});
     if (at == HD_NONE || !hd_grow((void **)&of->list, &of->capacity, at, sizeof *of->list)) return HD_NONE;
     if (at == known) of->list[at] = (unit){.members = c->count};
     of->list[at].is_uneven |= c->count != of->list[at].members || (c->flags & DIFFERS);
@@ -247,7 +241,12 @@ static void forget_collectives(slow_job *j)
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
 }
 
-/* Mostly a member is in one summary, and all is joined. */
+static hd_status read_summaries(reading *r, hd_table_builder *lost, hd_error *err)
+{
+    return job_each_table(&r->j->of, 1, NULL, "collectives", wanted, COLUMNS, lost, add_summary, r, err);
+}
+
+/* Mostly a member is in one summary, and all is joined. What is lost is told once. */
 hd_status slow_job_read(slow_job *j, hd_table_builder *lost, hd_error *err)
 {
     j->members.key_size = sizeof(slow_member_key);
@@ -257,18 +256,18 @@ hd_status slow_job_read(slow_job *j, hd_table_builder *lost, hd_error *err)
     j->transfer_kinds.key_size = sizeof(slow_transfer_kind);
     reading r = {.j = j};
     size_t unmatched;
-    HD_TRY(job_each_table(&j->of, 1, NULL, "collectives", wanted, COLUMNS, lost, add_summary, &r, err));
+    HD_TRY(read_summaries(&r, lost, err));
     r.whole = j->is_split;
     if (r.whole) {
         forget_visits(j);
         forget_collectives(j);
-        HD_TRY(job_each_table(&j->of, 1, NULL, "collectives", wanted, COLUMNS, NULL, add_summary, &r, err));
+        HD_TRY(read_summaries(&r, NULL, err));
     }
     HD_TRY(judge_unmatched(&unmatched, j, err));
     if (unmatched) {
         forget_visits(j);
         for (uint32_t c = 0; c < j->collective_keys.count; c++) j->collectives[c].count = 0;
-        HD_TRY(job_each_table(&j->of, 1, NULL, "collectives", wanted, COLUMNS, NULL, add_summary, &r, err));
+        HD_TRY(read_summaries(&r, NULL, err));
     }
     if (r.whole && !make_visits(j)) return HD_NOMEM(err);
     free(j->ops);

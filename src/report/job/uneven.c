@@ -28,11 +28,6 @@ typedef struct lack {
 
 /* ---- units ---- */
 
-static int64_t part_of(const job_meeting *of)
-{
-    return of->sequence < 0 ? -1 : of->sequence / HD_COLLECTIVES_OF_STEP;
-}
-
 bool meetings_find_units(meetings_maker *k)
 {
     const job_meetings *m = k->m;
@@ -43,7 +38,8 @@ bool meetings_find_units(meetings_maker *k)
     if (!k->unit_of) return false;
     for (size_t i = 0, end; i < m->count; i = end) {
         const job_meeting *of = &m->list[m->order[i]], *next = of;
-        for (end = i; end < m->count && next->group == of->group && part_of(next) == part_of(of);)
+        for (end = i;
+             end < m->count && next->group == of->group && job_part_of(next->sequence) == job_part_of(of->sequence);)
             if (++end < m->count) next = &m->list[m->order[end]];
         bool is_counted = k->facts[of->group].is_counted;
         for (size_t at = i; at < end; at++) k->unit_of[m->order[at]] = is_counted ? (uint32_t)k->unit_count : HD_NONE;
@@ -60,16 +56,12 @@ static bool is_other(job_defect defect)
     return defect == JOB_OPERATION || defect == JOB_BYTES;
 }
 
-static bool has_one_size(const job_meetings *m, const job_meeting_kind *kind)
-{
-    return kind->operation == HD_NONE || job_has_one_size(gpu_text_of(&m->texts, kind->operation));
-}
-
 /* Whether it says that the collectives of one place are several. */
 static bool mixes(const job_meetings *m, const job_meeting_defect *d)
 {
     return d->defect == JOB_OPERATION ||
-           (d->defect == JOB_BYTES && has_one_size(m, job_meeting_kind_of(m, &m->list[d->of])));
+           (d->defect == JOB_BYTES &&
+            job_kind_has_one_size(&m->texts, job_meeting_kind_of(m, &m->list[d->of])->operation));
 }
 
 static bool mark_units(meetings_maker *k)
@@ -136,7 +128,7 @@ static int compare_rows(const job_meetings *m, const uneven_row *x, const uneven
 static bool is_same(const job_meetings *m, const uneven_row *x, const uneven_row *y)
 {
     const job_meeting_kind *a = gpu_group_key(&m->kinds, x->kind), *b = gpu_group_key(&m->kinds, y->kind);
-    return a->operation == b->operation && (a->bytes == b->bytes || !has_one_size(m, a));
+    return job_may_be_one(&m->texts, a->operation, a->bytes, b->operation, b->bytes);
 }
 
 static size_t member_end(const uneven_row *rows, size_t count, size_t first)
