@@ -76,11 +76,17 @@ typedef struct hd_misfit {
     char text[1400];  /* that says it, without its end of line; names in it come from files */
 } hd_misfit;
 
+typedef enum hd_misfit_kind {
+    HD_MISFIT_RANKS = 1,  /* all but the other */
+    HD_MISFIT_DAMAGE = 2, /* job.traces-damaged */
+} hd_misfit_kind;
+
 /* Ranks that are there twice; that are missing, below the size of the world that most tell, or if nobody does below the
  * highest; sizes of the world that differ; process groups of one name, of other ranks; traces that were recorded more
  * than ten minutes before or after all others; traces of whose ledger something is more than a note. The job need not
- * be finished. The caller frees *out with free; NULL: all is well. Errors: MEMORY. */
-hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, hd_error *err);
+ * be finished. `kinds` of hd_misfit_kind are looked for. The caller frees *out with free; NULL: all is well. Errors:
+ * MEMORY. */
+hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, unsigned kinds, hd_error *err);
 
 typedef struct hd_job_write_options {
     size_t size; /* of this struct; see "Options" in status.h */

@@ -252,7 +252,7 @@ hd_status job_read(hd_job **out, uint64_t *out_failed, cli_run *run, int first, 
     bool is_one = files.count == 1 && strcmp(files.list[0], run->operands[first]) == 0 && !hd_job_is_file(*files.list);
     job_files_deinit(&files);
     if (status == HD_OK) status = hd_job_finish(*out, &run->err);
-    if (status == HD_OK && shard.tells_misfits && !is_one) status = job_print_some_misfits(run, *out, false);
+    if (status == HD_OK && shard.tells_misfits && !is_one) status = job_print_some_misfits(run, *out, HD_MISFIT_RANKS);
     if (status == HD_OK) return HD_OK;
     hd_job_free(*out);
     *out = NULL;
@@ -316,13 +316,12 @@ void job_print_lost(void *user, const hd_error *why)
     cli_report(run);
 }
 
-hd_status job_print_some_misfits(cli_run *run, const hd_job *job, bool damage)
+hd_status job_print_some_misfits(cli_run *run, const hd_job *job, unsigned kinds)
 {
     hd_misfit *found;
     size_t count;
-    hd_status status = hd_job_misfits(&found, &count, job, &run->err);
-    for (size_t i = 0; i < count; i++)
-        if ((strcmp(found[i].code, "job.traces-damaged") == 0) == damage) report_say_misfits(run, &found[i], 1);
+    hd_status status = hd_job_misfits(&found, &count, job, kinds, &run->err);
+    report_say_misfits(run, found, count);
     free(found);
     return status;
 }
@@ -331,7 +330,7 @@ hd_status job_print_misfits(uint64_t *out, cli_run *run, const char *path, const
 {
     hd_misfit *found;
     size_t ranks = hd_job_count(job), count;
-    hd_status status = hd_job_misfits(&found, &count, job, &run->err);
+    hd_status status = hd_job_misfits(&found, &count, job, HD_MISFIT_RANKS | HD_MISFIT_DAMAGE, &run->err);
     report_say_misfits(run, found, count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(found[i].code, "job.rank-twice") == 0) ranks -= found[i].count;

@@ -64,8 +64,8 @@ int job_shard_parse(job_shard *out, cli_run *run, const char *text);
 int job_check_output(cli_run *run, const char *path);
 /* As hd_job_write_options.lost; user: the run. */
 void job_print_lost(void *user, const hd_error *why);
-/* A line for each misfit: of which ranks' traces something was lost or repaired, or all others. */
-hd_status job_print_some_misfits(cli_run *run, const hd_job *job, bool damage);
+/* A line for each misfit of these `kinds`, of hd_misfit_kind. */
+hd_status job_print_some_misfits(cli_run *run, const hd_job *job, unsigned kinds);
 /* A line for each misfit, of which *out are there, and how many ranks were written to `path`. */
 hd_status job_print_misfits(uint64_t *out, cli_run *run, const char *path, const hd_job *job);
 

@@ -289,7 +289,7 @@ static hd_status merge_inputs(hd_pass_report *sum, converter *c, const chain_lin
                                are_one ? HD_NO_NUMBER : hd_merge_rank_of(&c->inputs[i]), c->err);
     if (status == HD_OK) status = run_on(sum, c, l, 0, c->count);
     if (status == HD_OK && !sum->processes)
-        status = hd_job_misfits(&c->report->misfits, &c->report->misfit_count, ranks, c->err);
+        status = hd_job_misfits(&c->report->misfits, &c->report->misfit_count, ranks, HD_MISFIT_RANKS, c->err);
     hd_job_free(ranks);
     return status == HD_OK ? convert_note_misfits(c->report, c->inputs->trace, c->err) : status;
 }
@@ -338,6 +338,12 @@ static hd_status run_chain(converter *c)
 
 /* ---- ledger ---- */
 
+hd_status convert_refuse_loss(const char *path, uint64_t offset, const char *code, uint64_t count, hd_error *err)
+{
+    return hd_error_set(err, HD_ERR_DAMAGED, path, offset,
+                        "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written", code, count);
+}
+
 static hd_status gather_ledger(converter *c)
 {
     const hd_ledger_row *loss = NULL;
@@ -350,9 +356,8 @@ static hd_status gather_ledger(converter *c)
         if (row->level == HD_LEDGER_LOSS && !loss) loss = row;
     }
     if (!loss || !c->options->strict) return HD_OK;
-    return hd_error_set(c->err, HD_ERR_DAMAGED, c->read_count == 1 && !c->left_out ? c->inputs[0].path : NULL,
-                        loss->first_offset, "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written",
-                        loss->code, c->report->losses);
+    return convert_refuse_loss(c->read_count == 1 && !c->left_out ? c->inputs[0].path : NULL, loss->first_offset,
+                               loss->code, c->report->losses, c->err);
 }
 
 static void keep_row(void *user, const hd_ledger_row *row)

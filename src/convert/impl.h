@@ -34,6 +34,8 @@ struct hd_convert_job {
     char *folder;            /* of the parts, inside */
 };
 
+/* What options->strict says of a loss. */
+hd_status convert_refuse_loss(const char *path, uint64_t offset, const char *code, uint64_t count, hd_error *err);
 /* hd_convert, but for options->apart. */
 hd_status convert_inputs(hd_convert_report **out, const char *const *inputs, size_t count, const convert_share *share,
                          const char *to, const hd_convert_options *options, hd_error *err);

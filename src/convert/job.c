@@ -315,7 +315,8 @@ static hd_status find_misfits(whole *w)
     for (size_t i = 0; i < w->read && status == HD_OK; i++)
         status = job_add_place(ranks, w->inputs[i].trace, w->inputs[i].path,
                                w->report->ranks_by_place ? HD_NO_NUMBER : w->inputs[i].rank, w->err);
-    if (status == HD_OK) status = hd_job_misfits(&w->report->misfits, &w->report->misfit_count, ranks, w->err);
+    if (status == HD_OK)
+        status = hd_job_misfits(&w->report->misfits, &w->report->misfit_count, ranks, HD_MISFIT_RANKS, w->err);
     hd_job_free(ranks);
     return status;
 }
@@ -326,8 +327,7 @@ static hd_status add_loss(whole *w, const char *stage, const char *code, uint64_
     if (!count) return HD_OK;
     HD_TRY(hd_trace_add_ledger(w->trace, stage, code, HD_LEDGER_LOSS, count, w->err));
     if (!w->job->options.strict) return HD_OK;
-    return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE,
-                        "%s: %" PRIu64 " lost, and strict refuses losses: nothing is written", code, count);
+    return convert_refuse_loss(NULL, HD_OFFSET_NONE, code, count, w->err);
 }
 
 static hd_status merge_parts(whole *w)

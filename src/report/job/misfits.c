@@ -331,7 +331,7 @@ static hd_status find_damage(finder *f, hd_error *err)
     return status;
 }
 
-hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, hd_error *err)
+hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, unsigned kinds, hd_error *err)
 {
     finder f = {.job = job, .count = hd_job_count(job), .lines = calloc(LINES, sizeof *f.lines)};
     const hd_job_member **spare = malloc((f.count + 1) * sizeof *spare);
@@ -340,13 +340,13 @@ hd_status hd_job_misfits(hd_misfit **out, size_t *out_count, const hd_job *job, 
     for (size_t i = 0; i < f.count && status == HD_OK; i++) f.members[i] = hd_job_at(job, i);
     if (f.count && status == HD_OK) HD_SORT_RUNS(f.members, spare, f.count, x, y, (*x)->rank < (*y)->rank);
     free(spare);
-    if (status == HD_OK) {
+    if (status == HD_OK && kinds & HD_MISFIT_RANKS) {
         find_doubles(&f);
         find_missing(&f, find_world(&f));
         status = find_groups(&f, err);
+        if (status == HD_OK) status = find_apart(&f, err);
     }
-    if (status == HD_OK) status = find_apart(&f, err);
-    if (status == HD_OK) status = find_damage(&f, err);
+    if (status == HD_OK && kinds & HD_MISFIT_DAMAGE) status = find_damage(&f, err);
     gpu_texts_deinit(&f.texts);
     free(f.members);
     if (status != HD_OK || !f.line_count) free(f.lines);
