@@ -127,25 +127,26 @@ typedef struct otf2_def {
     uint64_t *values; /* by field */
     uint64_t *list;
     uint32_t list_count;
-    uint32_t name;                       /* string id */
-    uint32_t category;                   /* regions: string id */
-    uint32_t track;                      /* locations, groups */
-    hd_ident ident;                      /* locations, groups: the tid or pid that a property gives */
-    int64_t number, stream_count;        /* groups of accelerators */
-    uint32_t open;                       /* regions, contexts: 1 + the newest open entry of the location being read */
-    uint8_t own_type;                    /* attributes of our writer: 1 + the hd_arg_type that the value had */
-    uint8_t own_scope;                   /* and its hd_arg_scope */
-    uint8_t own_role;                    /* own_role: what is no argument but a column */
-    bool is_flow;                        /* communicators of our writer: name and category are those of its flows */
-    bool is_track;                       /* locations and groups of our writer: a track without pid or tid */
-    bool has_numbers;                    /* locations of our writer: number and stream_count are device and stream */
-    bool missing;                        /* was referred to and not defined */
-    bool has_checksum;                   /* locations of our writer: */
-    uint64_t checksum;                   /* of the file of events */
-    int64_t clock_ns;                    /* what its clock's offset is where it begins */
-    uint32_t first_offset, offset_count; /* locations: their records among the clock offsets */
-    uint32_t joined;                     /* its id in the archive that it becomes part of: ../join */
-    hd_map *ranks;                       /* groups: location or ~location group -> rank */
+    uint32_t name;                /* string id */
+    uint32_t category;            /* regions: string id */
+    uint32_t track;               /* locations, groups */
+    hd_ident ident;               /* locations, groups: the tid or pid that a property gives */
+    int64_t number, stream_count; /* groups of accelerators */
+    uint32_t open;                /* regions, contexts: 1 + the newest open entry of the location being read */
+    uint8_t own_type;             /* attributes of our writer: 1 + the hd_arg_type that the value had */
+    uint8_t own_scope;            /* and its hd_arg_scope */
+    uint8_t own_role;             /* own_role: what is no argument but a column */
+    bool is_flow;                 /* communicators of our writer: name and category are those of its flows */
+    bool is_track;                /* locations and groups of our writer: a track without pid or tid */
+    bool has_numbers;             /* locations of our writer: number and stream_count are device and stream */
+    bool missing;                 /* was referred to and not defined */
+    bool has_checksum;            /* locations of our writer: */
+    uint64_t checksum;            /* of the file of events */
+    int64_t clock_ns;             /* what its clock's offset is where it begins */
+    uint32_t first_offset;        /* locations: of their records among the clock offsets, */
+    uint32_t offset_count;        /* and how many these are */
+    uint32_t joined;              /* its id in the archive that it becomes part of: ../join */
+    hd_map *ranks;                /* groups: location or ~location group -> rank */
 } otf2_def;
 
 typedef struct def_table {
