@@ -308,38 +308,18 @@ hd_status view_ranks_file(char **out, const view_ranks *r, const view_picture_ro
 
 /* ---- pictures ---- */
 
-typedef struct for_each {
-    atomic_size_t next;
-    size_t count;
-    void (*each)(void *user, size_t i);
-    void *user;
-} for_each;
-
-static void run_each(void *state)
-{
-    for_each *f = state;
-    for (size_t i; (i = atomic_fetch_add(&f->next, 1)) < f->count;) f->each(f->user, i);
-}
-
-/* Calls each(user, i) for every i below count, on threads. */
-static void call_each(size_t count, void (*each)(void *user, size_t i), void *user)
-{
-    for_each f = {.count = count, .each = each, .user = user};
-    hd_threads_run(run_each, &f, 0, hd_thread_count(0, count));
-}
-
 typedef struct open_traces {
     view_ranks *ranks;
     view_session *session;
     uint32_t *list;
     size_t count;
+    atomic_size_t next;
     atomic_bool failed;
 } open_traces;
 
 /* One that cannot be summarised has an empty job, and is told. */
-static void summarize_open(void *user, size_t i)
+static void summarize_open(open_traces *open, size_t i)
 {
-    open_traces *open = user;
     view_scene *scene;
     hd_error err = {0};
     const char *name = view_session_name(open->session, open->list[i]);
@@ -354,11 +334,17 @@ static void summarize_open(void *user, size_t i)
     if (!fine) atomic_store(&open->failed, true);
 }
 
+static void summarize_all(void *state)
+{
+    open_traces *open = state;
+    for (size_t i; (i = atomic_fetch_add(&open->next, 1)) < open->count;) summarize_open(open, i);
+}
+
 /* The open traces that have no summary yet, where no files were given; false: no memory. */
 static bool find_open(open_traces *out, view_ranks *r, view_session *session)
 {
     uint32_t count = r->queue_count ? 0 : view_session_count(session);
-    *out = (open_traces){r, session, malloc((count + 1) * sizeof *out->list), 0, false};
+    *out = (open_traces){r, session, malloc((count + 1) * sizeof *out->list), 0, 0, false};
     if (!out->list) return false;
     for (uint32_t trace = 0; trace < count; trace++) {
         view_scene *scene;
@@ -375,7 +361,7 @@ static bool find_open(open_traces *out, view_ranks *r, view_session *session)
 static hd_status make_picture(view_ranks *r, open_traces *open, hd_error *err)
 {
     view_picture *picture;
-    call_each(open->count, summarize_open, open);
+    hd_threads_run(summarize_all, open, 0, hd_thread_count(0, open->count));
     if (atomic_load(&open->failed)) return HD_NOMEM(err);
     pthread_mutex_lock(&r->lock);
     size_t count = r->source_count;
