@@ -114,8 +114,8 @@ const cli_command cmd_clocks = {
         "collectives, bounds by causality, or hints. The same as `heddle report clocks`, whose help tells what each "
         "column means. No trace is changed.\n\n"
         "The exit status is 1 if a FILE or a part of it cannot be read, or a clock is not known: nothing connects its "
-        "host with the "
-        "reference, or what is known contradicts itself; then the table contradiction names the collectives.",
+        "host with the reference, or what is known contradicts itself; then the table contradiction names the "
+        "collectives.",
     .options = options,
     .options_size = sizeof(struct clocks_options),
     .operands_min = 1,

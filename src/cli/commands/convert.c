@@ -605,8 +605,7 @@ static const cli_option options[] = {
      .help =
          "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
          "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset), several "
-         "where a "
-         "clock was set"},
+         "where a clock was set"},
     OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
@@ -657,22 +656,16 @@ const cli_command cmd_convert = {
     .offer = "<files>",
     .description =
         "What IN is is found by its content; what OUT becomes follows from its extension, or from --to (`heddle "
-        "formats` "
-        "lists both). Compression follows from .gz or .zst behind it. OUT may be one of the inputs: it appears whole "
-        "or not at all. One that exists and is named as several inputs are, but for digits, is refused: `heddle "
-        "convert "
-        "rank*.json` lacks it. - is standard input or output.\n\n"
+        "formats` lists both). Compression follows from .gz or .zst behind it. OUT may be one of the inputs: it "
+        "appears whole or not at all. One that exists and is named as several inputs are, but for digits, is refused: "
+        "`heddle convert rank*.json` lacks it. - is standard input or output.\n\n"
         "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
-        "is "
-        "what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its place; "
-        "also "
-        "where all say the same rank, as runs of one GPU do. "
-        "In a "
-        "name that a shell need not list, {rank} stands for any number ('traces/rank{rank}.json.gz'). "
-        "Pids that several ranks have are made distinct (rank 3's pid 7 becomes 3000007 or so), ids of flow arrows "
-        "likewise, and times are put on one clock where the traces say what theirs counts from. One that cannot be "
-        "read is "
-        "told, and the others are converted; it is a loss.\n\n"
+        "is what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its "
+        "place; also where all say the same rank, as runs of one GPU do. In a name that a shell need not list, {rank} "
+        "stands for any number ('traces/rank{rank}.json.gz'). Pids that several ranks have are made distinct (rank "
+        "3's pid 7 becomes 3000007 or so), ids of flow arrows likewise, and times are put on one clock where the "
+        "traces say what theirs counts from. One that cannot be read is told, and the others are converted; it is a "
+        "loss.\n\n"
         "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
         "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank. "
         "--from and --until cut all at the same time of the archive's clock; for that each is read twice.\n\n"
@@ -682,22 +675,17 @@ const cli_command cmd_convert = {
         "HOST.trace.json.gz, or the only one by the only trace of a folder) is joined to it. IN may be such a folder, "
         "if it holds one trace.\n\n"
         "PATTERNS are parted by commas. * ? and [a-z] are as in a shell and must match the whole text; /REGEX/ is a "
-        "POSIX "
-        "extended regular expression found anywhere in it; ! before a pattern leaves out what it matches; a backslash "
-        "takes the meaning from the next character. Events must pass all lists that are given. The arrows of slices "
-        "that "
-        "are left out are lost, which the ledger tells.\n\n"
+        "POSIX extended regular expression found anywhere in it; ! before a pattern leaves out what it matches; a "
+        "backslash takes the meaning from the next character. Events must pass all lists that are given. The arrows "
+        "of slices that are left out are lost, which the ledger tells.\n\n"
         "--from and --until keep what touches the time between them: slices with both ends, flow arrows with their "
         "slices, and of each counter the last sample before --from, moved there, since that is the value it has "
         "then.\n\n"
         "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, each --pass, write. With "
-        "--pass "
-        "merge the inputs are merged there, and what stands before it runs on each of them. The report tells "
-        "how many events went in and "
-        "out "
-        "of each: in + added = out + removed + lost. The ledger below it names every repair and loss of reading and "
-        "writing. It goes to standard error when the trace goes to standard output. Exit status 1: it failed, or "
-        "--strict refused a loss; OUT is as it was before.",
+        "--pass merge the inputs are merged there, and what stands before it runs on each of them. The report tells "
+        "how many events went in and out of each: in + added = out + removed + lost. The ledger below it names every "
+        "repair and loss of reading and writing. It goes to standard error when the trace goes to standard output. "
+        "Exit status 1: it failed, or --strict refused a loss; OUT is as it was before.",
     .options = options,
     .examples =
         (const cli_example[]){

@@ -235,15 +235,12 @@ const cli_command cmd_job = {
         "largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same for any "
         "number of processes. All must see the same files; where traces lie on disks of their nodes, use `heddle "
         "summarize` there. Without MPI several threads do it. A FOLDER stands for its traces, or if it has none for "
-        "its "
-        "summaries.\n\n"
+        "its summaries.\n\n"
         "Traces that cannot be read, and ranks that are missing, are told and hinder nothing else; with --strict the "
-        "exit status is 1. The rank is what a "
-        "trace says; else it stands behind the word rank in its path. A process that is killed is named with the file "
-        "it was at. Open MPI and MPICH are loaded at run time (heddle-mpi-openmpi.so and heddle-mpi-mpich.so in "
-        "lib/heddle); a launcher of one that is not there is an error. Process 0 tells a line for each tenth that all "
-        "have "
-        "done, or on a terminal how far they are.",
+        "exit status is 1. The rank is what a trace says; else it stands behind the word rank in its path. A process "
+        "that is killed is named with the file it was at. Open MPI and MPICH are loaded at run time "
+        "(heddle-mpi-openmpi.so and heddle-mpi-mpich.so in lib/heddle); a launcher of one that is not there is an "
+        "error. Process 0 tells a line for each tenth that all have done, or on a terminal how far they are.",
     .options = options,
     .options_size = sizeof(struct job_options),
     .operands_min = 0,

@@ -365,23 +365,19 @@ const cli_command cmd_view = {
     .description =
         "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
         "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
-        "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it, and "
-        "by their clocks, as heddle clocks finds them, where collectives tell of those. A folder stands for "
-        "its traces, else for the summaries in it (.hds). Files dropped on the page are opened "
-        "too.\n\n"
+        "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it, and by their "
+        "clocks, as heddle clocks finds them, where collectives tell of those. A folder stands for its traces, else "
+        "for the summaries in it (.hds). Files dropped on the page are opened too.\n\n"
         "Summaries (heddle summarize) are a job of any number of ranks: a heat map of its steps, in which a click "
-        "opens "
-        "the trace of that rank, and of two peers, aligned, with their collectives drawn across them, if they are "
-        "there.\n\n"
+        "opens the trace of that rank, and of two peers, aligned, with their collectives drawn across them, if they "
+        "are there.\n\n"
         "Nothing leaves the machine: the page is in this program, loads nothing else, and changes no file. It is "
-        "served "
-        "to this machine alone, and to nobody whom a web site sends. With --listen others can look too, who have the "
-        "address with its token.\n\n"
+        "served to this machine alone, and to nobody whom a web site sends. With --listen others can look too, who "
+        "have the address with its token.\n\n"
         "On a machine without a display, for example a GPU node, forward the port: ssh -L 8383:localhost:8383 HOST, "
         "and open http://localhost:8383/ on your own.\n\n"
         "With --json the one line on standard output is {\"url\", \"port\", \"token\"}. Exit status 1: a file could "
-        "not "
-        "be read; if none can, the command ends.",
+        "not be read; if none can, the command ends.",
     .options = options,
     .options_size = sizeof(struct view_options),
     .operands_min = 1,

@@ -600,10 +600,9 @@ const cli_command cmd_report = {
     .offer = "<reports> <files>",
     .description =
         "A report reads a trace and makes tables. Without operands the reports are listed; a FILE alone is its "
-        "summary, "
-        "and with -o PAGE.html all of them; NAME may be several, parted by commas. `heddle help report NAME` tells "
-        "what "
-        "one is, its options and what each column means. docs/reports/definitions.md defines every figure.\n\n"
+        "summary, and with -o PAGE.html all of them; NAME may be several, parted by commas. `heddle help report NAME` "
+        "tells what one is, its options and what each column means. docs/reports/definitions.md defines every "
+        "figure.\n\n"
         "Text is for people: the first rows of each table, times since the first event, and no column that says "
         "nothing. --json and files have everything: an object with path and report, then each table by its name, for "
         "several files an array of them; times and durations are nanoseconds. What a trace does not tell is null, "
