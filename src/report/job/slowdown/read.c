@@ -1,4 +1,4 @@
-/* slowdown_read.c - visits and collectives of a job, from the summaries of its ranks
+/* read.c - visits and collectives of a job, from the summaries of its ranks
  *
  * A number that was counted within a step says which collective it is only if all ranks of the group that have any in
  * that step have as many. Where they have not, none of these is joined: summaries are read again, and each row of them
@@ -10,7 +10,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/job/groups.h"
-#include "report/job/slowdown_impl.h"
+#include "report/job/slowdown/impl.h"
 
 /* A row of a summary, until all of its member are there. */
 typedef struct slow_op {

@@ -1,4 +1,4 @@
-/* slowdown_impl.h - the job that slowdown.c simulates and slowdown_read.c makes of summaries */
+/* impl.h - the job that slowdown.c simulates and read.c makes of summaries */
 #ifndef HD_REPORT_JOB_SLOWDOWN_IMPL_H
 #define HD_REPORT_JOB_SLOWDOWN_IMPL_H
 

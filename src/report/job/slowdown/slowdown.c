@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text/decimal.h"
-#include "report/job/slowdown_impl.h"
+#include "report/job/slowdown/impl.h"
 
 /* ---- members by collective ---- */
 
