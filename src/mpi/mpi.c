@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/options.h"
@@ -248,10 +251,21 @@ hd_status hd_mpi_barrier(hd_mpi *mpi, hd_error *err)
     return hd_mpi_broadcast(&nothing, &size, mpi, NULL, 0, err);
 }
 
+/* Until the launcher has read what this process wrote: MPICH's throws the rest away when a process aborts. At most a
+ * second, as it may have stopped reading. */
+static void await_launcher(int file)
+{
+    const struct timespec pause = {.tv_nsec = 500000};
+    struct stat about;
+    if (fstat(file, &about) != 0 || !S_ISFIFO(about.st_mode)) return;
+    for (int i = 0, left; i < 2000 && ioctl(file, FIONREAD, &left) == 0 && left > 0; i++) nanosleep(&pause, NULL);
+}
+
 void hd_mpi_abort(hd_mpi *mpi)
 {
     if (!mpi->plugin) return;
     mpi_witness_dismiss(&mpi->witness, true);
+    await_launcher(STDERR_FILENO);
     mpi->plugin->abort();
 }
 

@@ -5,7 +5,7 @@
  *   mpi_job KIND share COUNT   so many items are given out; process 0 prints how often each was done, and by how many
  *   mpi_job KIND all BYTES     process 0 sends so many to all; each looks at its own
  *   mpi_job KIND kill RANK     that process dies by a signal at its first item, and has said which, the others wait
- *   mpi_job KIND abort RANK    that process says why and aborts, the others wait for it
+ *   mpi_job KIND abort RANK    that process says why at length and aborts, the others wait for it
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -187,7 +187,9 @@ int main(int argc, char **argv)
     hd_status status = hd_mpi_open(&job, (hd_mpi_kind)kind, &err);
     if (status == HD_OK) status = run(job, argv[2], argc > 3 ? strtoumax(argv[3], NULL, 10) : 0, &err);
     if (status != HD_OK) {
-        fprintf(stderr, "process %d: %s\n", job ? hd_mpi_rank(job) : -1, hd_error_text(said, sizeof said, &err));
+        enum { LENGTH = 60000 }; /* a pipe holds as much at once */
+        fprintf(stderr, "%*sprocess %d: %s\n", job ? LENGTH : 0, "", job ? hd_mpi_rank(job) : -1,
+                hd_error_text(said, sizeof said, &err));
         if (job) hd_mpi_abort(job);
         return 1;
     }
