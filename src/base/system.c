@@ -2,6 +2,7 @@
 #include "base/system.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +125,10 @@ static uint64_t memory_size(void)
 
 uint64_t hd_memory_default(void)
 {
-    return memory_size() / 4;
+    static _Atomic uint64_t known; /* it stands in files of the system */
+    uint64_t size = atomic_load(&known);
+    if (!size) atomic_store(&known, size = memory_size() / 4);
+    return size;
 }
 
 /* The cores that the process may be put on. */

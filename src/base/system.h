@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What we take of it unless we are told. */
+/* What we take of its memory unless we are told, as it is at the first call: bytes. */
 uint64_t hd_memory_default(void);
 
 /* Threads that can run at once, as far as this process is allowed (its affinity, and the CPU time of its control group,

@@ -57,6 +57,6 @@ const char *hd_builder_keep_text(hd_builder *builder, const char *text)
 void hd_builder_limit_as(hd_builder *builder, const hd_trace *other, size_t count)
 {
     uint64_t one = hd_spill_limit_of(&other->spill);
-    atomic_store(&builder->trace.spill.limit, count && one > UINT64_MAX / count ? UINT64_MAX : one * count);
+    builder->trace.spill.limit = count && one > UINT64_MAX / count ? UINT64_MAX : one * count;
     builder->trace.tracks.large = hd_trace_large_bytes(&builder->trace);
 }

@@ -32,16 +32,12 @@ void hd_spill_deinit(hd_spill *spill)
 
 void hd_spill_limit(hd_spill *spill, uint64_t bytes)
 {
-    atomic_store(&spill->limit, bytes - bytes / 2);
+    spill->limit = bytes - bytes / 2;
 }
 
-/* The default is asked for when it first counts: it stands in files of the system. */
 uint64_t hd_spill_limit_of(const hd_spill *spill)
 {
-    _Atomic uint64_t *limit = (_Atomic uint64_t *)(uintptr_t)&spill->limit;
-    uint64_t known = atomic_load(limit);
-    if (!known) atomic_store(limit, known = hd_memory_default() / 2);
-    return known;
+    return spill->limit ? spill->limit : hd_memory_default() / 2;
 }
 
 /* ---- the file ---- */

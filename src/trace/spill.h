@@ -7,7 +7,6 @@
 #define HD_TRACE_SPILL_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/bytes.h"
 #include "base/memory/arena.h"
@@ -15,9 +14,9 @@
 
 typedef struct hd_spill {
     pthread_mutex_t lock;
-    _Atomic uint64_t limit; /* bytes of blocks that may be in memory; 0: not known yet */
-    uint64_t used;          /* bytes of blocks that are */
-    int file;               /* -1: none yet */
+    uint64_t limit; /* bytes of blocks that may be in memory; 0: the default */
+    uint64_t used;  /* bytes of blocks that are */
+    int file;       /* -1: none yet */
     uint64_t file_bytes;
     uint8_t **windows;
     size_t window_count, window_capacity;

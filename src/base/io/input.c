@@ -397,11 +397,10 @@ hd_status hd_input_next(hd_input *in, void *buffer, size_t capacity, size_t *out
 
 hd_status hd_input_all(hd_bytes *out, hd_input *in, size_t padding, uint64_t limit, hd_error *err)
 {
-    enum { STEP = 256 << 10 };
     hd_status status;
     do {
         size_t got = 0;
-        uint8_t *room = hd_bytes_room(out, STEP + padding);
+        uint8_t *room = hd_bytes_room(out, (out->size ? 1 : HD_INPUT_PEEK_BYTES) + padding); /* it grows by itself */
         if (!room) return HD_NOMEM(err);
         status = hd_input_next(in, room, out->capacity - out->size - padding, &got, err);
         out->size += got;
