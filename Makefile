@@ -5,8 +5,9 @@ FUZZ_SECONDS ?= 60
 # Debian's own tools first: a Python of the user's may shadow the one that Meson needs.
 MESON := $(shell command -v /usr/bin/meson || echo meson)
 SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
-# What sanitizers put into code takes longer to compile than the code: -O1, names and lines for their reports, and calls
-# that do not come back where a test would stop anyway, take half the time.
+# What sanitizers put into code takes longer to compile than the code: -O1, and names and lines for their reports, take
+# half the time. UBSan traps, and ASan's report of the signal has the line: its own tables are larger than the code, and
+# all are read at each end of a program, for leaks.
 LEAN := -Doptimization=1 -Ddebug=false -Db_ndebug=false -Dbench=false
 # What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
 # and why.
@@ -91,7 +92,7 @@ demo: release         ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 
 build/asan/build.ninja: | setup
-	$(call quiet,CC=gcc $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='-g1 -fno-sanitize-recover=undefined' $(SANITIZE))
+	$(call quiet,CC=gcc $(MESON) setup build/asan $(LEAN) -Dwerror=true -Dc_args='-g1 -fsanitize-undefined-trap-on-error' $(SANITIZE))
 
 build/clang/build.ninja: | setup
 	$(call quiet,CC=clang $(MESON) setup build/clang -Doptimization=2 -Ddebug=false -Dwerror=true -Db_ndebug=false -Dpython=auto)
