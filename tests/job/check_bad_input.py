@@ -30,14 +30,15 @@ def small_files():
 
 
 def said_by_all(heddle, files, told):
-    """What reports of a job and clocks say of its ranks, each other one with -q: each once, and nothing else."""
-    for i, command in enumerate((("clocks",), *(("report", name) for name in ("job", "stragglers", "imbalance", "slowdown", "topology", "clocks")))):
-        done = subprocess.run([heddle, *command, *["-q"][:i % 2], "--json", *files], capture_output=True, text=True)
-        lines = [line.removeprefix("heddle: ") for line in done.stderr.splitlines()]
-        refused = "slowdown" in command and done.returncode == 1 and "what would have been cannot be told" in lines[-1]
-        lines = lines[:-1] if refused else lines
-        assert done.returncode == 0 or refused or command == ("clocks",), (command, done)
-        assert len(lines) == len(told) and all(a.startswith(b) for a, b in zip(lines, told)), (command, files, lines, told)
+    """What reports of a job and clocks say of its ranks: each once, and nothing else."""
+    for command in (("clocks",), *(("report", name) for name in ("job", "stragglers", "imbalance", "slowdown", "topology", "clocks"))):
+        for quiet in ((), ("-q",)):
+            done = subprocess.run([heddle, *command, *quiet, "--json", *files], capture_output=True, text=True)
+            lines = [line.removeprefix("heddle: ") for line in done.stderr.splitlines()]
+            refused = "slowdown" in command and done.returncode == 1 and "what would have been cannot be told" in lines[-1]
+            lines = lines[:-1] if refused else lines
+            assert done.returncode == 0 or refused or command == ("clocks",), (command, done)
+            assert len(lines) == len(told) and all(a.startswith(b) for a, b in zip(lines, told)), (command, quiet, files, lines, told)
 
 
 def check_sets(heddle, folder, parts, other, again, whole):
@@ -70,10 +71,10 @@ def check_times(heddle, folder, traces):
     """Ranks of two runs of one size, of which the clocks alone tell: what lies minutes apart is none of one job."""
     moved = [folder / f"moved_rank{rank}.json" for rank in range(4)]
     later, earlier = "1 of 4 traces were recorded {} later than the others: rank 2", "1 of 4 traces were recorded {} earlier than the others: rank 0"
-    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), later.format("12 min")), (12.6, (2,), later.format("13 min")),
-                                 (119.6, (2,), later.format("2 h")),
+    for minutes, ranks, told in ((0, (), None), (9, (2,), None), (12, (2,), later.format("12 min")), (12.4, (2,), later.format("12 min")),
+                                 (12.6, (2,), later.format("13 min")), (119.4, (2,), later.format("119 min")), (119.6, (2,), later.format("2 h")),
                                  (-12, (0, 2), "2 of 4 traces were recorded 12 min later than the others: rank 1, 3"),
-                                 (-49.4 * 60, (0,), earlier.format("49 h"))):
+                                 (-49.4 * 60, (0,), earlier.format("49 h")), (-49.6 * 60, (0,), earlier.format("50 h"))):
         for rank, (old, new) in enumerate(zip(traces, moved)):
             trace = json.loads(old.read_text())
             trace["baseTimeNanoseconds"] += int(minutes * 60) * 10**9 * (rank in ranks)

@@ -348,12 +348,13 @@ def check_set(program, folder):
         return (30 * time // 1_000_000 - 3 * MS * (time > S + 255 * MS)) if rank == 2 else 0
     shifts, (summaries, archive, back) = [0, 5 * MS, -3 * S], (folder / name for name in ("set.hds", "set.otf2", "set.json"))
     paths = job(folder, 3, shifts, count=70, at=at, base=lambda r: UNIX - r * S)
-    trace = json.loads(paths[1].read_text())
-    last = max(e["ts"] + e["dur"] for e in trace["traceEvents"])
-    for i in range(700):  # more than the writer has lanes for: ends of some are attributes
-        for phase, at_us in ("b", last - 2000 + i / 2), ("e", last - 1000 + i / 2):
-            trace["traceEvents"].append({"ph": phase, "cat": "a", "id": i, "name": f"{phase}{i}", "pid": 1, "tid": 9, "ts": at_us, "args": {"correlation": 0}})
-    paths[1].write_text(json.dumps(trace))
+    for path, rank in (paths[1], 1), (paths[2], 2):
+        trace = json.loads(path.read_text())
+        last = max(e["ts"] + e["dur"] for e in trace["traceEvents"])
+        for i in range(700):  # more than the writer has lanes for: ends of some are attributes
+            for phase, at_us in ("b", last - 2000 + i / 2), ("e", last - 1000 + i / 2):
+                trace["traceEvents"].append({"ph": phase, "cat": "a", "id": i, "name": f"{phase}{i}", "pid": 1, "tid": 9, "ts": at_us, "args": {"correlation": 0}})
+        path.write_text(json.dumps(trace))
     assert run(program, "summarize", "-q", *paths, "-o", summaries).returncode == 0
     rows, base = {}, UNIX - 2 * S
     for row in clocks(program, summaries)["clocks"]:
