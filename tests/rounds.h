@@ -1,4 +1,4 @@
-/* rounds.h - how many rounds a random test makes: as usual, or as many times more as HEDDLE_TEST_ROUNDS says */
+/* rounds.h - how many rounds a random test makes: as usual, times HEDDLE_TEST_ROUNDS, or else what its build allows */
 #ifndef HD_TESTS_ROUNDS_H
 #define HD_TESTS_ROUNDS_H
 
@@ -11,10 +11,12 @@
 #define HD_TEST_BY_BUILD(plain, sanitized) (plain)
 #endif
 
-/* `usual`, times the environment variable HEDDLE_TEST_ROUNDS where that is a number above 0. At least 1. */
+/* `usual`, times the environment variable HEDDLE_TEST_ROUNDS where that is a number above 0, else times
+ * HEDDLE_TEST_BUILD_ROUNDS, which tests/meson.build sets for builds with sanitizers. At least 1. */
 static inline unsigned hd_test_rounds(unsigned usual)
 {
     const char *text = getenv("HEDDLE_TEST_ROUNDS");
+    if (!text || !*text) text = getenv("HEDDLE_TEST_BUILD_ROUNDS");
     double factor = text ? strtod(text, NULL) : 1;
     double rounds = usual * (factor > 0 ? factor : 1);
     return rounds < 1 ? 1 : rounds > 4e9 ? 4000000000u : (unsigned)rounds;
