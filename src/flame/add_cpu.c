@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "flame/add.h"
-#include "pass/contexts/contexts.h"
+#include "model/contexts/contexts.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
 

@@ -14,9 +14,9 @@
 #include "base/sorted.h"
 #include "flame/add.h"
 #include "heddle/launches.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
-#include "trace/roles/trace_roles.h"
 
 /* ---- of tracks ---- */
 

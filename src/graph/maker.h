@@ -5,7 +5,7 @@
 #define HD_GRAPH_MAKER_H
 
 #include "heddle/graph.h"
-#include "trace/roles/sync_calls.h"
+#include "model/roles/sync_calls.h"
 
 /* What calls do, by their name: an hd_sync_kind, or with events. */
 enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT };

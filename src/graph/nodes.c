@@ -5,10 +5,10 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
-#include "trace/roles/trace_roles.h"
 
 typedef struct host_slice {
     int64_t start, end;

@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "base/json/write.h"
-#include "pass/contexts/contexts.h"
+#include "model/contexts/contexts.h"
 #include "pass_text.h"
 #include "random_trace.h"
 

@@ -12,8 +12,8 @@
 
 #include "base/memory/large.h"
 #include "heddle/builder.h"
+#include "model/flows/bind.h"
 #include "random_trace.h"
-#include "trace/flows/bind.h"
 
 /* ---- ids ---- */
 

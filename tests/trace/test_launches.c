@@ -14,10 +14,10 @@
 #include "base/json/write.h"
 #include "heddle/builder.h"
 #include "heddle/launches.h"
+#include "model/roles/copy_ways.h"
+#include "model/roles/trace_roles.h"
 #include "random_trace.h"
 #include "read_text.h"
-#include "trace/roles/copy_ways.h"
-#include "trace/roles/trace_roles.h"
 
 static hd_string text(const char *s)
 {

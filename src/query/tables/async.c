@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "trace/flows/bind.h"
+#include "model/flows/bind.h"
 #include "trace/spill.h"
 
 typedef struct async_point {

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
 #include "query/tables/counters.h"
 #include "query/tables/rows.h"
-#include "trace/flows/bind.h"
 #include "trace/spill.h"
 
 /* ---- counter ---- */

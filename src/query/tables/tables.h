@@ -13,10 +13,10 @@
 #define HD_QUERY_TABLES_H
 
 #include "base/error.h"
+#include "model/roles/trace_roles.h"
 #include "query/impl.h"
 #include "trace/index/nesting.h"
 #include "trace/lazy.h"
-#include "trace/roles/trace_roles.h"
 
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
 #define QUERY_NULL INT64_MIN /* of a column of integers */

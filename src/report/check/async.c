@@ -7,8 +7,8 @@
 #include "base/hash.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "model/flows/bind.h"
 #include "report/check/check.h"
-#include "trace/flows/bind.h"
 #include "trace/spill.h"
 
 typedef struct async_point {

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "model/roles/copy_ways.h"
 #include "report/gpu/gpu.h"
-#include "trace/roles/copy_ways.h"
 
 typedef struct copies_options {
     gpu_options gpu;

@@ -9,8 +9,8 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/host/syncs.h"
 #include "report/gpu/gaps.h"
-#include "report/gpu/syncs.h"
 
 typedef struct idle_options {
     gpu_options gpu;

@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "report/gpu/syncs.h"
+#include "model/host/syncs.h"
+#include "report/gpu/gpu.h"
 
 typedef struct sync_key {
     int64_t rank;

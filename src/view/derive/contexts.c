@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
-#include "trace/roles/trace_roles.h"
 #include "trace/spill.h"
 
 enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };

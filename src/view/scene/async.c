@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory/vector.h"
-#include "trace/flows/bind.h"
+#include "model/flows/bind.h"
 #include "view/scene/impl.h"
 
 enum { TRACKS_OF_PROCESS = 64 };

@@ -1,6 +1,6 @@
 /* layout.c - the events of a lane, put into start order and onto rows
  *
- * The summary of a device's row on which works run (trace/roles/trace_roles.h) is the union of these alone, as that of
+ * The summary of a device's row on which works run (model/roles/trace_roles.h) is the union of these alone, as that of
  * the device: annotations and waits that are shown there cover what is idle. A row of a device without any work is not
  * busy, and one that only tells of work elsewhere has no such time.
  */

@@ -1,6 +1,6 @@
 /* pairs.c - flows as messages, points of async slices as slices
  *
- * Flows   joined as trace/flows/bind.h says: a message goes from a start or step to the step or end that comes from it.
+ * Flows   joined as model/flows/bind.h says: a message goes from a start or step to the step or end that comes from it.
  *         A point without any message has no home.
  * Async   by (category, id, scope): the last begin is ended first. Steps and lone ends are points.
  */
@@ -12,7 +12,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
-#include "trace/flows/bind.h"
+#include "model/flows/bind.h"
 
 /* ---- flows ---- */
 

@@ -11,7 +11,7 @@
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
 #include "heddle/launches.h"
-#include "trace/roles/copy_ways.h"
+#include "model/roles/copy_ways.h"
 
 static bool is(hd_string s, const char *text)
 {

@@ -6,8 +6,8 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
+#include "model/flows/bind.h"
 #include "trace/event.h"
-#include "trace/flows/bind.h"
 #include "trace/lazy.h"
 
 /* Times beyond 146 years from zero are damage; within, sums and shifts cannot overflow. */

@@ -1,0 +1,63 @@
+/* impl.h - what hd_launches_new is made of
+ *
+ * In: a trace. Out: hd_launches, each work with its call. Begin with launches.c: gather.c finds both, join.c joins
+ * them by correlation id, flows.c by flows; asked.c finds the operators that asked for calls of other threads.
+ */
+#ifndef HD_MODEL_LAUNCHES_IMPL_H
+#define HD_MODEL_LAUNCHES_IMPL_H
+
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "heddle/launches.h"
+#include "model/flows/bind.h"
+#include "model/roles/trace_roles.h"
+
+/* A slice that may be a launch. */
+typedef struct launch_call {
+    uint64_t row;
+    int64_t id, start_ns, duration_ns;
+    uint32_t track, name;
+    uint32_t outer; /* index of the call that stands for it, mostly itself */
+    uint32_t place; /* in the result, HD_NONE: not in it */
+    uint8_t sort;
+    bool is_needed; /* something was launched by it */
+} launch_call;
+
+/* The call that made the node of a graph whose work this is. */
+typedef struct launch_creator {
+    uint32_t work;
+    int64_t id;
+} launch_creator;
+
+typedef struct launch_finder {
+    const hd_trace *trace;
+    hd_roles roles;
+    int64_t *ranks;     /* by track, that of no track last: HD_NO_NUMBER if it has none or all have the same */
+    uint64_t large;     /* bytes from which on the lists below lie in files: base/memory/large.h */
+    launch_call *calls; /* by row */
+    size_t call_count, call_capacity;
+    hd_work *works; /* by row; launch is the index of a call until the result is made */
+    size_t work_count, work_capacity;
+    launch_creator *creators; /* by work */
+    size_t creator_count, creator_capacity;
+    bool has_limit; /* there were 2^32 of something */
+} launch_finder;
+
+static inline int64_t launch_rank(const launch_finder *f, uint32_t track)
+{
+    uint32_t count = hd_trace_track_count(f->trace);
+    return f->ranks[track < count ? track : count];
+}
+
+/* gather.c: fill calls, works, creators. false: no memory. */
+bool launches_gather(launch_finder *f);
+/* join.c: by ids; sets outer of the calls, launch of the works, graph_launch of those with a creator. */
+bool launches_join(launch_finder *f);
+/* flows.c: works without a launch, by flows. May add calls. */
+hd_status launches_join_flows(launch_finder *f, hd_error *err);
+/* The point that starts the flow of each point; HD_NONE where it is missing. hd_large_free; NULL: no memory. */
+uint32_t *launches_find_starts(const hd_flow_point *points, size_t count, uint64_t large);
+/* asked.c: `asked` of the result. */
+hd_status launches_find_asked(hd_launches *out, const hd_trace *trace, uint64_t large, hd_error *err);
+
+#endif

@@ -1,0 +1,325 @@
+/* steps.c - steps, the step of a time, and the windows of a device: see "Windows and steps" in definitions.md */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+#include "model/host/slices.h"
+#include "model/roles/trace_roles.h"
+#include "model/steps/steps.h"
+
+/* ---- steps ---- */
+
+static bool is_step(filter_list *pattern, hd_string name)
+{
+    const filter_text texts[] = {{name.data, name.size}};
+    return pattern->count ? filter_list_passes(pattern, texts, 1) : hd_is_profiler_step(name);
+}
+
+static hd_status list_steps(gpu_scope *s, hd_error *err)
+{
+    filter_list pattern;
+    size_t capacity = 0;
+    HD_TRY(filter_list_init(&pattern, s->options->step, "step", err));
+    hd_status status = HD_OK;
+    for (size_t i = 0; i < s->annotations.count && status == HD_OK; i++) {
+        const gpu_slice *a = &s->annotations.list[i];
+        if (!is_step(&pattern, hd_trace_string(s->trace, a->name))) continue;
+        if (!hd_large_grow((void **)&s->steps, &capacity, s->step_count, sizeof *s->steps, s->large))
+            status = HD_NOMEM(err);
+        else
+            s->steps[s->step_count++] = (gpu_step){a->start, a->end, s->ranks[a->lane], a->row, a->name};
+    }
+    filter_list_deinit(&pattern);
+    return status;
+}
+
+/* By rank, start and row. */
+static int by_rank_and_start(const void *a, const void *b)
+{
+    const gpu_step *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static void add_change(gpu_scope *s, int64_t rank, int64_t start, uint32_t step)
+{
+    gpu_step_change *last = s->change_count ? &s->changes[s->change_count - 1] : NULL;
+    if (last && last->rank == rank && last->step == step) return;
+    if (last && last->rank == rank && last->start == start)
+        last->step = step;
+    else
+        s->changes[s->change_count++] = (gpu_step_change){rank, start, step};
+}
+
+/* End what is open and ends by then. What has ended below another goes with that. Returns how many stay open. */
+static size_t close_until(gpu_scope *s, const uint32_t *open, size_t count, int64_t rank, int64_t until)
+{
+    while (count && s->steps[open[count - 1]].end <= until) {
+        int64_t end = s->steps[open[--count]].end;
+        while (count && s->steps[open[count - 1]].end <= end) count--;
+        add_change(s, rank, end, count ? open[count - 1] : HD_NONE);
+    }
+    return count;
+}
+
+/* Of the steps that are open the one that began last has the time. */
+static void find_changes(gpu_scope *s, uint32_t *open)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        const gpu_step *step = &s->steps[i];
+        if (i && s->steps[i - 1].rank != step->rank)
+            count = close_until(s, open, count, s->steps[i - 1].rank, INT64_MAX);
+        count = close_until(s, open, count, step->rank, step->start);
+        if (step->end <= step->start) continue;
+        open[count++] = i;
+        add_change(s, step->rank, step->start, i);
+    }
+    if (count) close_until(s, open, count, s->steps[s->step_count - 1].rank, INT64_MAX);
+}
+
+hd_status gpu_annotations(gpu_scope *s, hd_error *err)
+{
+    return s->annotations.first ? HD_OK : gpu_slices_init(&s->annotations, s, 1u << HD_ROLE_ANNOTATION, err);
+}
+
+hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
+{
+    if (s->step_source) return HD_OK;
+    s->step_source =
+        s->options->step ? "steps are the annotations that --step names" : "steps are the annotations ProfilerStep#N";
+    HD_TRY(gpu_annotations(s, err));
+    HD_TRY(list_steps(s, err));
+    if (!s->step_count && !s->options->step) {
+        HD_TRY(gpu_steps_by_repetition(s, err));
+        s->step_source = "there are no annotations ProfilerStep#N: a step is what repeats, from the launch of the work "
+                         "that it is named after";
+    }
+    if (s->step_count && !hd_large_sort(s->steps, s->step_count, sizeof *s->steps, by_rank_and_start, s->large))
+        return HD_NOMEM(err);
+    uint32_t *open = hd_large_new((size_t)s->step_count + 1, sizeof *open, s->large);
+    s->changes = hd_large_new(2 * (size_t)s->step_count + 1, sizeof *s->changes, s->large);
+    if (open && s->changes) find_changes(s, open);
+    hd_large_free(open);
+    return open && s->changes ? HD_OK : HD_NOMEM(err);
+}
+
+uint32_t gpu_step_at(const gpu_scope *s, int64_t rank, int64_t time)
+{
+    size_t low = 0, high = s->change_count;
+    HD_PARTITION_POINT(low, high, at,
+                       s->changes[at].rank != rank ? s->changes[at].rank < rank : s->changes[at].start <= time);
+    return low > 0 && s->changes[low - 1].rank == rank ? s->changes[low - 1].step : HD_NONE;
+}
+
+/* ---- windows ---- */
+
+/* What a step has of the work of a device; then its window. */
+typedef struct step_window {
+    int64_t start, end; /* first start and last end of the work */
+    uint32_t step;
+} step_window;
+
+static bool ends_before(const gpu_scope *s, const step_window *x, const step_window *y)
+{
+    if (x->end != y->end) return x->end < y->end;
+    return s->steps[x->step].start != s->steps[y->step].start ? s->steps[x->step].start < s->steps[y->step].start
+                                                              : s->steps[x->step].row < s->steps[y->step].row;
+}
+
+typedef struct step_windows {
+    step_window *list;
+    size_t count, capacity;
+} step_windows;
+
+static bool add_step(step_windows *out, int64_t start, int64_t end, uint32_t step)
+{
+    if (!hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list)) return false;
+    out->list[out->count++] = (step_window){start, end, step};
+    return true;
+}
+
+/* What each step has there, in any order. Takes as long as there is work, however many steps there are. */
+static bool sum_steps(step_windows *out, gpu_groups *numbers, const gpu_scope *s, const gpu_device *device)
+{
+    uint32_t last = HD_NONE, at = 0;
+    for (uint32_t i = 0; i < device->count; i++) {
+        const gpu_work *work = &s->works[s->order[device->first + i]];
+        if (work->step == HD_NONE) continue;
+        if (work->step != last) at = gpu_group(numbers, &work->step);
+        last = work->step;
+        if (at == HD_NONE || (at == out->count && !add_step(out, work->start, work->end, work->step))) return false;
+        if (work->start < out->list[at].start) out->list[at].start = work->start;
+        if (work->end > out->list[at].end) out->list[at].end = work->end;
+    }
+    return true;
+}
+
+/* Steps by the work that they have on the device, one behind the other. */
+static bool windows_by_work(step_windows *out, const gpu_scope *s, const gpu_device *device)
+{
+    gpu_groups numbers = {.key_size = sizeof(uint32_t)};
+    bool fine = sum_steps(out, &numbers, s, device);
+    gpu_groups_deinit(&numbers);
+    step_window *spare = fine ? malloc((out->count + 1) * sizeof *spare) : NULL;
+    if (!spare) return false;
+    HD_SORT_RUNS(out->list, spare, out->count, x, y, ends_before(s, x, y));
+    for (size_t i = 1; i < out->count; i++) out->list[i].start = out->list[i - 1].end;
+    free(spare);
+    return true;
+}
+
+/* Where no step has work: the steps themselves, each until the next begins. */
+static bool windows_by_time(step_windows *out, const gpu_scope *s, const gpu_device *device)
+{
+    uint32_t low = 0,
+             high = s->step_count; /* the first that begins within the span; the one before may reach into it */
+    HD_PARTITION_POINT(low, high, at,
+                       s->steps[at].rank != device->rank ? s->steps[at].rank < device->rank
+                                                         : s->steps[at].start < device->start);
+    if (low && s->steps[low - 1].rank == device->rank) low--;
+    for (uint32_t i = low; i < s->step_count; i++) {
+        const gpu_step *step = &s->steps[i];
+        if (step->rank != device->rank || step->start >= device->end) break;
+        bool is_last = i + 1 == s->step_count || s->steps[i + 1].rank != device->rank;
+        int64_t next = is_last ? device->end : s->steps[i + 1].start;
+        int64_t start = step->start > device->start ? step->start : device->start;
+        int64_t end = step->end < next ? step->end : next;
+        if (end > device->end) end = device->end;
+        if (start < end && !add_step(out, start, end, i)) return false;
+    }
+    return true;
+}
+
+static void add_piece(gpu_windows *w, int64_t start, int64_t end, uint32_t window)
+{
+    if (end <= start) return;
+    w->pieces[w->piece_count++] = (gpu_piece){start, end, window};
+    w->windows[window].length += end - start;
+}
+
+/* Pieces of [from, until): what steps have, and between them the rest, which is the last window. */
+static void cut(gpu_windows *w, int64_t from, int64_t until)
+{
+    int64_t at = from;
+    for (size_t i = 0; i < w->of_step_count; i++) {
+        const gpu_piece *step = &w->of_steps[i];
+        int64_t start = step->start > at ? step->start : at, end = step->end < until ? step->end : until;
+        if (end <= start) continue;
+        add_piece(w, at, start, w->rest);
+        add_piece(w, start, end, step->window);
+        at = end;
+    }
+    add_piece(w, at, until, w->rest);
+}
+
+/* Leave out windows with neither time nor work. */
+static void drop_empty(gpu_windows *w, uint32_t *moved)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < w->count; i++) {
+        moved[i] = kept;
+        if (w->windows[i].length || w->windows[i].works) w->windows[kept++] = w->windows[i];
+    }
+    w->count = kept;
+    w->rest = moved[w->rest];
+    for (size_t i = 0; i < w->piece_count; i++) w->pieces[i].window = moved[w->pieces[i].window];
+    for (size_t i = 0; i < w->of_step_count; i++) w->of_steps[i].window = moved[w->of_steps[i].window];
+}
+
+uint32_t gpu_window_of(const gpu_windows *w, int64_t time)
+{
+    size_t low = 0, high = w->of_step_count;
+    HD_PARTITION_POINT(low, high, at, w->of_steps[at].end <= time);
+    return low < w->of_step_count && w->of_steps[low].start <= time ? w->of_steps[low].window : w->rest;
+}
+
+static void fill(gpu_windows *w, const gpu_scope *s, const gpu_device *device, const step_window *list, size_t count,
+                 uint32_t *moved)
+{
+    w->of_step_count = count;
+    w->rest = (uint32_t)count;
+    w->count = (uint32_t)count + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        w->of_steps[i] = (gpu_piece){list[i].start, list[i].end, i};
+        w->windows[i].step = list[i].step;
+    }
+    w->windows[count].step = HD_NONE;
+    cut(w, s->has_from ? s->from : device->start, s->has_until ? s->until : device->end);
+    for (uint32_t i = 0; i < device->count; i++) {
+        const gpu_work *work = &s->works[s->order[device->first + i]];
+        if (work->is_listed) w->windows[gpu_window_of(w, work->start)].works++;
+    }
+    if (s->by & GPU_BY_STEP) drop_empty(w, moved);
+}
+
+hd_status gpu_windows_init(gpu_windows *w, const gpu_scope *s, uint32_t device_index, hd_error *err)
+{
+    const gpu_device *device = &s->devices[device_index];
+    step_windows steps = {0};
+    *w = (gpu_windows){0};
+    bool fine = !(s->by & GPU_BY_STEP) || windows_by_work(&steps, s, device);
+    if (fine && s->by & GPU_BY_STEP && !steps.count) fine = windows_by_time(&steps, s, device);
+    size_t count = steps.count;
+    w->windows = calloc(count + 1, sizeof *w->windows);
+    w->pieces = calloc(2 * count + 1, sizeof *w->pieces);
+    w->of_steps = calloc(count + 1, sizeof *w->of_steps);
+    uint32_t *moved = malloc((count + 2) * sizeof *moved);
+    fine = fine && w->windows && w->pieces && w->of_steps && moved;
+    if (fine) fill(w, s, device, steps.list, count, moved);
+    free(steps.list);
+    free(moved);
+    if (fine) return HD_OK;
+    gpu_windows_deinit(w);
+    return HD_NOMEM(err);
+}
+
+void gpu_windows_deinit(gpu_windows *w)
+{
+    free(w->windows);
+    free(w->pieces);
+    free(w->of_steps);
+    *w = (gpu_windows){0};
+}
+
+/* Numbers of the rows that have a device, those of a device together. */
+static uint32_t *rows_by_device(const gpu_scope *s, uint32_t *count)
+{
+    uint32_t *first = calloc((size_t)s->device_count + 2, sizeof *first);
+    uint32_t *out = malloc(((size_t)s->row_count + 1) * sizeof *out);
+    for (uint32_t r = 0; first && r < s->row_count; r++) {
+        if (s->rows[r].device != HD_NONE) first[s->rows[r].device + 1]++;
+    }
+    for (uint32_t d = 0; first && d < s->device_count; d++) first[d + 1] += first[d];
+    *count = first ? first[s->device_count] : 0;
+    for (uint32_t r = 0; first && out && r < s->row_count; r++) {
+        if (s->rows[r].device != HD_NONE) out[first[s->rows[r].device]++] = r;
+    }
+    if (!first) {
+        free(out);
+        out = NULL;
+    }
+    free(first);
+    return out;
+}
+
+hd_status gpu_each_row(const gpu_scope *s, gpu_windows *windows, gpu_see_row see, void *user, hd_error *err)
+{
+    uint32_t count, at = HD_NONE, *rows = rows_by_device(s, &count);
+    hd_status status = rows ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; status == HD_OK && i < count; i++) {
+        const gpu_row *row = &s->rows[rows[i]];
+        if (row->device != at) {
+            at = row->device;
+            gpu_windows_deinit(windows);
+            status = gpu_windows_init(windows, s, at, err);
+        }
+        if (status == HD_OK) status = see(user, row, err);
+    }
+    free(rows);
+    return status;
+}
