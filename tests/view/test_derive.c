@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/memory/large.h"
+#include "model/roles/trace_roles.h"
 #include "random_trace.h"
 #include "trace/event.h"
 #include "view/derive/derive.h"
@@ -78,23 +79,18 @@ static void test_derive__copies_and_sets_are_copies_whatever_their_names(void **
     assert_int_equal(view_work_sort_of(HD_ROLE_SET, text("Memset (Device)")), VIEW_WORK_COPY);
 }
 
-static void test_derive__steps_are_numbered_by_their_names(void **state)
+static void test_derive__profiler_steps_of_the_host_mark_steps(void **state)
 {
-    static const char *const steps[] = {"ProfilerStep#4", "step 12",      "Step: 3",     "train_step_7",
-                                        "iteration 5",    "Iteration(9)", "TrainIter#1", "step=[10]"};
-    static const char *const others[] = {
-        "Optimizer.step#SGD.step", "step",   "ProfilerStep#", "stepper 3", "footstep 4", "4", "", "## backward ##",
-        "nccl:all_reduce",         "kernel4"};
+    static const char *const others[] = {"ProfilerStep#", "ProfilerStep#4a", "step 12", "Optimizer.step#SGD.step", ""};
     (void)state;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (!view_is_step(text(steps[i]))) fail_msg("%s is no step", steps[i]);
-    }
+    assert_true(hd_marks_step(HD_ROLE_ANNOTATION, text("ProfilerStep#4")));
+    assert_true(hd_marks_step(HD_ROLE_OP, text("ProfilerStep#4")));
+    assert_true(hd_marks_step(HD_ROLE_OTHER, text("ProfilerStep#12")));
+    assert_false(hd_marks_step(HD_ROLE_GPU_ANNOTATION, text("ProfilerStep#4")));
+    assert_false(hd_marks_step(HD_ROLE_KERNEL, text("ProfilerStep#4")));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (view_is_step(text(others[i]))) fail_msg("%s is a step", others[i]);
+        if (hd_marks_step(HD_ROLE_ANNOTATION, text(others[i]))) fail_msg("%s marks a step", others[i]);
     }
-    assert_false(view_is_step((hd_string){"step\0"
-                                          "4",
-                                          6}));
 }
 
 /* ---- intervals ---- */
@@ -218,7 +214,7 @@ int main(void)
         cmocka_unit_test(test_derive__kernels_of_collectives_are_communication),
         cmocka_unit_test(test_derive__other_kernels_compute),
         cmocka_unit_test(test_derive__copies_and_sets_are_copies_whatever_their_names),
-        cmocka_unit_test(test_derive__steps_are_numbered_by_their_names),
+        cmocka_unit_test(test_derive__profiler_steps_of_the_host_mark_steps),
         cmocka_unit_test(test_derive__every_nanosecond_is_what_runs_in_it_or_idle),
         cmocka_unit_test(test_derive__times_at_the_ends_of_int64_do_not_wrap),
     };

@@ -305,3 +305,8 @@ bool hd_is_profiler_step(hd_string name)
     }
     return true;
 }
+
+bool hd_marks_step(hd_role role, hd_string name)
+{
+    return (role == HD_ROLE_ANNOTATION || role == HD_ROLE_OP || role == HD_ROLE_OTHER) && hd_is_profiler_step(name);
+}

@@ -48,6 +48,9 @@ bool hd_role_needs_name(hd_string category);
 
 /* "ProfilerStep#5", as PyTorch's profiler names its steps. */
 bool hd_is_profiler_step(hd_string name);
+/* Whether a slice marks a step: ProfilerStep#N on a track of the host, whatever its category. The span of the same name
+ * on a track of a GPU (gpu_user_annotation) marks none. */
+bool hd_marks_step(hd_role role, hd_string name);
 
 /* producers.c: by track. */
 void hd_row_sorts_find(uint8_t *out, const hd_trace *trace);

@@ -30,7 +30,8 @@ typedef struct gpu_options {
 #define GPU_OPTIONS(words)                                                                                             \
     {"by", HD_OPTION_PATTERNS, NULL, "rows for each of these: " words, offsetof(gpu_options, by)}, GPU_OPTIONS_SCOPE
 #define GPU_OPTIONS_SCOPE                                                                                              \
-    {"step", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats", \
+    {"step", HD_OPTION_PATTERNS, NULL,                                                                                 \
+     "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats",               \
      offsetof(gpu_options, step)},                                                                                     \
         {"linked", HD_OPTION_FLAG, NULL, "leave out GPU work whose launch is not known",                               \
          offsetof(gpu_options, linked)},                                                                               \

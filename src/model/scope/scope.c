@@ -429,7 +429,8 @@ static void set_steps_of_works(gpu_scope *s)
     for (size_t i = 0; i < s->launches->work_count; i++) {
         gpu_work *work = &s->works[i];
         if (work->device == HD_NONE || work->launch == HD_NONE) continue;
-        work->step = gpu_step_at(s, s->devices[work->device].rank, s->launches->launches[work->launch].start_ns);
+        const hd_launch *launch = &s->launches->launches[work->launch];
+        work->step = gpu_step_at(s, launch->track, launch->start_ns);
     }
 }
 
@@ -479,5 +480,6 @@ void gpu_scope_deinit(gpu_scope *s)
     gpu_slices_deinit(&s->annotations);
     hd_large_free(s->steps);
     hd_large_free(s->changes);
+    free(s->changes_of);
     *s = (gpu_scope){0};
 }

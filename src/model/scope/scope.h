@@ -42,12 +42,13 @@ typedef struct gpu_device {
 
 typedef struct gpu_step {
     int64_t start, end, rank;
+    uint32_t process;   /* track; HD_NONE: guessed, of all processes of the rank */
     uint32_t row, name; /* of the slice table; string */
 } gpu_step;
 
-/* From `start` on, until the next of the same rank, times are in this step; HD_NONE: in none. */
+/* From `start` on, until the next of the same process, times are in this step; HD_NONE: in none. */
 typedef struct gpu_step_change {
-    int64_t rank, start;
+    int64_t start;
     uint32_t step;
 } gpu_step_change;
 
@@ -84,10 +85,14 @@ typedef struct gpu_scope {
     gpu_device *devices; /* by rank, then device */
     uint32_t device_count;
     gpu_slices annotations; /* made when steps are asked for, or by gpu_annotations */
-    gpu_step *steps;        /* by start, then as in the file */
+    gpu_step *steps;        /* by rank, process and start, then as in the file */
     uint32_t step_count;
-    gpu_step_change *changes; /* by rank, then start */
+    gpu_step_change *changes; /* process by process as in `steps`, by start */
     size_t change_count;
+    struct gpu_step_changes {
+        size_t first, until; /* in `changes`; none: a track without steps */
+    } * changes_of;          /* by track */
+    bool steps_guessed;      /* they are what repeats */
     const char *step_source; /* how steps were found, for a note */
 } gpu_scope;
 

@@ -1,4 +1,4 @@
-/* repetition.c - steps of a trace without annotations for them: see "Steps by repetition" in definitions.md */
+/* repetition.c - steps that are guessed from what repeats (--step auto): see "Steps by repetition" in definitions.md */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -37,17 +37,28 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Write the steps that begin with the works of a name, and into `alike` for each the sum of the hashes of its names,
- * which is the same where the same names are there as often. Returns how many; 0: two begin at once. */
+ * which is the same where the same names are there as often. The last has as many works as the one before it, and what
+ * comes behind is in none. Returns how many; 0: two begin at once. */
 static size_t cut(gpu_step *steps, uint64_t *alike, const run *r, uint32_t name, const hd_work *works)
 {
-    size_t count = 0;
+    size_t count = 0, begun = 0, length = 0; /* of the last step, and of the one before it */
     for (size_t i = 0; i < r->count; i++) {
         const issue *at = &r->list[i];
         if (at->name == name) {
             if (count && steps[count - 1].start == at->begin) return 0;
-            if (count) steps[count - 1].end = at->begin;
-            steps[count] = (gpu_step){at->begin, r->end, at->rank, (uint32_t)works[at->work].row, name};
+            if (count) steps[count - 1].end = at->begin, length = i - begun;
+            begun = i;
+            steps[count] = (gpu_step){.start = at->begin,
+                                      .end = r->end,
+                                      .rank = at->rank,
+                                      .process = HD_NONE,
+                                      .row = (uint32_t)works[at->work].row,
+                                      .name = name};
             alike[count++] = 0;
+        }
+        if (count == r->counts[name] && count > 1 && i - begun == length) {
+            steps[count - 1].end = at->begin;
+            break;
         }
         if (count) alike[count - 1] += hd_hash_pair(at->name, r->count);
     }

@@ -12,74 +12,152 @@
 
 /* ---- steps ---- */
 
-static bool is_step(filter_list *pattern, hd_string name)
+bool gpu_steps_are_guessed(const gpu_options *options)
 {
-    const filter_text texts[] = {{name.data, name.size}};
-    return pattern->count ? filter_list_passes(pattern, texts, 1) : hd_is_profiler_step(name);
+    return options->step && !strcmp(options->step, "auto");
 }
 
+/* The process of a track: its parent, or itself, as the first of the tracks with the same pid. */
+static uint32_t process_of(const hd_trace *trace, uint32_t track)
+{
+    uint32_t parent = hd_trace_track_at(trace, track)->parent;
+    return gpu_lane_of(trace, parent == HD_NONE ? track : parent);
+}
+
+static hd_status add_marks(gpu_scope *s, const gpu_slices *slices, const uint8_t *marks, hd_error *err)
+{
+    size_t capacity = 0;
+    for (size_t i = 0; i < slices->count; i++) {
+        const gpu_slice *a = &slices->list[i];
+        if (!marks[a->name]) continue;
+        if (!hd_large_grow((void **)&s->steps, &capacity, s->step_count, sizeof *s->steps, s->large))
+            return HD_NOMEM(err);
+        s->steps[s->step_count++] = (gpu_step){.start = a->start,
+                                               .end = a->end,
+                                               .rank = s->ranks[a->lane],
+                                               .process = process_of(s->trace, a->lane),
+                                               .row = a->row,
+                                               .name = a->name};
+    }
+    return HD_OK;
+}
+
+/* Annotations that --step names, else slices that mark a step. */
 static hd_status list_steps(gpu_scope *s, hd_error *err)
 {
     filter_list pattern;
-    size_t capacity = 0;
+    gpu_slices marked = {0};
+    uint32_t count = hd_trace_string_count(s->trace);
     HD_TRY(filter_list_init(&pattern, s->options->step, "step", err));
-    hd_status status = HD_OK;
-    for (size_t i = 0; i < s->annotations.count && status == HD_OK; i++) {
-        const gpu_slice *a = &s->annotations.list[i];
-        if (!is_step(&pattern, hd_trace_string(s->trace, a->name))) continue;
-        if (!hd_large_grow((void **)&s->steps, &capacity, s->step_count, sizeof *s->steps, s->large))
-            status = HD_NOMEM(err);
-        else
-            s->steps[s->step_count++] = (gpu_step){a->start, a->end, s->ranks[a->lane], a->row, a->name};
+    uint8_t *marks = calloc((size_t)count + 1, 1);
+    hd_status status = marks ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; marks && i < count; i++) {
+        hd_string name = hd_trace_string(s->trace, i);
+        const filter_text texts[] = {{name.data, name.size}};
+        marks[i] = pattern.count ? filter_list_passes(&pattern, texts, 1) : hd_marks_step(HD_ROLE_ANNOTATION, name);
     }
+    if (status == HD_OK && pattern.count) status = gpu_annotations(s, err);
+    if (status == HD_OK && !pattern.count)
+        status =
+            gpu_slices_named(&marked, s, 1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_OP | 1u << HD_ROLE_OTHER, marks, err);
+    if (status == HD_OK) status = add_marks(s, pattern.count ? &s->annotations : &marked, marks, err);
+    gpu_slices_deinit(&marked);
     filter_list_deinit(&pattern);
+    free(marks);
     return status;
 }
 
-/* By rank, start and row. */
-static int by_rank_and_start(const void *a, const void *b)
+/* By rank, process, start and row. */
+static int by_process_and_start(const void *a, const void *b)
 {
     const gpu_step *x = a, *y = b;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->process != y->process) return x->process < y->process ? -1 : 1;
     if (x->start != y->start) return x->start < y->start ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static void add_change(gpu_scope *s, int64_t rank, int64_t start, uint32_t step)
+/* `first`: of the process, in changes. */
+static void add_change(gpu_scope *s, size_t first, int64_t start, uint32_t step)
 {
-    gpu_step_change *last = s->change_count ? &s->changes[s->change_count - 1] : NULL;
-    if (last && last->rank == rank && last->step == step) return;
-    if (last && last->rank == rank && last->start == start)
+    gpu_step_change *last = s->change_count > first ? &s->changes[s->change_count - 1] : NULL;
+    if (last && last->step == step) return;
+    if (last && last->start == start)
         last->step = step;
     else
-        s->changes[s->change_count++] = (gpu_step_change){rank, start, step};
+        s->changes[s->change_count++] = (gpu_step_change){start, step};
 }
 
 /* End what is open and ends by then. What has ended below another goes with that. Returns how many stay open. */
-static size_t close_until(gpu_scope *s, const uint32_t *open, size_t count, int64_t rank, int64_t until)
+static size_t close_until(gpu_scope *s, size_t first, const uint32_t *open, size_t count, int64_t until)
 {
     while (count && s->steps[open[count - 1]].end <= until) {
         int64_t end = s->steps[open[--count]].end;
         while (count && s->steps[open[count - 1]].end <= end) count--;
-        add_change(s, rank, end, count ? open[count - 1] : HD_NONE);
+        add_change(s, first, end, count ? open[count - 1] : HD_NONE);
     }
     return count;
 }
 
-/* Of the steps that are open the one that began last has the time. */
-static void find_changes(gpu_scope *s, uint32_t *open)
+/* Of the steps [at, until) of a process that are open, the one that began last has the time. */
+static void find_changes(gpu_scope *s, uint32_t at, uint32_t until, uint32_t *open)
 {
-    size_t count = 0;
-    for (uint32_t i = 0; i < s->step_count; i++) {
+    size_t count = 0, first = s->change_count;
+    for (uint32_t i = at; i < until; i++) {
         const gpu_step *step = &s->steps[i];
-        if (i && s->steps[i - 1].rank != step->rank)
-            count = close_until(s, open, count, s->steps[i - 1].rank, INT64_MAX);
-        count = close_until(s, open, count, step->rank, step->start);
+        count = close_until(s, first, open, count, step->start);
         if (step->end <= step->start) continue;
         open[count++] = i;
-        add_change(s, step->rank, step->start, i);
+        add_change(s, first, step->start, i);
     }
-    if (count) close_until(s, open, count, s->steps[s->step_count - 1].rank, INT64_MAX);
+    close_until(s, first, open, count, INT64_MAX);
+}
+
+/* The changes of each process, under its track; those of the only process of a rank under the first step of it, in
+ * `only`, by step. */
+static void find_all_changes(gpu_scope *s, struct gpu_step_changes *of_process, struct gpu_step_changes *only,
+                             uint32_t *open)
+{
+    for (uint32_t at = 0, rank_at = 0, until; at < s->step_count; at = until) {
+        const gpu_step *step = &s->steps[at];
+        if (step->rank != s->steps[rank_at].rank) rank_at = at;
+        for (until = at; until < s->step_count && s->steps[until].rank == step->rank; until++)
+            if (s->steps[until].process != step->process) break;
+        struct gpu_step_changes changes = {s->change_count, 0};
+        find_changes(s, at, until, open);
+        changes.until = s->change_count;
+        if (step->process != HD_NONE) of_process[step->process] = changes;
+        if (rank_at == at && (until == s->step_count || s->steps[until].rank != step->rank)) only[at] = changes;
+    }
+}
+
+/* The first step of a rank, or of one behind it. */
+static uint32_t first_of_rank(const gpu_scope *s, int64_t rank)
+{
+    uint32_t low = 0, high = s->step_count;
+    HD_PARTITION_POINT(low, high, at, s->steps[at].rank < rank);
+    return low;
+}
+
+/* Tracks get the changes of their process, or else those of the only process of their rank that has steps. */
+static bool give_changes(gpu_scope *s)
+{
+    uint32_t tracks = hd_trace_track_count(s->trace);
+    struct gpu_step_changes *of_process = calloc((size_t)tracks + 1, sizeof *of_process);
+    struct gpu_step_changes *only = calloc((size_t)s->step_count + 1, sizeof *only);
+    uint32_t *open = hd_large_new((size_t)s->step_count + 1, sizeof *open, s->large);
+    bool fine = of_process && only && open;
+    if (fine) find_all_changes(s, of_process, only, open);
+    for (uint32_t t = 0; fine && t < tracks; t++) {
+        s->changes_of[t] = of_process[process_of(s->trace, t)];
+        if (s->changes_of[t].first < s->changes_of[t].until) continue;
+        uint32_t step = first_of_rank(s, s->ranks[t]);
+        if (step < s->step_count && s->steps[step].rank == s->ranks[t]) s->changes_of[t] = only[step];
+    }
+    free(of_process);
+    free(only);
+    hd_large_free(open);
+    return fine;
 }
 
 hd_status gpu_annotations(gpu_scope *s, hd_error *err)
@@ -90,30 +168,25 @@ hd_status gpu_annotations(gpu_scope *s, hd_error *err)
 hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
 {
     if (s->step_source) return HD_OK;
-    s->step_source =
-        s->options->step ? "steps are the annotations that --step names" : "steps are the annotations ProfilerStep#N";
-    HD_TRY(gpu_annotations(s, err));
-    HD_TRY(list_steps(s, err));
-    if (!s->step_count && !s->options->step) {
-        HD_TRY(gpu_steps_by_repetition(s, err));
-        s->step_source = "there are no annotations ProfilerStep#N: a step is what repeats, from the launch of the work "
-                         "that it is named after";
-    }
-    if (s->step_count && !hd_large_sort(s->steps, s->step_count, sizeof *s->steps, by_rank_and_start, s->large))
+    s->steps_guessed = gpu_steps_are_guessed(s->options);
+    s->step_source = s->steps_guessed   ? "steps are guessed: what repeats, from the launch of the kernel that each is "
+                                          "named after"
+                     : s->options->step ? "steps are the annotations that --step names"
+                                        : "steps are the slices ProfilerStep#N";
+    HD_TRY(s->steps_guessed ? gpu_steps_by_repetition(s, err) : list_steps(s, err));
+    if (s->step_count && !hd_large_sort(s->steps, s->step_count, sizeof *s->steps, by_process_and_start, s->large))
         return HD_NOMEM(err);
-    uint32_t *open = hd_large_new((size_t)s->step_count + 1, sizeof *open, s->large);
     s->changes = hd_large_new(2 * (size_t)s->step_count + 1, sizeof *s->changes, s->large);
-    if (open && s->changes) find_changes(s, open);
-    hd_large_free(open);
-    return open && s->changes ? HD_OK : HD_NOMEM(err);
+    s->changes_of = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *s->changes_of);
+    return s->changes && s->changes_of && give_changes(s) ? HD_OK : HD_NOMEM(err);
 }
 
-uint32_t gpu_step_at(const gpu_scope *s, int64_t rank, int64_t time)
+uint32_t gpu_step_at(const gpu_scope *s, uint32_t track, int64_t time)
 {
-    size_t low = 0, high = s->change_count;
-    HD_PARTITION_POINT(low, high, at,
-                       s->changes[at].rank != rank ? s->changes[at].rank < rank : s->changes[at].start <= time);
-    return low > 0 && s->changes[low - 1].rank == rank ? s->changes[low - 1].step : HD_NONE;
+    if (track >= hd_trace_track_count(s->trace)) return HD_NONE;
+    size_t first = s->changes_of[track].first, low = first, high = s->changes_of[track].until;
+    HD_PARTITION_POINT(low, high, at, s->changes[at].start <= time);
+    return low > first ? s->changes[low - 1].step : HD_NONE;
 }
 
 /* ---- windows ---- */
@@ -173,9 +246,18 @@ static bool windows_by_work(step_windows *out, const gpu_scope *s, const gpu_dev
     return true;
 }
 
-/* Where no step has work: the steps themselves, each until the next begins. */
+/* Whether all steps of the rank are of one process. */
+static bool has_one_process(const gpu_scope *s, int64_t rank)
+{
+    uint32_t first = first_of_rank(s, rank), last = rank == INT64_MAX ? s->step_count : first_of_rank(s, rank + 1);
+    return first < last && s->steps[first].process == s->steps[last - 1].process;
+}
+
+/* Where no step has work: the steps themselves, each until the next begins. Which of several processes drives the device
+ * is not known then: no step has its time. */
 static bool windows_by_time(step_windows *out, const gpu_scope *s, const gpu_device *device)
 {
+    if (!has_one_process(s, device->rank)) return true;
     uint32_t low = 0,
              high = s->step_count; /* the first that begins within the span; the one before may reach into it */
     HD_PARTITION_POINT(low, high, at,

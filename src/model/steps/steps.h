@@ -7,17 +7,22 @@
 hd_status gpu_annotations(gpu_scope *scope, hd_error *err); /* fills annotations, if they are not there yet */
 hd_status gpu_steps_find(gpu_scope *scope, hd_error *err);  /* by gpu_scope_init, with --by step; twice is once */
 hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to steps: repetition.c */
-uint32_t gpu_step_at(const gpu_scope *scope, int64_t rank, int64_t time);
+/* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own takes those of the
+ * only process of its rank that has some. */
+uint32_t gpu_step_at(const gpu_scope *scope, uint32_t track, int64_t time);
+/* --step auto */
+bool gpu_steps_are_guessed(const gpu_options *options);
 static inline const char *gpu_step_note(const gpu_scope *scope)
 {
-    return scope->step_count
-               ? scope->step_source
-               : "there are no steps, nor does anything repeat: name their annotations by --step (replay: --steps)";
+    if (scope->step_count) return scope->step_source;
+    if (gpu_steps_are_guessed(scope->options)) return "there are no steps: no group of kernels repeats";
+    return "there are no steps: name their annotations by --step PATTERN, or guess them from what repeats by --step "
+           "auto (replay: --steps)";
 }
 /* The same with --by step, else HD_NONE. */
-static inline uint32_t gpu_step_by(const gpu_scope *scope, int64_t rank, int64_t time)
+static inline uint32_t gpu_step_by(const gpu_scope *scope, uint32_t track, int64_t time)
 {
-    return scope->by & GPU_BY_STEP ? gpu_step_at(scope, rank, time) : HD_NONE;
+    return scope->by & GPU_BY_STEP ? gpu_step_at(scope, track, time) : HD_NONE;
 }
 
 /* A stretch of a device's time. Those of a device follow one another without gaps, and are together its window. */

@@ -156,9 +156,8 @@ static hd_status add_steps(step_rows *out, query_source *source, const bool *is_
         for (uint32_t i = 0; i < block->row_count; i++) {
             uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i);
             if (!is_step[name]) continue;
-            /* The same span is shown on the GPU's row, too, under a category of its own. */
             uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i);
-            if (hd_roles_in(&source->roles, block, i, category) == HD_ROLE_GPU_ANNOTATION) continue;
+            if (!hd_marks_step(hd_roles_in(&source->roles, block, i, category), hd_trace_string(trace, name))) continue;
             if (!hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list)) return HD_NOMEM(err);
             out->list[out->count++] = (step_row){.row = block->first_row + i,
                                                  .start_ns = hd_column_at(&block->columns[HD_COL_START], i),
@@ -211,6 +210,10 @@ const query_rows_about query_work_tables[] = {
      free_launches,
      launch_cell,
      true},
-    {{"step", "steps: annotations ProfilerStep#N", step_columns}, make_step, free_steps, step_cell, true},
+    {{"step", "steps: slices ProfilerStep#N on tracks of the host", step_columns},
+     make_step,
+     free_steps,
+     step_cell,
+     true},
     {.about = {0}},
 };

@@ -13,10 +13,22 @@
 
 /* ---- cells ---- */
 
+void gpu_cell_step(hd_table_builder *builder, const gpu_scope *scope, uint32_t step)
+{
+    char text[256];
+    if (step == HD_NONE || !scope->steps_guessed) {
+        report_cell_string(builder, scope->trace, step == HD_NONE ? HD_STRING_NONE : scope->steps[step].name);
+        return;
+    }
+    hd_string name = hd_trace_string(scope->trace, scope->steps[step].name);
+    snprintf(text, sizeof text, "%.*s" GPU_STEP_GUESSED, name.size < 200 ? (int)name.size : 200, name.data);
+    hd_table_add_text(builder, text);
+}
+
 void gpu_cells_rank(hd_table_builder *builder, const gpu_scope *scope, int64_t rank, uint32_t step)
 {
     report_cell_int(builder, rank);
-    report_cell_string(builder, scope->trace, step == HD_NONE ? HD_STRING_NONE : scope->steps[step].name);
+    gpu_cell_step(builder, scope, step);
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
 
@@ -24,7 +36,7 @@ void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_
 {
     report_cell_int(builder, scope->devices[device].rank);
     report_cell_int(builder, scope->devices[device].device);
-    report_cell_string(builder, scope->trace, step == HD_NONE ? HD_STRING_NONE : scope->steps[step].name);
+    gpu_cell_step(builder, scope, step);
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
 

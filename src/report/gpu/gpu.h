@@ -15,6 +15,9 @@
 
 /* ---- cells.c ---- */
 
+/* The name of a step, marked if it is guessed; null for HD_NONE. */
+#define GPU_STEP_GUESSED " (guessed)"
+void gpu_cell_step(hd_table_builder *builder, const gpu_scope *scope, uint32_t step);
 /* rank, step, step_start; and with the device behind the rank. */
 void gpu_cells_rank(hd_table_builder *builder, const gpu_scope *scope, int64_t rank, uint32_t step);
 void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_t device, uint32_t step);

@@ -93,7 +93,7 @@ static bool add_call(syncs *t, uint32_t index)
     if (!gpu_is_listed(&t->scope, call->start)) return true;
     sync_key key = {
         .rank = rank,
-        .step = gpu_step_by(&t->scope, rank, call->start),
+        .step = gpu_step_by(&t->scope, call->lane, call->start),
         .call = gpu_call_name(&t->texts, t->call_names, t->scope.trace, call->name),
         .kind = call->user,
         .op = t->ops[index],

@@ -21,8 +21,6 @@ typedef enum view_work_sort {
 } view_work_sort;
 
 view_work_sort view_work_sort_of(hd_role role, hd_string name);
-/* "ProfilerStep#12", "step 3", "train_step_7", "Iteration: 5": a range that numbers steps. */
-bool view_is_step(hd_string name);
 /* "nn.Module: Linear_0": the frame of a module. */
 bool view_is_module(hd_string name);
 

@@ -12,11 +12,6 @@ static bool is_upper(char c)
     return c >= 'A' && c <= 'Z';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return lower(c) >= 'a' && lower(c) <= 'z';
@@ -76,36 +71,7 @@ view_work_sort view_work_sort_of(hd_role role, hd_string name)
     return is_communication((hd_string){text, size}) ? VIEW_WORK_COMMUNICATION : VIEW_WORK_COMPUTE;
 }
 
-/* ---- steps and modules ---- */
-
-static bool ends_with_word(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    if (text.size < size) return false;
-    size_t at = text.size - size;
-    for (size_t i = 0; i < size; i++) {
-        if (lower(text.data[at + i]) != word[i]) return false;
-    }
-    return begins_word(text, at);
-}
-
-bool view_is_step(hd_string name)
-{
-    static const char *const words[] = {"step", "iteration", "iter"};
-    size_t end = name.size;
-    while (end && (name.data[end - 1] == ')' || name.data[end - 1] == ']')) end--;
-    size_t digits = end;
-    while (digits && is_digit(name.data[digits - 1])) digits--;
-    if (digits == end) return false;
-    while (digits && (is_joint(name.data[digits - 1]) || strchr("#:=([", name.data[digits - 1]))) {
-        if (!name.data[digits - 1]) return false;
-        digits--;
-    }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (ends_with_word((hd_string){name.data, digits}, words[i])) return true;
-    }
-    return false;
-}
+/* ---- modules ---- */
 
 bool view_is_module(hd_string name)
 {

@@ -303,9 +303,9 @@ def check_collectives(seed, t, works):
          sum(r["exposed"] for r in found["collectives"]))
 
 
-def steps_of(t, rank):
-    """Annotations; else what repeats."""
-    if any(a.name.startswith("ProfilerStep#") for a in t.annotations):
+def steps_of(t, rank, auto):
+    """Annotations, or what repeats."""
+    if not auto:
         return [a for a in t.annotations if a.name.startswith("ProfilerStep#") and a.rank == rank]
     works = [((w.launch or w).start, w.index, w) for w in t.works if w.rank == rank]
     works.sort()
@@ -323,6 +323,9 @@ def steps_of(t, rank):
                 if step:
                     found[-2].end = at
                 step += 1
+            elif step == c and len(inside[-1]) == len(inside[-2]):
+                found[-1].end = at
+                break
             if step:
                 inside[step - 1].append(w.name)
         alike = max(sum(sorted(a) == sorted(b) for b in inside) for a in inside)
@@ -337,11 +340,12 @@ def step_at(steps, at):
 
 def check_steps(seed, t, works):
     """Which step each nanosecond of a device is of, asked of that nanosecond."""
-    rows = reports.report("breakdown", t, by=("step",))["breakdown"]
+    auto = not any(a.name.startswith("ProfilerStep#") for a in t.annotations)
+    rows = reports.report("breakdown", t, by=("step",), step="auto" if auto else None)["breakdown"]
     for device in {device_of(w) for w in works}:
         mine = [w for w in works if device_of(w) == device]
         first, last = min(w.start for w in mine), max(w.end for w in mine)
-        steps = steps_of(t, device[0])
+        steps = steps_of(t, device[0], auto)
         compared["steps that repeat"] += any(isinstance(s, scope.Step) for s in steps)
         work = {s.index: [w for w in mine if w.launch and step_at(steps, w.launch.start) is s] for s in steps}
         with_work = sorted((max(w.end for w in work[s.index]), s.start, s.index) for s in steps if work[s.index])

@@ -307,7 +307,7 @@ def ranges(scope):
 def steps(scope):
     rows, works = [], collections.defaultdict(list)
     for w in scope.works:
-        step = scope.step_at(w.rank, w.launch.start) if w.launch is not None else None
+        step = scope.step_at(w.launch.row, w.rank, w.launch.start) if w.launch is not None else None
         if step is not None:
             works[step.index].append(w)
     for step in scope.listed(scope.steps):

@@ -228,6 +228,7 @@ def read_document(document):
     trace.works = trace.of("kernel", "copy", "set")
     trace.calls, trace.ops, trace.frames = trace.of("call"), trace.of("op"), trace.of("frame")
     trace.annotations, trace.waits = trace.of("annotation"), trace.of("wait")
+    trace.marks = [s for s in trace.of("annotation", "op", None, "other") if s.category.lower() != "gpu_user_annotation"]
     join(trace)
     return trace
 
