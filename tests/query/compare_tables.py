@@ -109,11 +109,11 @@ def args_of(event):
 
 
 def async_slices(events):
-    """Pairs by id, in the order of time; an end closes the innermost of its name, else the innermost."""
+    """Pairs by process and id, in the order of time; an end closes the innermost of its name, else the innermost."""
     opened, out = {}, []
     points = [e for e in events if e["ph"] in "bne"]
     for event in sorted(points, key=lambda e: e["ts"]):
-        stack = opened.setdefault(event["id"], [])
+        stack = opened.setdefault((event["pid"], event["id"]), [])
         if event["ph"] == "e":
             same = [s for s in stack if s["event"]["name"] == event["name"]] or stack
             if same:

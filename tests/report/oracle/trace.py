@@ -9,7 +9,12 @@ import collections
 import decimal
 import gzip
 import json
+import pathlib
 import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from pairs import pairs_of  # noqa: E402
 
 EXACT = decimal.Context(prec=100)
 
@@ -187,16 +192,18 @@ def add_events(trace, events):
         elif phase == "X":
             add_slice(trace, event, row, ts, decimal_of(event.get("dur")) or decimal.Decimal(0), args_of(event),
                       count - 1)
-        elif phase == "B":
-            opened[row].append((event, count - 1))
-        elif phase == "E" and opened[row]:
-            begin, number = opened[row].pop()
-            since = decimal_of(begin["ts"])
-            add_slice(trace, begin, row, since, EXACT.subtract(ts, since), {**args_of(begin), **args_of(event)},
-                      number)
+        elif phase in ("B", "E"):
+            opened[row].append((ts, phase == "E", event.get("name"), (event, ts, count - 1)))
         elif phase in ("s", "t", "f"):
             key = (str(event.get("cat", "")), str(event.get("id")), str(event.get("name", "")))
             trace.flows.append((phase, key, ts, row, phase != "f" or event.get("bp") == "e"))
+    for row, markers in opened.items():
+        for (begin, since, number), end in pairs_of(markers)[0]:
+            if end:
+                add_slice(trace, begin, row, since, EXACT.subtract(end[1], since), {**args_of(begin), **args_of(end[0])}, number)
+    trace.slices.sort(key=lambda s: s.id)
+    for index, s in enumerate(trace.slices):
+        s.index = index
 
 
 def find_devices(trace):

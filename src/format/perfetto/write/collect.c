@@ -13,13 +13,18 @@
 /* Times beyond 146 years from zero are damage; within, sums and shifts cannot overflow. */
 #define TIME_LIMIT (INT64_MAX / 2)
 
+bool pf_time_fits(int64_t time)
+{
+    return time >= -TIME_LIMIT && time <= TIME_LIMIT;
+}
+
 bool pf_check_time(pf_writer *w, int64_t start, int64_t end)
 {
     if (start == HD_NO_TIME) {
         w->notes[PF_NOTE_NO_TIME]++;
         return false;
     }
-    if (start < -TIME_LIMIT || start > TIME_LIMIT || end < -TIME_LIMIT || (end > TIME_LIMIT && end != PF_OPEN_END)) {
+    if (!pf_time_fits(start) || (end != PF_OPEN_END && !pf_time_fits(end))) {
         w->notes[PF_NOTE_BEYOND_TIME]++;
         return false;
     }
