@@ -38,7 +38,7 @@ static double intern(void *context, size_t keys)
 
 static void test_hash__crafted_strings_are_interned_at_once(NO_STATE)
 {
-    hd_test_assert_linear("strings", intern, NULL, KEYS / 8);
+    hd_test_assert_linear("strings", intern, NULL, KEYS / 32);
 }
 
 static double map_pairs(void *context, size_t keys)
@@ -58,7 +58,7 @@ static double map_pairs(void *context, size_t keys)
 
 static void test_hash__crafted_pairs_are_found_at_once(NO_STATE)
 {
-    hd_test_assert_linear("pairs", map_pairs, NULL, KEYS / 8);
+    hd_test_assert_linear("pairs", map_pairs, NULL, KEYS / 32);
 }
 
 static int by_value(const void *a, const void *b)
