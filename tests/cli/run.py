@@ -4,7 +4,8 @@
 usage: tests/cli/run.py --heddle PROGRAM [--update] [NAME...]
 
 Each NAME.test under tests/cli is a shell script. It runs in an empty directory of its own, with `heddle` on the PATH,
-$HERE this folder and $ROOT the tree. NAME.expect holds what it must print and its exit status:
+$HERE this folder, $ROOT the tree and $PATIENCE the seconds after which what hangs is ended. NAME.expect holds what it
+must print and its exit status:
 
     exit 2
     --- stdout
@@ -25,14 +26,17 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SKIP = 77
-TIMEOUT_S = 600  # machines that test are slow at times
+sys.path.insert(0, str(HERE.parent))
+from patience import patience  # noqa: E402
+
+TIMEOUT_S = patience(600)
 MEMORY = "/dev/shm"  # thousands of small files, which some disks take long to forget
 
 
 def environment(heddle, bin_dir):
     (bin_dir / "heddle").symlink_to(heddle)
     env = {key: value for key, value in os.environ.items() if not key.startswith(("HEDDLE_", "LC_", "NO_COLOR"))}
-    env.update(PATH=f"{bin_dir}:{env.get('PATH', '/usr/bin:/bin')}", HERE=str(HERE), ROOT=str(HERE.parent.parent),
+    env.update(PATH=f"{bin_dir}:{env.get('PATH', '/usr/bin:/bin')}", HERE=str(HERE), ROOT=str(HERE.parent.parent), PATIENCE=str(int(TIMEOUT_S)),
                LANG="C.UTF-8", TERM="xterm", XDG_CONFIG_HOME=str(bin_dir))
     return env
 
