@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
 /* 'S': it sleeps. 0: there is no such thread. */
 static inline char hd_test_thread_state(const char *tid)
 {
@@ -41,7 +40,6 @@ static inline bool hd_test_others_sleep(void)
     if (tasks) closedir(tasks);
     return all;
 }
-#endif
 
 /* Under AddressSanitizer once all other threads sleep, or 10 s have passed; else at once. */
 static inline pid_t hd_test_fork(void)

@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "growth.h"
 #include "trace/strings.h"
 
 #define NO_STATE void **state __attribute__((unused))
@@ -21,37 +21,44 @@
 
 enum { KEYS = 80000 };
 
-static double cpu_seconds(void)
+static double intern(void *context, size_t keys)
 {
-    struct timespec now;
-    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    hd_strings strings;
+    (void)context;
+    assert_int_equal(hd_strings_init(&strings, NULL), HD_OK);
+    double begin = hd_test_cpu_seconds();
+    for (uint64_t i = 0; i < keys; i++) {
+        uint64_t text[4] = {FIRST, i, 7, 7};
+        assert_int_equal(hd_strings_intern(&strings, (const char *)text, sizeof text), i + 1);
+    }
+    double seconds = hd_test_cpu_seconds() - begin;
+    hd_strings_deinit(&strings);
+    return seconds;
 }
 
 static void test_hash__crafted_strings_are_interned_at_once(NO_STATE)
 {
-    hd_strings strings;
-    assert_int_equal(hd_strings_init(&strings, NULL), HD_OK);
-    double begin = cpu_seconds();
-    for (uint64_t i = 0; i < KEYS; i++) {
-        uint64_t text[4] = {FIRST, i, 7, 7};
-        assert_int_equal(hd_strings_intern(&strings, (const char *)text, sizeof text), i + 1);
+    hd_test_assert_linear("strings", intern, NULL, KEYS / 32);
+}
+
+static double map_pairs(void *context, size_t keys)
+{
+    hd_map map = {0};
+    (void)context;
+    double begin = hd_test_cpu_seconds();
+    for (uint32_t i = 0; i < keys; i++) assert_true(hd_map_set(&map, FIRST, i, i));
+    for (uint32_t i = 0, value; i < keys; i++) {
+        assert_true(hd_map_get(&value, &map, FIRST, i));
+        assert_int_equal(value, i);
     }
-    assert_true(cpu_seconds() - begin < 1);
-    hd_strings_deinit(&strings);
+    double seconds = hd_test_cpu_seconds() - begin;
+    hd_map_deinit(&map);
+    return seconds;
 }
 
 static void test_hash__crafted_pairs_are_found_at_once(NO_STATE)
 {
-    hd_map map = {0};
-    double begin = cpu_seconds();
-    for (uint32_t i = 0; i < KEYS; i++) assert_true(hd_map_set(&map, FIRST, i, i));
-    for (uint32_t i = 0, value; i < KEYS; i++) {
-        assert_true(hd_map_get(&value, &map, FIRST, i));
-        assert_int_equal(value, i);
-    }
-    assert_true(cpu_seconds() - begin < 1);
-    hd_map_deinit(&map);
+    hd_test_assert_linear("pairs", map_pairs, NULL, KEYS / 32);
 }
 
 static int by_value(const void *a, const void *b)

@@ -7,13 +7,16 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from decimal import Decimal
 from pathlib import Path
 
-# What a run or a wait may take, in seconds; machines that test are slow at times.
-PATIENCE = 300
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from patience import patience  # noqa: E402
+
+PATIENCE = patience(600)  # seconds
 
 # Records of the truth that the trace shows as slices, and the category that they have there.
 SLICES = {"kernel": "kernel", "memcpy": "gpu_memcpy", "memcpy2": "gpu_memcpy", "memset": "gpu_memset",
@@ -232,12 +235,12 @@ class Place:
 class Waiting:
     """A program that stops at each word `wait`, until it is told to go on."""
 
-    def __init__(self, place, *words, options=None, script="", shell=None):
+    def __init__(self, place, *words, options=None, script="", shell=None, before=None, env=None):
         self.place = place
-        self.folder, environment = place.prepare(script, options, True, False, None)
+        self.folder, environment = place.prepare(script, options, True, False, env)
         command = ["/bin/sh", "-c", shell] if shell else [place.app, *words]
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, cwd=self.folder)
+                                        stderr=subprocess.PIPE, cwd=self.folder, preexec_fn=before)
         self.pid = self.process.pid
 
     def until_it_waits(self):

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "patience.h"
 #include "quiet_fork.h"
 
 static bool has_tool;
@@ -37,12 +38,6 @@ static void expect(bool is_right, int line)
     failures++;
 }
 #define EXPECT(condition) expect(condition, __LINE__)
-
-static void sleep_ms(long ms)
-{
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
 
 static nvtxEventAttributes_t event_of(const char *text)
 {
@@ -229,21 +224,6 @@ static void on_signal(int number)
     signals++;
 }
 
-/* Its own handler, installed before or after the tool came. */
-static int own_handler(bool first)
-{
-    struct sigaction now, own = {.sa_handler = on_signal};
-    if (first) sigaction(SIGUSR2, &own, NULL);
-    nvtxMarkA("begin");
-    if (!first) sigaction(SIGUSR2, &own, NULL);
-    raise(SIGUSR2);
-    sigaction(SIGUSR2, NULL, &now);
-    if (signals != 1 || now.sa_handler != on_signal) return 1;
-    sleep_ms(1300); /* the tool looks once a second */
-    nvtxMarkA("end");
-    return 0;
-}
-
 /* The next character of standard input; false: its end. It waits by poll, as ThreadSanitizer keeps signals that come
  * within read until that returns. */
 static bool next_told(char *out)
@@ -251,6 +231,24 @@ static bool next_told(char *out)
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     while (poll(&input, 1, -1) < 0 && errno == EINTR) continue;
     return read(STDIN_FILENO, out, 1) == 1;
+}
+
+/* Its own handler, installed before or after the tool came. */
+static int own_handler(bool first)
+{
+    char c;
+    struct sigaction now, own = {.sa_handler = on_signal};
+    if (first) sigaction(SIGUSR2, &own, NULL);
+    nvtxMarkA("begin");
+    if (!first) sigaction(SIGUSR2, &own, NULL);
+    raise(SIGUSR2);
+    sigaction(SIGUSR2, NULL, &now);
+    if (signals != 1 || now.sa_handler != on_signal) return 1;
+    nvtxMarkA("end");
+    printf("ready\n");
+    fflush(stdout);
+    while (next_told(&c)) continue;
+    return 0;
 }
 
 /* ThreadSanitizer of GCC 12 loses a signal that comes while a thread blocks for the first time: the room for those that
@@ -394,7 +392,7 @@ static void signals_in_calls(int count)
         nvtxDomainNameCategoryA(nvtxDomainCreateA(name), 9, "nine");
     }
     range_in_handler(0);
-    alarm(30); /* a call that waits for its own thread never ends */
+    alarm((unsigned)hd_test_patience(300)); /* a call that waits for its own thread never ends */
     sigaction(SIGUSR1, &action, NULL);
     timer_create(CLOCK_MONOTONIC, &event, &timer);
     timer_settime(timer, 0, &often, NULL);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "capture/session_support.h"
+#include "patience.h"
 
 /* A program that runs. */
 typedef struct run_child {
@@ -129,24 +130,29 @@ static inline int count_named(const hd_trace *trace, hd_kind kind, const char *n
     return count;
 }
 
-/* Until when to wait for what must come; machines that test are slow at times. */
+/* Until when to wait for what must come. */
 static inline int64_t patience_end(void)
 {
-    return hd_session_now() + INT64_C(120000000000);
+    return hd_session_now() + (int64_t)(hd_test_patience(600) * 1e9);
 }
 
-/* Waits until the file of a program that still runs shows an event of that name. */
+/* Waits until the file of a program that still runs shows an event of that name; or, of kind HD_KIND_COUNT, a note. */
 static inline void wait_for_event(hd_kind kind, const char *name)
 {
     char names[8][128];
     int64_t limit_ns = patience_end();
-    for (int count = 0; count == 0; sleep_ms(10)) {
+    for (uint64_t count = 0; count == 0; sleep_ms(10)) {
         if (hd_session_now() > limit_ns) fail_msg("%s never reached the file", name);
         assert_int_equal(list_files(names, 8), 1);
         hd_trace *trace = read_capture(names[0]);
-        count = count_named(trace, kind, name);
+        count = kind == HD_KIND_COUNT ? ledger_count(trace, name) : (uint64_t)count_named(trace, kind, name);
         hd_trace_free(trace);
     }
+}
+
+static inline void wait_for_note(const char *code)
+{
+    wait_for_event(HD_KIND_COUNT, code);
 }
 
 static inline bool arg_is_text(const hd_trace *trace, const hd_event *event, const char *key, const char *text)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "capture/session_support.h"
+#include "patience.h"
 #include "quiet_fork.h"
 #include "under_tsan.h"
 
@@ -328,9 +329,9 @@ static void fork_and_emit(hd_session *session)
 {
     char name[64], path[128];
     int status;
-    pid_t pid = fork();
+    pid_t pid = hd_test_fork();
     if (pid == 0) {
-        alarm(300);
+        alarm((unsigned)hd_test_patience(300));
         hd_session_instant(session, hd_session_intern(session, "here"), 0);
         _exit(hd_session_stop(NULL, session, NULL) != HD_OK);
     }
@@ -356,7 +357,7 @@ static void test_session__children_of_fork_are_whole_whatever_others_do(void **s
         hd_session_flush(session, NULL);
         atomic_store(&is_emitting, false);
         pthread_create(&thread, NULL, emit_for_long, session);
-        while (!atomic_load(&is_emitting)) usleep(100); /* both threads run: see quiet_fork.h */
+        while (!atomic_load(&is_emitting)) usleep(100);
         for (int i = 0; i < 4; i++) fork_and_emit(session);
         pthread_join(thread, NULL);
         hd_session_free(session);

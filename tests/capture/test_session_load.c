@@ -7,8 +7,15 @@
 #include <time.h>
 
 #include "capture/session_support.h"
+#include "rounds.h"
 
-enum { THREADS = 8, EVENTS = 1000000, KILLS = 100, KILL_THREADS = 2, KILL_RING = 1024, CHUNK_EVENTS = 4096 };
+enum {
+    THREADS = 8,
+    EVENTS = HD_TEST_BY_BUILD(1000000, 200000),
+    KILL_THREADS = 2,
+    KILL_RING = 1024,
+    CHUNK_EVENTS = 4096
+};
 
 typedef struct emitter {
     hd_session *session;
@@ -117,11 +124,11 @@ static void test_session_load__killed_at_any_moment_the_file_holds_all_but_the_l
 {
     char path[128];
     uint64_t kept = 0, missing_most = 0, torn = 0;
-    unsigned seed = 12345;
+    unsigned seed = hd_test_seed(12345), kills = hd_test_rounds(100);
     (void)state;
     file_named(path, "kill.hdcap");
     atomic_uint_least64_t *progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (int turn = 0; turn < KILLS; turn++) {
+    for (unsigned turn = 0; turn < kills; turn++) {
         for (int i = 0; i < KILL_THREADS; i++) atomic_store(&progress[i], 0);
         pid_t pid = fork();
         if (pid == 0) {
@@ -154,7 +161,7 @@ static void test_session_load__killed_at_any_moment_the_file_holds_all_but_the_l
         hd_trace_free(trace);
         unlink(path);
     }
-    print_message("%d kills: %llu events kept, at most %llu of a thread missing, %llu files with a cut chunk\n", KILLS,
+    print_message("%u kills: %llu events kept, at most %llu of a thread missing, %llu files with a cut chunk\n", kills,
                   (unsigned long long)kept, (unsigned long long)missing_most, (unsigned long long)torn);
     assert_true(kept > 0);
     munmap(progress, 4096);

@@ -10,6 +10,7 @@
 #include "capture/session_support.h"
 #include "heddle/mark.h"
 #include "heddle/stack.h"
+#include "patience.h"
 
 int __real_pthread_mutex_unlock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock);
@@ -159,7 +160,7 @@ static void test_session_signals__a_handler_never_waits_for_its_own_thread(void 
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         hd_session *session = the_session = start_session(file_named(path, "signals.hdcap"), NULL);
         int signals = came;
-        alarm(30);
+        alarm((unsigned)hd_test_patience(300));
         is_armed = 1;
         calls[i](session);
         is_armed = 0;

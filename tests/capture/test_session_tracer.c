@@ -5,6 +5,7 @@
 
 #include "capture/session_support.h"
 #include "heddle/stacks.h"
+#include "patience.h"
 #include "quiet_fork.h"
 #include "under_tsan.h"
 
@@ -345,7 +346,7 @@ static void test_tracer__a_program_without_threads_of_its_own_ends_by_exit_if_as
     SKIP_UNDER_TSAN();
     pid_t other = start_child(file_named(other_path, "kept.hdcap"), false);
     pid_t child = start_child(file_named(path, "ended.hdcap"), true);
-    for (int i = 0; i < 6000 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
+    for (int i = 0; i < hd_test_patience(300) * 100 && waitpid(child, &status, WNOHANG) == 0; i++) usleep(10000);
     kill(child, SIGKILL);                               /* if it still runs */
     assert_int_equal(waitpid(other, NULL, WNOHANG), 0); /* a library ends nobody by itself */
     kill(other, SIGKILL);

@@ -7,17 +7,22 @@ A shell runs in a terminal of its own, where `heddle` prints its arguments, but 
 is typed, the Tab key, and Return: what is printed is what the shell made of it.
 """
 import argparse
+import fcntl
 import json
 import os
-import pty
 import re
 import select
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from patience import patience  # noqa: E402
 
 # What is typed, and the words that come of it.
 LINES = [
@@ -54,8 +59,13 @@ SHELLS = {
 
 class Shell:
     def __init__(self, command, folder, environment):
-        self.pid, self.terminal = pty.fork()
+        self.terminal, self.line = os.openpty()  # our side and its
+        self.pid = os.fork()
         if self.pid == 0:
+            os.setsid()
+            fcntl.ioctl(self.line, termios.TIOCSCTTY, 0)
+            for descriptor in range(3):
+                os.dup2(self.line, descriptor)
             os.chdir(folder)
             os.execvpe(command[0], command, environment)
         self.seen = b""
@@ -63,9 +73,9 @@ class Shell:
     def type(self, text):
         os.write(self.terminal, text.encode())
 
-    def wait_for(self, pattern, seconds=30):
+    def wait_for(self, pattern):
         """What matches first of what is printed from now on."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(300)
         while not (found := re.search(pattern, self.seen)):
             ready, _, _ = select.select([self.terminal], [], [], max(0, end - time.monotonic()))
             if not ready:
@@ -77,11 +87,18 @@ class Shell:
     def complete(self, line):
         # Tab may have to ask heddle: Return is not typed before the shell has read it, and waits behind it.
         self.type(f"heddle {line}\t")
-        time.sleep(0.05)
+        end = time.monotonic() + patience(300)
+        while (termios.tcgetattr(self.line)[3] & termios.ICANON or self.unread()) and time.monotonic() < end:
+            time.sleep(0.001)
         self.type("\r")
         return json.loads(self.wait_for(rb"ARGS(\[.*?\])\r?\n").group(1))
 
+    def unread(self):
+        """How many typed characters the shell has not read."""
+        return struct.unpack("i", fcntl.ioctl(self.line, termios.FIONREAD, b"\0" * 4))[0]
+
     def close(self):
+        os.close(self.line)
         os.close(self.terminal)
         os.waitpid(self.pid, 0)
 

@@ -1,17 +1,19 @@
 #!/usr/bin/python3
 """Golden tests of the command.
 
-usage: tests/cli/run.py --heddle PROGRAM [--update] [NAME...]
+usage: tests/cli/run.py --heddle PROGRAM [--update] [--shared] [NAME...]
 
 Each NAME.test under tests/cli is a shell script. It runs in an empty directory of its own, with `heddle` on the PATH,
-$HERE this folder and $ROOT the tree. NAME.expect holds what it must print and its exit status:
+$HERE this folder, $ROOT the tree and $PATIENCE the seconds after which what hangs is ended. NAME.expect holds what it
+must print and its exit status:
 
     exit 2
     --- stdout
     --- stderr
     heddle: unknown option --jsno; did you mean --json?
 
-Standard input is empty. A test that exits with 77 is skipped; its last line says why.
+Standard input is empty. A test that exits with 77 is skipped; its last line says why. NAME-shared.test reads the traces
+of ../shared/data: with --shared those alone are run, else all others.
 `--update` writes the .expect files from what is printed now: read the diff before you commit it.
 """
 import argparse
@@ -25,14 +27,18 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SKIP = 77
-TIMEOUT_S = 600  # machines that test are slow at times
+sys.path.insert(0, str(HERE.parent))
+from patience import patience  # noqa: E402
+
+TIMEOUT_S = patience(600)
 MEMORY = "/dev/shm"  # thousands of small files, which some disks take long to forget
 
 
 def environment(heddle, bin_dir):
     (bin_dir / "heddle").symlink_to(heddle)
+    (bin_dir / "python3").symlink_to(sys.executable)  # what is first on the PATH may be a script that looks for one
     env = {key: value for key, value in os.environ.items() if not key.startswith(("HEDDLE_", "LC_", "NO_COLOR"))}
-    env.update(PATH=f"{bin_dir}:{env.get('PATH', '/usr/bin:/bin')}", HERE=str(HERE), ROOT=str(HERE.parent.parent),
+    env.update(PATH=f"{bin_dir}:{env.get('PATH', '/usr/bin:/bin')}", HERE=str(HERE), ROOT=str(HERE.parent.parent), PATIENCE=str(int(TIMEOUT_S)),
                LANG="C.UTF-8", TERM="xterm", XDG_CONFIG_HOME=str(bin_dir))
     return env
 
@@ -55,6 +61,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", type=Path, default=HERE.parent.parent / "build/asan/src/cli/heddle")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--shared", action="store_true")
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
 
@@ -63,7 +70,7 @@ def main():
     try:
         env = environment(args.heddle.resolve(), bin_dir)
         for script in sorted(HERE.rglob("*.test")):
-            if args.names and script.stem not in args.names:
+            if script.stem not in args.names if args.names else script.stem.endswith("-shared") != args.shared:
                 continue
             expect = script.with_suffix(".expect")
             got, status = run_script(script, env)

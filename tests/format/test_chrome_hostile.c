@@ -19,6 +19,7 @@
 
 #include "dump.h"
 #include "fixtures.h"
+#include "patience.h"
 #include "random_trace.h"
 #include "read_text.h"
 #include "rounds.h"
@@ -69,7 +70,7 @@ static void *feed(void *argument)
     return NULL;
 }
 
-static hd_status read_source(const char *what, source s, unsigned seconds, uint64_t *out_events, hd_error *err)
+static hd_status read_source(const char *what, source s, uint64_t *out_events, hd_error *err)
 {
     int ends[2];
     char path[64];
@@ -82,7 +83,7 @@ static hd_status read_source(const char *what, source s, unsigned seconds, uint6
     snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
     assert_int_equal(pthread_create(&thread, NULL, feed, &s), 0);
     *err = (hd_error){0};
-    alarm(seconds);
+    alarm((unsigned)hd_test_patience(600));
     hd_status status = hd_trace_read(&trace, path, &options, err);
     alarm(0);
     close(ends[0]); /* a writer that is not done sees EPIPE */
@@ -153,7 +154,7 @@ static void test_chrome_hostile__endless_repetition_ends(void **state)
         hd_error err;
         snprintf(what, sizeof what, "%s and %llu MB of %s", cases[i].before, (unsigned long long)cases[i].size / MB,
                  cases[i].unit);
-        read_source(what, cases[i], 600, &events, &err);
+        read_source(what, cases[i], &events, &err);
     }
 }
 
@@ -170,21 +171,21 @@ static void test_chrome_hostile__an_element_over_the_limit_is_an_error_with_its_
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t events;
         hd_error err;
-        assert_int_equal(read_source(cases[i].before, cases[i], 600, &events, &err), HD_ERR_LIMIT);
+        assert_int_equal(read_source(cases[i].before, cases[i], &events, &err), HD_ERR_LIMIT);
         assert_true(err.offset != HD_OFFSET_NONE);
     }
 }
 
 /* ---- events that differ in what is kept once ---- */
 
-static void expect_events(const char *what, hd_json_out *out, uint64_t expected, unsigned seconds)
+static void expect_events(const char *what, hd_json_out *out, uint64_t expected)
 {
     hd_trace *trace;
     hd_error err = {0};
     const hd_read_options options = {.threads = 2};
     double start = now();
     hd_json_put_text(out, "]");
-    alarm(seconds);
+    alarm((unsigned)hd_test_patience(600));
     hd_status status = read_text(&trace, out->data, out->size, &options, 0, &err);
     alarm(0);
     assert_int_equal(status, HD_OK);
@@ -210,7 +211,7 @@ static void test_chrome_hostile__a_new_key_in_every_event_costs_no_more_than_its
             snprintf(event, sizeof event, formats[f], i ? "," : "", i);
             hd_json_put_text(&out, event);
         }
-        expect_events(formats[f], &out, EVENTS, 300);
+        expect_events(formats[f], &out, EVENTS);
     }
 }
 
@@ -236,7 +237,7 @@ static void test_chrome_hostile__damage_in_every_event_costs_no_more_than_its_by
             hd_json_put_text(&out, events[e]);
         }
         double start = now();
-        alarm(300);
+        alarm((unsigned)hd_test_patience(600));
         hd_status status = read_text(&trace, out.data, out.size, NULL, 0, NULL);
         alarm(0);
         assert_true(status == HD_OK || (status == HD_ERR_DAMAGED && !trace)); /* all may be lost */
@@ -276,7 +277,7 @@ static void test_chrome_hostile__fixtures_with_random_damage_are_read_or_refused
         memcpy(text, f->text, f->size);
         size_t size = f->size;
         for (unsigned d = 0; d <= i % 5; d++) size = random_damage(text, size, 0, size, &seed);
-        alarm(120);
+        alarm((unsigned)hd_test_patience(600));
         read_any(text, size, i % 16 == 0);
         free(text);
     }

@@ -15,6 +15,7 @@
 
 #include "dump.h"
 #include "heddle/synth.h"
+#include "patience.h"
 #include "random_trace.h"
 #include "read_text.h"
 #include "rounds.h"
@@ -411,7 +412,7 @@ static void test_heddle__hostile_counts_are_errors_soon(void **state)
     (void)state;
     static const uint64_t numbers[] = {0, 1, 10, 65536, 65537, 1u << 26, UINT32_MAX, INT64_MAX, UINT64_MAX};
     enum { COUNT = sizeof numbers / sizeof *numbers };
-    alarm(600);
+    alarm((unsigned)hd_test_patience(600));
     for (int type = STORE_FACTS; type < STORE_TYPES; type++) {
         for (int i = 0; i < COUNT * COUNT; i += 4) { /* each number at each place, not each pair */
             uint8_t header[STORE_HEADER_BYTES];
@@ -490,7 +491,7 @@ static void test_heddle__what_a_killed_writer_left_is_read(void **state)
     enum { SIZES = 8, TIMES = 4 };
     sample s = sample_of(MANY_EVENTS);
     char folder[] = "/tmp/heddle-test-XXXXXX", path[64], left[512];
-    uint64_t seed = (uint64_t)getpid(), before = 0;
+    uint64_t seed = hd_test_seed((unsigned)getpid()), before = 0;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/out.heddle", folder);
     for (unsigned i = 1; i < SIZES; i++) { /* the more was written, the more is read */

@@ -21,6 +21,7 @@
 #include "format/otf2/anchor.h"
 #include "format/otf2/otf2.h"
 #include "format/otf2/otf2_archive.h"
+#include "patience.h"
 #include "read_text.h"
 #include "rounds.h"
 
@@ -92,7 +93,7 @@ static bool run_child(const test_archive *a, const damage *d, progress *p, uint6
     if (child == 0) {
         signal(SIGALRM, SIG_DFL);
         for (; p->at < d->count; p->at++) {
-            alarm(120); /* a reader that does not end is ended */
+            alarm((unsigned)hd_test_patience(300)); /* a reader that does not end is ended */
             damage_and_read(a, d, p);
         }
         _exit(0);

@@ -16,6 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from patience import patience  # noqa: E402
+
 DATA = Path(__file__).resolve().parents[2].parent / "shared/data"
 FILES = ["cupti/cupti_trace.txt", "stacks/example-perf-stacks.txt.gz", "stacks/gpu_final.txt.gz", "stacks/pytorch.folded",
          "stacks/merged_trace.folded", "stacks/gpu_trace.folded"]
@@ -35,7 +38,7 @@ DAMAGE = {
 
 def events(heddle, path, text):
     path.write_bytes(text)
-    done = subprocess.run([heddle, "info", "--json", path], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([heddle, "info", "--json", path], capture_output=True, text=True, timeout=patience(600))
     return json.loads(done.stdout)["events"] if done.returncode == 0 else done.stderr.strip() or done.returncode
 
 

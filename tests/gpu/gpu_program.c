@@ -397,6 +397,14 @@ static void do_forever(unsigned pause_us)
     }
 }
 
+/* Until a file LOG.go is there. */
+static void do_wait(void)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s.go", gpu.argv[1]);
+    while (access(path, F_OK) != 0) usleep(1000);
+}
+
 static void do_crash(void)
 {
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -411,6 +419,7 @@ static bool do_word(const char *word, unsigned a, unsigned b)
     if (strcmp(word, "blind") == 0) return gpu.blind = true;
     if (strcmp(word, "fork") == 0) return do_fork(a), true;
     if (strcmp(word, "sleep") == 0) return usleep(a * 1000), true;
+    if (strcmp(word, "wait") == 0) return do_wait(), true;
     need_gpu();
     if (strcmp(word, "init") == 0) return true;
     if (strcmp(word, "streams") == 0) return do_streams(a), true;

@@ -3,7 +3,6 @@ import collections
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -11,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 KEPT_BYTES = 2_000_000  # of a trace that is kept beside the results
-PATIENCE = 240
+PATIENCE = 600 * max(1.0, float(os.environ.get("HEDDLE_TEST_PATIENCE") or 1))  # seconds; against hangs alone
 
 
 class Skip(Exception):
@@ -165,21 +164,38 @@ class Place:
         status, stdout, stderr, wall = self.run(*self.record_command(name, command, options), env=env, limit=limit)
         return Recorded(self, name, status, stdout, stderr, wall)
 
-    def record_killed(self, name, *command, options=(), until):
-        """SIGKILL of the command, by its pid, once `until()` gives it: (recorded, ns of the kill on CLOCK_MONOTONIC)."""
+    def captured(self, name):
+        """How many kernels the captures of a recording that goes on have."""
+        count, path = 0, self.out / (name + ".part.json")
+        for part in sorted((self.out / (name + ".heddle.parts")).glob("*.hdcap")):
+            if self.heddle("convert", part, path).returncode == 0:
+                count += len(Trace(path).of("kernel"))
+            remove(path)
+        return count
+
+    def record_watched(self, name, *command, options=(), watch):
+        """`watch()` is called until it gives something: (recorded, that)."""
         process = subprocess.Popen([str(c) for c in self.record_command(name, command, options)], cwd=str(self.out),
                                    env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    universal_newlines=True)
         end = time.monotonic() + PATIENCE
-        pid = until()
-        while not pid:
-            check(time.monotonic() < end and process.poll() is None, name, "ended or hangs before it could be killed")
+        seen = watch()
+        while not seen:
+            check(time.monotonic() < end and process.poll() is None, name, "ended or hangs before it was where it should be")
             time.sleep(0.01)
-            pid = until()
-        moment = now_ns()
-        os.kill(pid, signal.SIGKILL)
+            seen = watch()
         stdout, stderr = process.communicate(timeout=PATIENCE)
-        return Recorded(self, name, process.returncode, stdout, stderr, 0), moment
+        return Recorded(self, name, process.returncode, stdout, stderr, 0), seen
+
+    def record_waiting(self, name, log, kernels, *command):
+        """Of a program that has the word `wait`: it goes on when so many kernels are in its captures."""
+        def watch():
+            if self.captured(name) < kernels:
+                return False
+            Path(str(log) + ".go").touch()
+            return True
+        remove(str(log) + ".go")
+        return self.record_watched(name, self.program("gpu_program"), log, *command, watch=watch)[0]
 
     def need_real(self):
         if self.double:

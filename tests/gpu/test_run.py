@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from gpu_compare import compare  # noqa: E402
-from gpu_support import Failure, Place, read_log  # noqa: E402
+from gpu_support import PATIENCE, Failure, Place, read_log  # noqa: E402
 from part_driver import EVERYTHING, recorded  # noqa: E402
 from run import PARTS, name_of, options_of  # noqa: E402
 
@@ -46,8 +46,8 @@ LIES = {
     "another grid": lambda rows: change(rows, "kernel", "grid", lambda g: [g[0] + 1, 1, 1]),
     "another name": lambda rows: change(rows, "kernel", "name", lambda n: n + "_"),
     "another order": swap,
-    "an earlier call": lambda rows: change(rows, "kernel", "after", lambda t: t - 10_000_000),
-    "a later call": lambda rows: change(rows, "kernel", "before", lambda t: t + 10_000_000),
+    "an earlier call": lambda rows: change(rows, "kernel", "after", lambda t: t - 1_000_000_000),
+    "a later call": lambda rows: change(rows, "kernel", "before", lambda t: t + 1_000_000_000),
     "another thread": lambda rows: change(rows, "kernel", "tid", lambda t: t + 1),
     "another stream": lambda rows: change(rows, "kernel", "stream", lambda s: s + 1),
     "a longer kernel": lambda rows: change(rows, "kernel", "ns", lambda t: 10**9, at=1),
@@ -66,7 +66,7 @@ LIES = {
 
 def run(*words):
     return subprocess.run([sys.executable, str(HERE / "run.py"), "--heddle", OPTIONS.heddle, "--library", OPTIONS.library, *words],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=3 * PATIENCE)
 
 
 class Script(unittest.TestCase):

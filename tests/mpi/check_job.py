@@ -5,6 +5,7 @@ the bytes of the serial run; ranks that are damaged or missing, a process that i
 usage: check_job.py --kind openmpi|mpich|none --heddle HEDDLE
 """
 import argparse
+import ctypes
 import os
 import resource
 import shutil
@@ -16,11 +17,14 @@ import time
 from pathlib import Path
 
 from check_mpi import ENVIRONMENT, LAUNCHERS, expect, run
+from patience import patience  # noqa: E402  by check_mpi's path
 
 RANKS = "traces/rank{rank}.json.gz"
 GOOD = [RANKS.format(rank=rank) for rank in (6, 0, 3, 1, 2)]
 BRIDGE = "10.77.83.254"
 HOSTS = {f"heddle-host{i}": f"10.77.83.{i}" for i in (1, 2)}  # network namespaces
+LIBC = ctypes.CDLL(None)
+CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 # Launchers call it as ssh: options, an address, a command.
 AGENT = """#!/bin/sh
 while [ "${1#-}" != "$1" ]; do shift; done
@@ -162,7 +166,7 @@ def check_full_disk(heddle, serial):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        done = subprocess.run([heddle, "convert", "-q", "--mpi", "none", *GOOD, "full.otf2"], capture_output=True, text=True, timeout=30, preexec_fn=limit)
+        done = subprocess.run([heddle, "convert", "-q", "--mpi", "none", *GOOD, "full.otf2"], capture_output=True, text=True, timeout=patience(300), preexec_fn=limit)
         if size == largest:
             expect(done.returncode == 0 and files_of("full.otf2") == serial, "the largest file fits", done)
             shutil.rmtree("full.otf2")
@@ -181,7 +185,7 @@ def check_plugin(launch, heddle):
     shutil.copy(heddle, "heddle")  # plugins are not where it looks
     done = run(*launch, "./heddle", "job", "--ranks", RANKS, "-o", "none.hds")
     expect(done.returncode != 0 and "there is no heddle-mpi-" in done.stderr and not Path("none.hds").exists(), "no plugin", done)
-    done = subprocess.run([heddle, "job", "--ranks", RANKS, "-o", "none.hds"], capture_output=True, text=True, timeout=30,
+    done = subprocess.run([heddle, "job", "--ranks", RANKS, "-o", "none.hds"], capture_output=True, text=True, timeout=patience(300),
                           env=ENVIRONMENT | {"SLURM_STEP_NUM_TASKS": "2"})
     expect(done.returncode != 0 and "2 processes were started, but not as those of an MPI" in done.stderr, "no MPI", done)
     other = "openmpi" if "mpich" in launch[0] else "mpich"
@@ -192,11 +196,12 @@ def check_plugin(launch, heddle):
 
 
 def readers_of(path):
-    """Processes that have it open, but for this one."""
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
+    """Processes that wait in a read of it: those that look what it is do not."""
+    for state in Path("/proc").glob("[0-9]*/task/[0-9]*/syscall"):
         try:
-            if os.readlink(link) == path and link.parts[2] != str(os.getpid()):
-                yield int(link.parts[2])
+            words = state.read_text().split()  # number, arguments; or `running`
+            if len(words) > 2 and os.readlink(state.parents[2] / "fd" / str(int(words[1], 16))) == path:
+                yield int(state.parts[2])
         except OSError:
             pass
 
@@ -210,13 +215,15 @@ def check_killed(launch, heddle, how, archive=False):
     job = subprocess.Popen([str(word) for word in [*launch, heddle, *words]],
                            env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     writer = os.open(pipe, os.O_WRONLY)
-    time.sleep(0.3)  # whoever looked what it is has closed it
-    for process in list(readers_of(pipe)):
+    end = time.monotonic() + patience(300)
+    while not (readers := list(readers_of(pipe))) and time.monotonic() < end and job.poll() is None:
+        time.sleep(0.01)
+    for process in readers:
         rank = next(value for name, _, value in (line.partition("=") for line in
                     Path(f"/proc/{process}/environ").read_text().split("\0")) if name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK"))
         os.kill(process, how)
     try:
-        out, told = job.communicate(timeout=60)
+        out, told = job.communicate(timeout=patience(300))
     finally:
         job.kill()
         os.close(writer)
@@ -245,7 +252,11 @@ def ip(*words):
 
 
 def make_hosts():
-    made = shutil.which("ip") and ip("link", "add", "heddle-bridge", "type", "bridge")
+    """In a network, and with names of hosts, of this process's own: two tests may run at once. They end with the process."""
+    made = LIBC.unshare(CLONE_NEWNET | CLONE_NEWNS) == 0 and shutil.which("ip")
+    made = made and all(subprocess.run(words, check=False).returncode == 0 for words in (
+        ["mount", "--make-rprivate", "/"], ["mkdir", "-p", "/run/netns"], ["mount", "-t", "tmpfs", "none", "/run/netns"]))
+    made = made and ip("link", "set", "lo", "up") and ip("link", "add", "heddle-bridge", "type", "bridge")
     if made:
         ip("address", "add", f"{BRIDGE}/24", "dev", "heddle-bridge")
         ip("link", "set", "heddle-bridge", "up")
@@ -259,24 +270,15 @@ def make_hosts():
     return made
 
 
-def remove_hosts():
-    for host in HOSTS:
-        ip("netns", "delete", host)
-    ip("link", "delete", "heddle-bridge")
-
-
 def check_hosts(kind, heddle, serial, archive):
-    try:
-        if not make_hosts():
-            print("no network namespaces can be made here: not tried on several hosts")
-            return
-        launch = on_hosts(kind)
-        check_bytes(launch, heddle, serial)
-        if archive:
-            check_archive(launch, heddle, archive)
-        check_killed(launch, heddle, signal.SIGKILL)
-    finally:
-        remove_hosts()
+    if not make_hosts():
+        print("no network namespaces can be made here: not tried on several hosts")
+        return
+    launch = on_hosts(kind)
+    check_bytes(launch, heddle, serial)
+    if archive:
+        check_archive(launch, heddle, archive)
+    check_killed(launch, heddle, signal.SIGKILL)
 
 
 def main():

@@ -2,9 +2,13 @@
  *
  *   mpi_job KIND list          each process has a line; process 0 prints all, merged by a tree
  *   mpi_job KIND long BYTES    the last process sends so many to process 0, which looks at each
- *   mpi_job KIND share COUNT   so many items are given out; process 0 prints how often each was done, and by how many
+ *   mpi_job KIND share COUNT FOLDER
+ *                              so many items are given out; process 0 prints how often each was done, and by how many.
+ *                              Where there are as many as processes, the first of each waits until all have one
  *   mpi_job KIND all BYTES     process 0 sends so many to all; each looks at its own
- *   mpi_job KIND kill RANK     that process dies by a signal at its first item, and has said which, the others wait
+ *   mpi_job KIND kill RANK FOLDER
+ *                              when all processes have an item, that one writes its own to FOLDER/died and dies by a
+ *                              signal, the others wait
  *   mpi_job KIND abort RANK    that process says why at length and aborts, the others wait for it
  */
 #include <inttypes.h>
@@ -90,7 +94,8 @@ static hd_status send_long(hd_mpi *job, size_t bytes, hd_error *err)
 
 typedef struct shared {
     hd_mpi *job;
-    int dies; /* a rank; -1: none */
+    int dies;           /* a rank; -1: none */
+    const char *folder; /* of a file for each process that has begun; NULL: none waits for another */
     text done;
     atomic_size_t told; /* done items, and the sum of their numbers, each counted from 1 */
     atomic_size_t sum;
@@ -104,19 +109,41 @@ static const char *name_of(void *context, size_t item)
     return name;
 }
 
+/* Until all processes have begun their first item: a process that is late gets one too. */
+static void wait_for_all(const shared *s)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d", s->folder, hd_mpi_rank(s->job));
+    FILE *own = fopen(path, "w");
+    if (own) fclose(own);
+    for (int i = 0; i < hd_mpi_size(s->job);) {
+        snprintf(path, sizeof path, "%s/%d", s->folder, i);
+        if (access(path, F_OK) == 0)
+            i++;
+        else
+            usleep(1000);
+    }
+}
+
+static void die(const shared *s, size_t item)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/died", s->folder);
+    FILE *file = fopen(path, "w");
+    if (file) fputs(name_of(NULL, item), file);
+    if (file) fclose(file);
+    raise(SIGKILL);
+}
+
 static hd_status do_item(void *context, size_t item, hd_error *err)
 {
     shared *s = context;
     char line[64];
     int rank = hd_mpi_rank(s->job);
     int length = snprintf(line, sizeof line, "%zu %d\n", item, rank);
-    if (rank == s->dies) {
-        printf("at %s\n", name_of(NULL, item));
-        fflush(stdout);
-        usleep(100000); /* launchers forward it before they end */
-        raise(SIGKILL);
-    }
-    usleep(s->dies >= 0 ? 300000 : 2000);
+    if (s->folder && !s->done.size) wait_for_all(s);
+    if (rank == s->dies) die(s, item);
+    while (s->dies >= 0) pause(); /* the launcher ends it */
     return merge(&s->done, line, (size_t)length, err);
 }
 
@@ -127,9 +154,9 @@ static void count_done(void *context, size_t item)
     s->sum += item + 1;
 }
 
-static hd_status share(hd_mpi *job, size_t count, int dies, hd_error *err)
+static hd_status share(hd_mpi *job, size_t count, int dies, const char *folder, hd_error *err)
 {
-    shared s = {.job = job, .dies = dies};
+    shared s = {.job = job, .dies = dies, .folder = count < (size_t)hd_mpi_size(job) ? NULL : folder};
     const hd_mpi_work work = {
         .count = count, .threads = 1, .work = do_item, .name = name_of, .done = count_done, .context = &s};
     hd_status status = hd_mpi_share(job, &work, err);
@@ -160,7 +187,7 @@ static hd_status to_all(hd_mpi *job, size_t bytes, hd_error *err)
     return status == HD_OK ? list(job, err) : status;
 }
 
-static hd_status run(hd_mpi *job, const char *what, size_t number, hd_error *err)
+static hd_status run(hd_mpi *job, const char *what, size_t number, const char *folder, hd_error *err)
 {
     int rank = hd_mpi_rank(job);
     if (strcmp(what, "list") == 0) return list(job, err);
@@ -168,9 +195,9 @@ static hd_status run(hd_mpi *job, const char *what, size_t number, hd_error *err
         return rank == 0                      ? receive_long(job, number, err)
                : rank == hd_mpi_size(job) - 1 ? send_long(job, number, err)
                                               : HD_OK;
-    if (strcmp(what, "share") == 0) return share(job, number, -1, err);
+    if (strcmp(what, "share") == 0) return share(job, number, -1, folder, err);
     if (strcmp(what, "all") == 0) return to_all(job, number, err);
-    if (strcmp(what, "kill") == 0) return share(job, (size_t)hd_mpi_size(job) * 3, (int)number, err);
+    if (strcmp(what, "kill") == 0) return share(job, (size_t)hd_mpi_size(job) * 3, (int)number, folder, err);
     if (rank != (int)number) return hd_mpi_barrier(job, err);
     return hd_error_set(err, HD_ERR_IO, "rank5.json", HD_OFFSET_NONE, "asked to abort");
 }
@@ -185,7 +212,8 @@ int main(int argc, char **argv)
     if (argc < 3) return 2;
     while (kind < 4 && strcmp(kinds[kind], argv[1]) != 0) kind++;
     hd_status status = hd_mpi_open(&job, (hd_mpi_kind)kind, &err);
-    if (status == HD_OK) status = run(job, argv[2], argc > 3 ? strtoumax(argv[3], NULL, 10) : 0, &err);
+    if (status == HD_OK)
+        status = run(job, argv[2], argc > 3 ? strtoumax(argv[3], NULL, 10) : 0, argc > 4 ? argv[4] : NULL, &err);
     if (status != HD_OK) {
         enum { LENGTH = 60000 }; /* a pipe holds as much at once */
         fprintf(stderr, "%*sprocess %d: %s\n", job ? LENGTH : 0, "", job ? hd_mpi_rank(job) : -1,

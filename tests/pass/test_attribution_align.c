@@ -2,11 +2,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "attribution_model.h"
+#include "growth.h"
 #include "rounds.h"
 
 #define NO_STATE void **state __attribute__((unused))
@@ -257,61 +257,73 @@ static void test_align__a_lost_hundredth_costs_little(NO_STATE)
 
 /* ---- what must be fast ---- */
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* Cells, not seconds, are what cannot depend on the machine; seconds only say that nothing is quadratic. */
-static void assert_fast(const model *m, const char *what)
+/* A tolerable number of cells, which are what cannot depend on the machine. */
+static double align_seconds(const model *m)
 {
     hd_align_result result;
-    double start = seconds();
+    double start = hd_test_cpu_seconds();
     (void)align(m, &defaults, &result);
-    double taken = seconds() - start;
-    print_message("%s: %.0f ms, %.0f cells per sample\n", what, taken * 1e3,
-                  (double)result.cells / (double)m->sample_count);
+    double seconds = hd_test_cpu_seconds() - start;
     assert_true(result.cells <= 3 * 256 * (uint64_t)m->sample_count);
-    assert_true(taken < 20);
+    return seconds;
+}
+
+typedef struct one_time {
+    unsigned fewer_launches, fewer_samples; /* so many hundredths */
+    bool launches_in_a_row, no_name_fits;
+} one_time;
+
+static double align_at_one_time(void *context, size_t count)
+{
+    const one_time *c = context;
+    model_options o = {.launches = (unsigned)count};
+    model m = model_make(&o, 1);
+    for (size_t i = 0; i < count; i++) {
+        m.samples[i].time_ns = 77;
+        m.launches[i].time_ns = 77 + (c->launches_in_a_row ? (int64_t)i : 0);
+        m.samples[i].short_name = c->no_name_fits ? 1 : m.samples[i].short_name;
+        m.launches[i].short_name = c->no_name_fits ? 2 : m.launches[i].short_name;
+    }
+    m.launch_count = count - count * c->fewer_launches / 100;
+    m.sample_count = count - count * c->fewer_samples / 100;
+    double seconds = align_seconds(&m);
+    model_free(&m);
+    return seconds;
 }
 
 static void test_align__all_at_one_time_is_not_quadratic(NO_STATE)
 {
-    enum { COUNT = 50000 };
-    model_options o = {.launches = COUNT};
-    model m = model_make(&o, 1);
-    for (size_t i = 0; i < COUNT; i++) m.samples[i].time_ns = m.launches[i].time_ns = 77;
-    m.launch_count = COUNT - 100;
-    assert_fast(&m, "50,000 samples and 49,900 launches at one time");
-    m.launch_count = COUNT / 2;
-    assert_fast(&m, "50,000 samples and 25,000 launches at one time");
-    m.launch_count = COUNT;
-    m.sample_count = COUNT - 100;
-    assert_fast(&m, "49,900 samples and 50,000 launches at one time");
-    for (size_t i = 0; i < COUNT; i++) m.launches[i].time_ns = 77 + (int64_t)i;
-    assert_fast(&m, "49,900 samples at one time and 50,000 launches behind each other");
-    for (size_t i = 0; i < COUNT; i++) {
-        m.samples[i].short_name = 1;
-        m.launches[i].short_name = 2;
+    one_time cases[] = {{.fewer_launches = 1},
+                        {.fewer_launches = 50},
+                        {.fewer_samples = 1},
+                        {.fewer_samples = 1, .launches_in_a_row = true},
+                        {.fewer_samples = 1, .launches_in_a_row = true, .no_name_fits = true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char what[64];
+        snprintf(what, sizeof what, "case %zu of all at one time", i);
+        hd_test_assert_linear(what, align_at_one_time, &cases[i], 2500);
     }
-    assert_fast(&m, "the same, and no name fits");
-    model_free(&m);
 }
 
-static void test_align__many_with_losses_are_fast(NO_STATE)
+static double align_with_losses(void *context, size_t count)
 {
-    model_options o = {.launches = 200000,
+    model_options o = {.launches = (unsigned)count,
                        .per_step = 500,
                        .gap_ns = 8000,
                        .pause_ns = 300000,
                        .step_noise_ns = 2000,
                        .jitter_ns = 2000,
                        .lost_samples = 100};
+    (void)context;
     model m = model_make(&o, 3);
-    assert_fast(&m, "200,000 launches, one of a hundred samples lost");
+    double seconds = align_seconds(&m);
     model_free(&m);
+    return seconds;
+}
+
+static void test_align__many_with_losses_are_fast(NO_STATE)
+{
+    hd_test_assert_linear("one of a hundred samples lost", align_with_losses, NULL, 10000);
 }
 
 static void test_align__empty_sides_have_no_pairs(NO_STATE)

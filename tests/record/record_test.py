@@ -22,7 +22,10 @@ from pathlib import Path
 
 PATHS = argparse.Namespace()
 SOURCE = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 600  # machines that test are slow at times
+sys.path.insert(1, str(SOURCE / "tests"))
+from patience import patience  # noqa: E402
+
+TIMEOUT_S = patience(600)
 
 
 class Recording(unittest.TestCase):
@@ -119,7 +122,7 @@ class Recording(unittest.TestCase):
     def test_a_signal_sent_to_heddle_reaches_the_command_and_the_trace_is_made(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             process = self.start("record", "-o", "out.heddle", "--", PATHS.child, "handler", "work", 4, "ready", "sleep",
-                                 60000)
+                                 3600000)
             self.ready(process)
             process.send_signal(number)
             out, err = process.communicate(timeout=TIMEOUT_S)
@@ -135,7 +138,7 @@ class Recording(unittest.TestCase):
 
     def shell(self, after_stop):
         """In the terminal, as a shell: heddle in a process group of its own. Never returns."""
-        words = ["record", "-o", "out.heddle", "--", str(PATHS.child), "handler", "work", "2", "ready", "sleep", "60000"]
+        words = ["record", "-o", "out.heddle", "--", str(PATHS.child), "handler", "work", "2", "ready", "sleep", "3600000"]
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         job = os.fork()
         if job == 0:
@@ -503,7 +506,7 @@ class Recording(unittest.TestCase):
             return False
 
     def test_a_daemon_keeps_its_capture_until_it_has_ended(self):
-        status, out, err = self.record("work", 1, "finish", "daemon", 60000)
+        status, out, err = self.record("work", 1, "finish", "daemon", 3600000)
         self.assertEqual(status, 0, err)
         self.assertIn("1 process of the command still runs", err)
         self.assertEqual(len(self.kernels()), 3)
@@ -520,21 +523,21 @@ class Recording(unittest.TestCase):
 
     def interrupt_waiting(self, *words):
         process = self.start("record", "--wait", "all", "-o", "out.heddle", "--", PATHS.child, *words)
-        while "waiting" not in process.stderr.readline():
-            pass
+        while "waiting" not in (line := process.stderr.readline()):
+            self.assertTrue(line, "it ended")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 0, err)
         return out, err
 
     def test_a_signal_ends_the_waiting_for_daemons(self):
-        out, err = self.interrupt_waiting("daemon", 60000)
+        out, err = self.interrupt_waiting("daemon", 3600000)
         self.assertIn("1 process of the command still runs", err)
         self.assertEqual(len(self.kernels()), 2)
         self.end_daemon(out)
 
     def test_a_daemon_that_captures_after_the_waiting_finds_its_folder(self):
-        out, err = self.interrupt_waiting("late", 60000)
+        out, err = self.interrupt_waiting("late", 3600000)
         self.assertIn("processes of the command still run;", err)
         self.end_daemon(out)
         status, _, err = self.heddle("record", "--recover", "out.heddle.parts")

@@ -1,11 +1,11 @@
 /* Files of symbols: which are looked at, which are right, what is said of those that are not. */
+#include "patience.h"
+#include "symbolize/elf_maker.h"
 #include "symbolize/symbolize_text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "symbolize/elf_maker.h"
 
 #define ID_TEXT "00112233445566778899aabbccddeeff00112233"
 static const uint8_t id[20] = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99,
@@ -188,7 +188,7 @@ static void test_symbolize_files__pipes_devices_and_folders_are_not_opened(NO_ST
     const char *odd[] = {"/dev/zero", "/dev/tty", folder, in_folder("pipe")};
     assert_int_equal(mkfifo("pipe", 0600), 0);
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-        alarm(120); /* opening the pipe would wait for ever */
+        alarm((unsigned)hd_test_patience(300)); /* opening the pipe would wait for ever */
         assert_string_equal(names(odd[i], ID_TEXT, NULL), NONE);
         assert_int_equal(seen.result, HD_SYMBOLIZE_UNREADABLE);
         assert_non_null(strstr(seen_why, "no regular file"));

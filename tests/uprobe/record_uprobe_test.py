@@ -16,6 +16,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from patience import patience  # noqa: E402
+
 PATHS = argparse.Namespace()
 LAUNCH = "libuprobe_library.so:launch_kernel"
 
@@ -27,11 +30,13 @@ class Uprobe(unittest.TestCase):
 
     def heddle(self, *words):
         done = subprocess.run([str(PATHS.heddle), *map(str, words)], cwd=self.dir, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=120)
+                              stdin=subprocess.DEVNULL, timeout=patience(600))
         return done.returncode, done.stdout, done.stderr
 
     def record(self, *words, program=("run", 2, 1, 25)):
-        status, out, err = self.heddle("record", "-o", "out.heddle", *words, "--", PATHS.program, *program)
+        """With stacks so small that all of them fit into the ring of one CPU, of 2 MiB at least: none is lost."""
+        size = () if "none" in words else ("--uprobe-stack-bytes", 4096)
+        status, out, err = self.heddle("record", "-o", "out.heddle", *size, *words, "--", PATHS.program, *program)
         if "not allowed" in err or "kernel has no" in err:
             self.assertEqual(status, 0, "the program runs all the same: " + err)
             self.skipTest(err.strip())
@@ -128,7 +133,7 @@ class Uprobe(unittest.TestCase):
         os.chmod(self.dir, 0o777)
         words = [str(PATHS.heddle), "record", "-o", "out.heddle", "--uprobe", "libc.so.6:getpid", "--", "echo", "ran"]
         done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, user=65534, group=65534,
-                              extra_groups=[], timeout=120)
+                              extra_groups=[], timeout=patience(600))
         self.assertEqual(done.stdout, "ran\n")
         self.assertEqual(done.returncode, 0, done.stderr)
         if "kernel has no" not in done.stderr:
@@ -136,7 +141,7 @@ class Uprobe(unittest.TestCase):
             self.assertIn("setcap", done.stderr)
         words.insert(2, "--strict")
         done = subprocess.run(words, cwd=self.dir, capture_output=True, text=True, user=65534, group=65534,
-                              extra_groups=[], timeout=120)
+                              extra_groups=[], timeout=patience(600))
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
 
 

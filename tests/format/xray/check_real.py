@@ -163,7 +163,7 @@ def check(heddle, path, binary):
 
 def count_in_view(heddle, log, options):
     """How often heddle view finds the function main."""
-    view = subprocess.Popen([heddle, "view", "--no-open", "--port", "0", "--stop-after", "60", *options, log], text=True,
+    view = subprocess.Popen([heddle, "view", "--no-open", "--port", "0", "--stop-after", "3600", *options, log], text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         url = re.search(r"http://\S+", view.stdout.readline())[0]
