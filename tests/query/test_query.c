@@ -389,7 +389,7 @@ static void test_percentile__is_that_of_all_values(void **state)
     fixture f;
     (void)state;
     open_query(&f, NULL);
-    srand(18);
+    srand(hd_test_seed(18));
     for (unsigned round = 0; round < hd_test_rounds(200); round++) {
         double list[100], percent = rand() % 3 ? rand() % 101 : rand() % 1001 / 10.0;
         size_t count = 1 + (size_t)rand() % 100, size = 0;
@@ -428,7 +428,7 @@ static void test_prepare__any_bytes(void **state)
     fixture f;
     (void)state;
     open_query(&f, &(hd_query_options){.timeout_ms = 200});
-    srand(1);
+    srand(hd_test_seed(1));
     for (unsigned round = 0; round < hd_test_rounds(HD_TEST_BY_BUILD(20000, 3000)); round++) {
         char sql[512];
         size_t size = 0;

@@ -11,6 +11,7 @@
 #include "base/memory/large.h"
 #include "model/roles/trace_roles.h"
 #include "random_trace.h"
+#include "rounds.h"
 #include "trace/event.h"
 #include "view/derive/derive.h"
 
@@ -185,8 +186,9 @@ static void check_model(const model *m)
 static void test_derive__every_nanosecond_is_what_runs_in_it_or_idle(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 150; seed++) {
-        uint64_t random = seed;
+    const uint64_t first = hd_test_seed(1);
+    for (uint64_t round = 0; round < 150; round++) {
+        uint64_t random = first + round;
         model m = random_model(&random);
         check_model(&m);
     }
