@@ -10,9 +10,9 @@
 
 /* ---- pairs ----
  *
- * An E closes the last open B of its track with its name, or the last open B where none has it (or the E has no name): a B
- * that is passed over stays open. The order is that of time, as viewers have it. Where a producer writes each B directly
- * followed by its E, the order of the file decides, however the pairs overlap.
+ * An E closes the last open B of its track with its name, or the last open B where none has it (or the E has no name):
+ * a B that is passed over stays open. The order is that of time, as viewers have it. Where a producer writes each B
+ * directly followed by its E, the order of the file decides, however the pairs overlap.
  */
 
 /* Walks the rows of one table. */

@@ -253,8 +253,8 @@ static bool has_one_process(const gpu_scope *s, int64_t rank)
     return first < last && s->steps[first].process == s->steps[last - 1].process;
 }
 
-/* Where no step has work: the steps themselves, each until the next begins. Which of several processes drives the device
- * is not known then: no step has its time. */
+/* Where no step has work: the steps themselves, each until the next begins. Which of several processes drives the
+ * device is not known then: no step has its time. */
 static bool windows_by_time(step_windows *out, const gpu_scope *s, const gpu_device *device)
 {
     if (!has_one_process(s, device->rank)) return true;

@@ -7,8 +7,8 @@
 hd_status gpu_annotations(gpu_scope *scope, hd_error *err); /* fills annotations, if they are not there yet */
 hd_status gpu_steps_find(gpu_scope *scope, hd_error *err);  /* by gpu_scope_init, with --by step; twice is once */
 hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to steps: repetition.c */
-/* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own takes those of the
- * only process of its rank that has some. */
+/* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own takes those of
+ * the only process of its rank that has some. */
 uint32_t gpu_step_at(const gpu_scope *scope, uint32_t track, int64_t time);
 /* --step auto */
 bool gpu_steps_are_guessed(const gpu_options *options);
