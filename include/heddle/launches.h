@@ -83,9 +83,11 @@ typedef struct hd_launches {
     size_t launch_count;
     hd_work *works; /* by row */
     size_t work_count;
-    uint32_t *work_order; /* indices of works with a launch, launch by launch, by start */
-    int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
-    hd_asked *asked;      /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
+    uint32_t *work_order;        /* indices of works with a launch, launch by launch, by start */
+    int64_t work_ns;             /* sum of the durations, saturating: the GPU time of the trace */
+    hd_asked *asked;             /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
+    uint64_t works_without_time; /* that are not in works */
+    uint64_t works_without_end;  /* in works, with a duration of 0 */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */

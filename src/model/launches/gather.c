@@ -98,7 +98,9 @@ static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role r
     launch_finder *found = &g->found;
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
+    found->without_time += start == HD_NO_TIME;
     if (start == HD_NO_TIME) return true;
+    found->without_end += duration == HD_NO_TIME;
     if (!hd_large_grow((void **)&found->works, &found->work_capacity, found->work_count, sizeof *found->works,
                        g->shared->f->large))
         return false;
@@ -231,6 +233,8 @@ static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
         fine &= append((void **)&f->creators, &f->creator_count, found->creators, found->creator_count,
                        sizeof *f->creators, f->large);
         fine &= append((void **)&f->calls, &f->call_count, found->calls, found->call_count, sizeof *f->calls, f->large);
+        f->without_time += found->without_time;
+        f->without_end += found->without_end;
         fine &= append((void **)&f->works, &f->work_count, found->works, found->work_count, sizeof *f->works, f->large);
     }
     f->call_capacity = f->call_count;

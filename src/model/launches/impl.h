@@ -40,7 +40,8 @@ typedef struct launch_finder {
     size_t work_count, work_capacity;
     launch_creator *creators; /* by work */
     size_t creator_count, creator_capacity;
-    bool has_limit; /* there were 2^32 of something */
+    uint64_t without_time, without_end; /* works: left out; with a duration of 0 */
+    bool has_limit;                     /* there were 2^32 of something */
 } launch_finder;
 
 static inline int64_t launch_rank(const launch_finder *f, uint32_t track)

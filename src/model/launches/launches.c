@@ -176,6 +176,8 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     number_launches(out, f);
     out->works = f->works;
     out->work_count = f->work_count;
+    out->works_without_time = f->without_time;
+    out->works_without_end = f->without_end;
     f->works = NULL;
     if (!order_works(out, f->large)) return HD_NOMEM(err);
     sum_work(out);

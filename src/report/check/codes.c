@@ -36,6 +36,15 @@ const hd_check_code check_codes[CHECK_CODES] = {
          "no arrow is drawn: the point's ts or tid is not that of its slice"},
     [CHECK_GPU_BEFORE_LAUNCH] = {"gpu-before-launch", "warning", "GPU work starts before the call that launched it",
                                  "queue delays come out negative: align the CPU and GPU clocks by the worst lead"},
+    [CHECK_GPU_OVERLAP] =
+        {"gpu-overlap", "error", "GPU activities begin while an earlier one of their stream still runs",
+         "a stream runs one after the other: the duration of the one before is wrong, and with it sums "
+         "and shares; `heddle report kernels` names it"},
+    [CHECK_CLOCKS_APART] =
+        {"clocks-apart", "error",
+         "all GPU activities begin later than their launches by more than the launches of the trace take",
+         "CPU and GPU have clocks of their own: delays, idle time and steps are wrong; record with clocks that are "
+         "joined"},
     [CHECK_GPU_WITHOUT_LAUNCH] = {"gpu-without-launch", "warning",
                                   "GPU work with a correlation id that no runtime or driver call has",
                                   "it cannot be traced back to the code: the launch was before the recording or lost"},

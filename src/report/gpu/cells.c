@@ -203,6 +203,11 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     else if (unlinked)
         note(builder, "GPU work without a launch: %llu pieces, %llu of them began before the recording", unlinked,
              before);
+    gpu_trust trust = gpu_trust_of(s);
+    for (int i = 0; i < GPU_DOUBTS; i++) {
+        char text[GPU_DOUBT_TEXT];
+        if (trust.doubts[i].count) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust.doubts[i]));
+    }
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));
     for (; more && *more; more++) hd_table_add_text(builder, *more);
     return report_add(out, builder, err);

@@ -11,6 +11,7 @@
 #include "model/scope/scope.h"
 #include "model/steps/steps.h"
 #include "model/sweep/sweep.h"
+#include "model/trust/trust.h"
 #include "report/report.h"
 
 /* ---- cells.c ---- */
