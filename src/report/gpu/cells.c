@@ -191,6 +191,11 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     else if (unlinked)
         note(builder, "GPU work without a launch: %llu pieces, %llu of them began before the recording", unlinked,
              before);
+    if (s->launches->guessed_works)
+        note(builder,
+             "GPU work whose correlation id several processes have: %llu pieces; which process launched them is taken "
+             "from the order of calls and may be wrong",
+             s->launches->guessed_works, 0);
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));
     for (; more && *more; more++) hd_table_add_text(builder, *more);
     return report_add(out, builder, err);
