@@ -161,6 +161,7 @@ static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_
                                              .start = s->start,
                                              .end = s->end,
                                              .lane = lane,
+                                             .process = m->launches->processes[m->g->lanes[lane].track],
                                              .what = (uint8_t)what,
                                              .told_by = HD_NONE};
     return true;

@@ -20,6 +20,7 @@ typedef struct joiner {
     keyed *calls, *works;
     size_t call_count, work_count;
     keyed *scratch;
+    launch_ties ties; /* where a rank has several processes that call */
 } joiner;
 
 /* ---- sorting ---- */
@@ -51,6 +52,7 @@ static void sort_by_id(keyed *list, size_t count, keyed *scratch)
 typedef struct candidate {
     int64_t rank, start_ns, end_ns;
     uint32_t track, index;
+    uint32_t process; /* 0 where a rank has one */
 } candidate;
 
 static int compare(int64_t a, int64_t b)
@@ -71,6 +73,7 @@ static int by_time(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
     int order = compare(x->rank, y->rank);
+    if (!order) order = compare(x->process, y->process);
     if (!order) order = compare(x->start_ns, y->start_ns);
     if (!order) order = compare(y->end_ns, x->end_ns);
     return order ? order : compare(x->index, y->index);
@@ -95,13 +98,19 @@ static size_t drop_inner(launch_finder *f, candidate *list, size_t count)
     return left;
 }
 
-/* The calls that stand for an id, by rank and time, into `out`. */
+/* The calls that stand for an id, by rank, process and time, into `out`. */
 static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const launch_call *call = &f->calls[calls[i].index];
         int64_t end = hd_end_or_last(call->start_ns, call->duration_ns);
-        out[i] = (candidate){launch_rank(f, call->track), call->start_ns, end, call->track, calls[i].index};
+        uint32_t tracks = hd_trace_track_count(f->trace), track = call->track < tracks ? call->track : tracks;
+        out[i] = (candidate){launch_rank(f, call->track),
+                             call->start_ns,
+                             end,
+                             call->track,
+                             calls[i].index,
+                             f->has_several ? f->processes[track] : 0};
     }
     if (count < 2) return count;
     count = drop_inner(f, out, count);
@@ -109,23 +118,75 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
     return count;
 }
 
-/* The last call of a rank that started by then, else the rank's first; HD_NONE: it has none. */
-static uint32_t choose_of_rank(const candidate *list, size_t count, int64_t rank, int64_t start_ns)
+/* Candidates from `list` on, of a rank, or of one of its processes. */
+typedef struct run {
+    const candidate *list;
+    size_t count;
+} run;
+
+static run run_of_rank(const candidate *list, size_t count, int64_t rank)
 {
-    size_t low = 0, high = count;
-    HD_PARTITION_POINT(low, high, at, /* the first behind it */
-                       list[at].rank != rank ? list[at].rank < rank : list[at].start_ns <= start_ns);
-    if (low > 0 && list[low - 1].rank == rank) return list[low - 1].index;
-    return low < count && list[low].rank == rank ? list[low].index : HD_NONE;
+    size_t low = 0, high = count, end = count;
+    HD_PARTITION_POINT(low, high, at, list[at].rank < rank);
+    size_t first = low;
+    HD_PARTITION_POINT(low, end, at, list[at].rank <= rank);
+    return (run){list + first, low - first};
 }
 
 /* Work of no known rank may belong to calls of any one rank, calls of no known rank to all work. */
-static uint32_t choose(const candidate *list, size_t count, int64_t rank, int64_t start_ns)
+static run run_of(const candidate *list, size_t count, int64_t rank)
 {
-    uint32_t call = choose_of_rank(list, count, rank, start_ns);
-    if (call != HD_NONE) return call;
-    if (rank != HD_NO_NUMBER) return choose_of_rank(list, count, HD_NO_NUMBER, start_ns);
-    return list[0].rank == list[count - 1].rank ? choose_of_rank(list, count, list[0].rank, start_ns) : HD_NONE;
+    run found = count == 1 && list->rank == rank ? (run){list, 1} : run_of_rank(list, count, rank);
+    if (found.count) return found;
+    if (rank != HD_NO_NUMBER) return run_of_rank(list, count, HD_NO_NUMBER);
+    return (run){list, list[0].rank == list[count - 1].rank ? count : 0};
+}
+
+/* Of the process that the first of a run is of. */
+static run run_of_first(run all)
+{
+    size_t low = 1, high = all.count;
+    HD_PARTITION_POINT(low, high, at, all.list[at].process == all.list->process);
+    return (run){all.list, low};
+}
+
+/* The last call that started by then, else the first. */
+static const candidate *last_before(run r, int64_t start_ns)
+{
+    size_t low = 0, high = r.count;
+    HD_PARTITION_POINT(low, high, at, r.list[at].start_ns <= start_ns);
+    return &r.list[low ? low - 1 : 0];
+}
+
+/* Several processes have the id: that whose work the row shows, else that of the last call before. */
+static uint32_t choose_of_several(launch_finder *f, run all, const hd_work *work, const launch_owner *owner)
+{
+    const candidate *nearest = NULL, *first = all.list;
+    for (run left = all, one; left.count; left = (run){left.list + one.count, left.count - one.count}) {
+        one = run_of_first(left);
+        const candidate *call = last_before(one, work->start_ns);
+        if (owner->process == call->process) {
+            f->guessed += owner->how == LAUNCH_GUESSED;
+            return call->index;
+        }
+        if (call->start_ns < first->start_ns) first = call;
+        if (call->start_ns <= work->start_ns && (!nearest || call->start_ns > nearest->start_ns)) nearest = call;
+    }
+    if (owner->how == LAUNCH_TOLD) return HD_NONE;
+    f->guessed++;
+    return (nearest ? nearest : first)->index;
+}
+
+static uint32_t choose(launch_finder *f, const candidate *list, size_t count, const hd_work *work)
+{
+    run all = run_of(list, count, launch_rank(f, work->track));
+    if (!all.count) return HD_NONE;
+    if (!f->owners) return last_before(all, work->start_ns)->index;
+    uint32_t tracks = hd_trace_track_count(f->trace), track = work->track < tracks ? work->track : tracks;
+    const launch_owner *owner = &f->owners[track < tracks ? hd_trace_track_at(f->trace, track)->same_as : tracks];
+    if (all.list->process != all.list[all.count - 1].process) return choose_of_several(f, all, work, owner);
+    bool is_other = owner->how == LAUNCH_TOLD && owner->process != all.list->process;
+    return is_other ? HD_NONE : last_before(all, work->start_ns)->index;
 }
 
 /* ---- the whole ---- */
@@ -137,13 +198,16 @@ static size_t end_of_id(const keyed *list, size_t from, size_t count)
     return end;
 }
 
-/* Walk both lists; `assign` is told of each work what its call is. */
-static bool walk(joiner *j, const keyed *works, size_t work_count, void (*assign)(launch_finder *, uint32_t, uint32_t))
+/* What is done with a work and the calls of its id. false: no memory. */
+typedef bool visit(joiner *j, uint32_t work, const candidate *list, size_t count);
+
+static bool walk(joiner *j, const keyed *works, size_t work_count, visit *visit_work)
 {
     launch_finder *f = j->f;
     candidate *list = NULL;
     size_t capacity = 0;
-    for (size_t c = 0, w = 0, c_end, w_end; c < j->call_count; c = c_end) {
+    bool fine = true;
+    for (size_t c = 0, w = 0, c_end; fine && c < j->call_count; c = c_end) {
         c_end = end_of_id(j->calls, c, j->call_count);
         if (c_end - c > capacity) {
             hd_large_free(list);
@@ -151,29 +215,47 @@ static bool walk(joiner *j, const keyed *works, size_t work_count, void (*assign
             list = hd_large_new(capacity, sizeof *list, f->large);
             if (!list) return false;
         }
-        size_t count = candidates_of(list, f, j->calls + c, c_end - c);
         while (w < work_count && works[w].id < j->calls[c].id) w++;
-        for (w_end = w; w_end < work_count && works[w_end].id == j->calls[c].id; w_end++) {
-            const hd_work *work = &f->works[works[w_end].index];
-            uint32_t call = choose(list, count, launch_rank(f, work->track), work->start_ns);
-            if (call == HD_NONE) continue;
-            assign(f, works[w_end].index, call);
-            f->calls[call].is_needed = true;
-        }
-        w = w_end;
+        size_t count = candidates_of(list, f, j->calls + c, c_end - c);
+        for (; fine && w < work_count && works[w].id == j->calls[c].id; w++)
+            fine = visit_work(j, works[w].index, list, count);
     }
     hd_large_free(list);
+    return fine;
+}
+
+/* Ids that one process has speak for it as that of the work's row; the others leave room for each. */
+static bool count_ties(joiner *j, uint32_t work, const candidate *list, size_t count)
+{
+    const hd_work *of = &j->f->works[work];
+    run left = run_of(list, count, launch_rank(j->f, of->track)), one;
+    bool is_certain = left.count && left.list->process == left.list[left.count - 1].process, fine = true;
+    for (; fine && left.count; left = (run){left.list + one.count, left.count - one.count}) {
+        one = run_of_first(left);
+        fine = launches_add_tie(&j->ties, j->f, of, one.list->process, last_before(one, of->start_ns)->start_ns,
+                                is_certain);
+    }
+    return fine;
+}
+
+static bool assign_launch(joiner *j, uint32_t work, const candidate *list, size_t count)
+{
+    launch_finder *f = j->f;
+    uint32_t call = choose(f, list, count, &f->works[work]);
+    f->works[work].launch = call;
+    if (call != HD_NONE) f->calls[call].is_needed = true;
     return true;
 }
 
-static void assign_launch(launch_finder *f, uint32_t work, uint32_t call)
+static bool assign_creator(joiner *j, uint32_t work, const candidate *list, size_t count)
 {
-    f->works[work].launch = call;
-}
-
-static void assign_creator(launch_finder *f, uint32_t work, uint32_t call)
-{
+    launch_finder *f = j->f;
+    uint64_t guessed = f->guessed; /* launches alone are counted */
+    uint32_t call = choose(f, list, count, &f->works[work]);
+    f->guessed = guessed;
     f->works[work].graph_launch = call;
+    if (call != HD_NONE) f->calls[call].is_needed = true;
+    return true;
 }
 
 static bool join(joiner *j)
@@ -192,6 +274,8 @@ static bool join(joiner *j)
     }
     sort_by_id(j->calls, j->call_count, j->scratch);
     sort_by_id(j->works, j->work_count, j->scratch);
+    if (f->has_several && (!walk(j, j->works, j->work_count, count_ties) || !launches_find_owners(f, &j->ties)))
+        return false;
     if (!walk(j, j->works, j->work_count, assign_launch)) return false;
     if (f->creator_count == 0) return true;
     for (size_t i = 0; i < f->creator_count; i++)
@@ -207,5 +291,6 @@ bool launches_join(launch_finder *f)
     hd_large_free(j.calls);
     hd_large_free(j.works);
     hd_large_free(j.scratch);
+    launches_free_ties(&j.ties);
     return fine;
 }

@@ -162,7 +162,8 @@ static void sum_work(hd_launches *out)
 
 static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
 {
-    if (!hd_roles_init(&f->roles, f->trace) || !find_ranks(f) || !launches_gather(f)) return HD_NOMEM(err);
+    if (!hd_roles_init(&f->roles, f->trace) || !find_ranks(f) || !launches_gather(f) || !launches_find_processes(f))
+        return HD_NOMEM(err);
     if (f->has_limit)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 launches or pieces of GPU work");
     for (size_t i = 0; i < f->call_count; i++) {
@@ -179,7 +180,7 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     out->works_without_time = f->without_time;
     out->works_without_end = f->without_end;
     f->works = NULL;
-    if (!order_works(out, f->large)) return HD_NOMEM(err);
+    if (!order_works(out, f->large) || !launches_name_processes(out, f)) return HD_NOMEM(err);
     sum_work(out);
     return launches_find_asked(out, f->trace, f->large, err);
 }
@@ -191,6 +192,8 @@ hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *er
     hd_status status = *out ? find(*out, &f, err) : HD_NOMEM(err);
     hd_roles_deinit(&f.roles);
     free(f.ranks);
+    free(f.processes);
+    free(f.owners);
     hd_large_free(f.calls);
     hd_large_free(f.works);
     hd_large_free(f.creators);
@@ -207,5 +210,6 @@ void hd_launches_free(hd_launches *launches)
     hd_large_free(launches->works);
     hd_large_free(launches->work_order);
     hd_large_free(launches->asked);
+    free(launches->processes);
     free(launches);
 }

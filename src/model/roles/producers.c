@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
 
 /* Where a word is looked for. */
@@ -201,13 +202,6 @@ static uint8_t sort_of_process(const hd_trace *trace, const hd_track *track)
     return labels ? labels->sort : HOST;
 }
 
-static uint32_t process_of(const hd_trace *trace, const hd_track *track, uint32_t count)
-{
-    if (track->parent >= count) return HD_NONE;
-    uint32_t process = hd_trace_track_at(trace, track->parent)->same_as;
-    return process < count ? process : HD_NONE;
-}
-
 static bool is_stream_name(const hd_trace *trace, const hd_track *track)
 {
     return begins(hd_trace_string(trace, track->name), "Stream #");
@@ -239,14 +233,14 @@ void hd_row_sorts_find(uint8_t *out, const hd_trace *trace)
     }
     for (uint32_t t = 0; t < count; t++) {
         const hd_track *track = hd_trace_track_at(trace, t);
-        process = process_of(trace, track, count);
+        process = hd_process_of(trace, t);
         if (process != HD_NONE && out[process] == BY_XLA && is_stream_name(trace, track)) out[process] = BY_STREAM;
     }
     /* The sorts of processes that stay are those of rows, so that it does not matter which comes first. */
     for (uint32_t t = 0; t < count; t++) {
         const hd_track *track = hd_trace_track_at(trace, t);
-        process = process_of(trace, track, count);
-        uint8_t sort = process != HD_NONE ? out[process] : track->same_as < count ? out[track->same_as] : HOST;
+        process = hd_process_of(trace, t);
+        uint8_t sort = process == HD_NONE ? HOST : out[process];
         out[t] = (uint8_t)(track->kind == HD_TRACK_STREAM ? HD_ROW_QUEUE : sort_in(trace, track, sort));
     }
 }

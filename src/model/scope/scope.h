@@ -110,6 +110,27 @@ static inline uint32_t gpu_lane_of(const hd_trace *trace, uint32_t track)
     return lane < count ? lane : track;
 }
 
+/* Of launches->processes; HD_NONE as well where the trace has one process that launches. */
+static inline uint32_t gpu_process_at(const gpu_scope *scope, uint32_t track)
+{
+    uint32_t tracks = hd_trace_track_count(scope->trace);
+    if (scope->launches->process_count < 2) return HD_NONE;
+    return scope->launches->processes[track < tracks ? track : tracks];
+}
+/* The process that launched a work, likewise. */
+static inline uint32_t gpu_process_of(const gpu_scope *scope, uint32_t work)
+{
+    const hd_launches *l = scope->launches;
+    if (l->process_count < 2) return HD_NONE;
+    uint32_t launch = l->works[work].launch;
+    return gpu_process_at(scope, launch == HD_NONE ? l->works[work].track : l->launches[launch].track);
+}
+/* What is one process' does not concern another; of what is not known it may. */
+static inline bool gpu_may_share(uint32_t process, uint32_t other)
+{
+    return process == other || process == HD_NONE || other == HD_NONE;
+}
+
 static inline bool gpu_is_listed(const gpu_scope *scope, int64_t time)
 {
     return time >= scope->from && time < scope->until;

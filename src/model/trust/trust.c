@@ -82,6 +82,8 @@ gpu_trust gpu_trust_of(const gpu_scope *s)
     t.doubts[GPU_DOUBT_NO_TIME].of = l->works_without_time + l->work_count;
     t.doubts[GPU_DOUBT_NO_END].count = l->works_without_end;
     t.doubts[GPU_DOUBT_NO_END].of = l->work_count;
+    t.doubts[GPU_DOUBT_GUESSED].count = l->guessed_works;
+    t.doubts[GPU_DOUBT_GUESSED].of = l->work_count;
     find_unrecorded(&t.doubts[GPU_DOUBT_UNRECORDED], s);
     for (uint32_t r = 0; r < s->row_count; r++)
         if (s->rows[r].device != HD_NONE) find_overlaps(&t.doubts[GPU_DOUBT_OVERLAP], s, &s->rows[r]);
@@ -108,6 +110,13 @@ const char *gpu_doubt_text(char out[GPU_DOUBT_TEXT], gpu_doubt_code code, const 
             out, GPU_DOUBT_TEXT,
             "of %llu of %llu launches of kernels and graphs no GPU activity was recorded: what the GPU did then is "
             "not known, and what counts as idle may be activity",
+            count, of);
+        break;
+    case GPU_DOUBT_GUESSED:
+        snprintf(
+            out, GPU_DOUBT_TEXT,
+            "several processes have the correlation ids of %llu of %llu GPU activities: which process launched them is "
+            "taken from the order of calls and may be wrong",
             count, of);
         break;
     case GPU_DOUBT_OVERLAP:

@@ -12,6 +12,7 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_NO_TIME,    /* activities whose time the profiler could not take: they are in no figure */
     GPU_DOUBT_NO_END,     /* activities that never end: they count as 0 ns */
     GPU_DOUBT_UNRECORDED, /* launches whose activities were not recorded, while those of others were */
+    GPU_DOUBT_GUESSED,    /* activities whose correlation id several processes have */
     GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs one after the other */
     GPU_DOUBT_CLOCKS,     /* linked activities, if all begin later than their launch by more than all launches take */
     GPU_DOUBT_FAR,        /* activities far outside the time of all launches */
