@@ -101,6 +101,17 @@ typedef struct hd_launches {
 hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *err);
 void hd_launches_free(hd_launches *launches);
 
+/* The rules by which names of kernels are told apart, as they are tried: the first that fits counts, and what none fits
+ * computes. Texts are static. */
+typedef struct hd_class_rule {
+    const char *where, *pattern; /* "has the word", "allreduce" */
+    const char *class_name;      /* "compute", "communication", "copy" */
+    const char *collective;      /* "AllReduce"; NULL: as the name tells, or none */
+    const char *about;
+} hd_class_rule;
+size_t hd_class_rule_count(void);
+hd_class_rule hd_class_rule_at(size_t index);
+
 #ifdef __cplusplus
 }
 #endif

@@ -49,7 +49,7 @@ static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uin
     *role = hd_roles_in(&g->roles, block, row, (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row));
     if (track >= hd_trace_track_count(g->m->trace) || hd_column_at(&c[HD_COL_START], row) == HD_NO_TIME || is_open ||
         hd_role_is_work(*role) || *role == HD_ROLE_SYNC || *role == HD_ROLE_GPU_ANNOTATION ||
-        hd_roles_row(&g->roles, track) != HD_ROW_HOST)
+        !hd_row_is_host(hd_roles_row(&g->roles, track)))
         return HD_NONE;
     return graph_lane_of_track(g->m->trace, track);
 }

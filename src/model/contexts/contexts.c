@@ -154,7 +154,7 @@ static bool list_lanes(walk *w)
             count += w->workers[t].next[track];
             seen |= w->workers[t].seen[track];
         }
-        bool gpu = (hd_roles_row(&w->roles, track) != HD_ROW_HOST || seen & SEEN_GPU) && !(seen & SEEN_CPU);
+        bool gpu = (!hd_row_is_host(hd_roles_row(&w->roles, track)) || seen & SEEN_GPU) && !(seen & SEEN_CPU);
         if (count == 0 || gpu || !(seen & SEEN_WANTED)) continue;
         w->taken[track] = 1;
         w->lanes[w->lane_count++] = (walk_lane){.track = track, .count = count};

@@ -30,7 +30,7 @@ typedef enum convention_match {
 
 /* What a process is by that. BY_STREAM: of its rows those called "Stream #13(Kernel)" are queues; BY_XLA: "XLA Ops" is,
  * as on a TPU, which has no streams, until a row is a stream. */
-enum { HOST = HD_ROW_HOST, QUEUES = HD_ROW_QUEUE, TOLD = HD_ROW_TOLD, BY_STREAM, BY_XLA };
+enum { HOST = HD_ROW_HOST, QUEUES = HD_ROW_QUEUE, THREADS = HD_ROW_THREAD, TOLD = HD_ROW_TOLD, BY_STREAM, BY_XLA };
 
 typedef struct convention {
     const char *producer; /* of the first line that fits; NULL: others write so, too */
@@ -77,7 +77,7 @@ static const convention conventions[] = {
     {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:", QUEUES},
     {"TensorFlow 1",                 PROCESS,  BEGINS,    "/job:", BY_XLA},
     {"TensorFlow or JAX",            PROCESS,  TF_DEVICE, "", BY_XLA},
-    {"TensorFlow or JAX",            PROCESS,  BEGINS,    "/host:", HOST},
+    {"TensorFlow or JAX",            PROCESS,  BEGINS,    "/host:", THREADS},
     {"CUPTI injection",              TEXTS,    IS,        "GPU_Kernel", HOST},
     {"PyTorch (Kineto)",             METADATA, IS,        "baseTimeNanoseconds", HOST},
     {"PyTorch (Kineto)",             METADATA, IS,        "distributedInfo", HOST},
@@ -217,6 +217,7 @@ static hd_row_sort sort_in(const hd_trace *trace, const hd_track *track, uint8_t
     case BY_STREAM: return is_stream_name(trace, track) ? HD_ROW_QUEUE : HD_ROW_TOLD;
     case BY_XLA: return name.size == 7 && begins(name, "XLA Ops") ? HD_ROW_QUEUE : HD_ROW_TOLD;
     case TOLD: return HD_ROW_TOLD;
+    case THREADS: return HD_ROW_THREAD;
     default: return HD_ROW_HOST;
     }
 }

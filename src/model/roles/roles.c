@@ -151,9 +151,19 @@ hd_role hd_role_of(hd_string category, hd_string name)
 
 /* What stands on a device's queue and is no work, as Ascend and others call it; spaces and underscores are one. */
 static const char *const waits[] = {
-    "event_wait",  "event_record", "event_reset", "notify_wait",      "notify_record",
-    "write_value", "wait_value",   "free",        "profiling_enable", "profiling_disable",
+    "event_wait", "event_record", "event_reset",      "notify_record",     "write_value",
+    "wait_value", "free",         "profiling_enable", "profiling_disable",
 };
+
+/* "copy-done.1", "all-reduce-done": XLA waits for what it began before. */
+static bool is_done(hd_string name)
+{
+    static const char word[] = "-done";
+    size_t size = name.size;
+    while (size && name.data[size - 1] >= '0' && name.data[size - 1] <= '9') size--;
+    size = size && size < name.size && name.data[size - 1] == '.' ? size - 1 : name.size;
+    return size >= sizeof word - 1 && memcmp(name.data + size - (sizeof word - 1), word, sizeof word - 1) == 0;
+}
 
 static bool is_wait(hd_string name)
 {
@@ -165,7 +175,7 @@ static bool is_wait(hd_string name)
             at++;
         if (at == name.size && !word[at]) return true;
     }
-    return false;
+    return is_done(name);
 }
 
 /* Of a command that unitrace calls as the call that gave it; what is no copy and no fill is a barrier or an event. */
@@ -186,13 +196,17 @@ static hd_role role_on_queue(hd_string name)
     if (begins(name, "zeCommand") || begins(name, "clEnqueue")) return role_of_command(name);
     hd_role role = role_of_name(name);
     if (role != HD_ROLE_OTHER) return role;
-    if (begins_any_case(name, "memcpy") || begins_any_case(name, "sdma")) return HD_ROLE_COPY;
+    if (begins_any_case(name, "memcpy")) return HD_ROLE_COPY;
     return begins_any_case(name, "memset") ? HD_ROLE_SET : HD_ROLE_KERNEL;
 }
 
 hd_role hd_role_on(hd_string category, hd_string name, hd_row_sort row)
 {
     if (row == HD_ROW_HOST || !hd_role_is_unsaid(category)) return hd_role_of(category, name);
+    if (row == HD_ROW_THREAD) {
+        hd_role role = role_of_name(name);
+        return hd_role_is_work(role) ? HD_ROLE_OTHER : role;
+    }
     return row == HD_ROW_QUEUE ? role_on_queue(name) : HD_ROLE_GPU_ANNOTATION;
 }
 

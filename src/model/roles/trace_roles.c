@@ -11,8 +11,9 @@ bool hd_roles_init(hd_roles *roles, const hd_trace *trace)
     *roles = (hd_roles){.trace = trace, .track_count = hd_trace_track_count(trace)};
     roles->rows = calloc((size_t)roles->track_count + 1, sizeof *roles->rows);
     roles->by_category = calloc(strings, sizeof *roles->by_category);
-    for (int i = 0; i <= HD_ROW_QUEUE; i++) roles->by_name[i] = calloc(strings, sizeof *roles->by_name[i]);
-    if (!roles->rows || !roles->by_category || !roles->by_name[HD_ROW_HOST] || !roles->by_name[HD_ROW_QUEUE])
+    for (int i = 0; i <= HD_ROW_THREAD; i++) roles->by_name[i] = calloc(strings, sizeof *roles->by_name[i]);
+    if (!roles->rows || !roles->by_category || !roles->by_name[HD_ROW_HOST] || !roles->by_name[HD_ROW_QUEUE] ||
+        !roles->by_name[HD_ROW_THREAD])
         return false;
     hd_row_sorts_find(roles->rows, trace);
     const char *producer = hd_producer_of(trace);
@@ -26,7 +27,7 @@ void hd_roles_deinit(hd_roles *roles)
 {
     free(roles->rows);
     free((void *)roles->by_category);
-    for (int i = 0; i <= HD_ROW_QUEUE; i++) free((void *)roles->by_name[i]);
+    for (int i = 0; i <= HD_ROW_THREAD; i++) free((void *)roles->by_name[i]);
     *roles = (hd_roles){0};
 }
 
@@ -55,7 +56,7 @@ hd_role hd_roles_at(hd_roles *roles, uint32_t category, uint32_t name, uint32_t 
     unsigned known = known_of_category(roles, category);
     hd_row_sort row = hd_roles_row(roles, track);
     if (known < ROLE_BY_NAME) return (hd_role)(known - 1);
-    if (known == ROLE_BY_NAME || row > HD_ROW_QUEUE)
+    if (known == ROLE_BY_NAME || row > HD_ROW_THREAD)
         return hd_role_on(hd_trace_string(roles->trace, category), hd_trace_string(roles->trace, name), row);
     atomic_uchar *place = &roles->by_name[row][name];
     known = atomic_load_explicit(place, memory_order_relaxed);

@@ -14,18 +14,23 @@
 
 /* What a row (a track of slices) is, by its kind and by how its process and itself are named. */
 typedef enum hd_row_sort {
-    HD_ROW_HOST,  /* a thread, or a row of which nothing is known */
-    HD_ROW_QUEUE, /* where a device does its work: a stream; what says nothing of itself is work there */
-    HD_ROW_TOLD,  /* of a device, but told about it or made of its queues: "Overlap Analysis", "XLA Modules", "Free" */
+    HD_ROW_HOST,   /* a thread, or a row of which nothing is known */
+    HD_ROW_QUEUE,  /* where a device does its work: a stream; what says nothing of itself is work there */
+    HD_ROW_THREAD, /* a thread of a host: a name alone makes nothing work of a device */
+    HD_ROW_TOLD,   /* of a device, but told about it or made of its queues: "Overlap Analysis", "XLA Modules", "Free" */
 } hd_row_sort;
+static inline bool hd_row_is_host(hd_row_sort row)
+{
+    return row == HD_ROW_HOST || row == HD_ROW_THREAD;
+}
 
 /* Any thread; answers are remembered. */
 typedef struct hd_roles {
     const hd_trace *trace;
     uint32_t track_count;
-    uint8_t *rows;                           /* hd_row_sort by track */
-    atomic_uchar *by_category;               /* by string id: role + 1, or that more has to be asked */
-    atomic_uchar *by_name[HD_ROW_QUEUE + 1]; /* by sort of the row, then string id: of slices without a category */
+    uint8_t *rows;                            /* hd_row_sort by track */
+    atomic_uchar *by_category;                /* by string id: role + 1, or that more has to be asked */
+    atomic_uchar *by_name[HD_ROW_THREAD + 1]; /* by sort of the row, then string id: of slices without a category */
 } hd_roles;
 
 /* false: no memory. Free with hd_roles_deinit either way. */

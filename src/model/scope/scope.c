@@ -8,15 +8,13 @@
 #include "base/sorted.h"
 #include "base/text/decimal.h"
 #include "heddle/pass.h"
-#include "model/args/args.h"
+#include "model/class/class.h"
 #include "model/host/slices.h"
 #include "model/scope/scope.h"
 #include "model/steps/steps.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
 #include "trace/spill.h"
-
-const char *const gpu_class_names[GPU_CLASSES] = {"compute", "communication", "copy"};
 
 hd_status gpu_broken(const char *what, int64_t is, int64_t should, hd_error *err)
 {
@@ -128,61 +126,11 @@ typedef struct work_maker {
     gpu_scope *s;
     bool *wanted;          /* by track */
     uint8_t *names;        /* by string: 1: passes --names, 2: does not, 0: not asked yet */
-    uint8_t *classes;      /* by string: gpu_class + 1 of a kernel */
     uint32_t *row_of;      /* by lane */
     int64_t *first_linked; /* by lane: start of the first linked work, INT64_MAX: none */
     filter_list filter;
-    gpu_arg collective;
+    gpu_classes classes;
 } work_maker;
-
-static bool begins(const char *text, const char *word)
-{
-    return strncmp(text, word, strlen(word)) == 0;
-}
-
-static gpu_class class_of_kernel(hd_string name)
-{
-    static const char *const first[] = {"nccl", "rccl", "msccl", "hcom_"};
-    static const char *const within[] = {"oneccl",          "hccl",         "nvshmem",
-                                         "deepep",          "deep_ep",      "ncclkernel",
-                                         "nccldevkernel",   "multimem_all", "cross_device_reduce",
-                                         "allreduce_fusion"};
-    char lower[1024];
-    size_t size = name.size < sizeof lower - 1 ? name.size : sizeof lower - 1;
-    for (size_t i = 0; i < size; i++)
-        lower[i] = (char)(name.data[i] >= 'A' && name.data[i] <= 'Z' ? name.data[i] + 32
-                          : name.data[i]                             ? name.data[i]
-                                                                     : 1);
-    lower[size] = '\0';
-    if (size >= 17 && memcmp(name.data, "__amd_rocclr_copy", 17) == 0) return GPU_COPY;
-    if (begins(lower, "hip")) return GPU_COMPUTE;
-    const char *text = begins(lower, "void ") ? lower + 5 : lower;
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        if (begins(text, first[i])) return GPU_COMMUNICATION;
-    }
-    for (size_t i = 0; i < sizeof within / sizeof *within; i++) {
-        if (strstr(text, within[i])) return GPU_COMMUNICATION;
-    }
-    return GPU_COMPUTE;
-}
-
-/* A kernel that tells of a collective is communication, but not one that begins with "hip". */
-static gpu_class class_of(work_maker *m, const hd_work *work)
-{
-    if (work->role == HD_ROLE_SET) return GPU_COMPUTE;
-    if (work->role == HD_ROLE_COPY) return GPU_COPY;
-    hd_string name = hd_trace_string(m->s->trace, work->name);
-    uint8_t *known = &m->classes[work->name];
-    if (!*known) *known = (uint8_t)(class_of_kernel(name) + 1);
-    gpu_class class = (gpu_class)(*known - 1);
-    if (class != GPU_COMPUTE || !gpu_arg_is_used(&m->collective)) return class;
-    hd_value value;
-    uint32_t at;
-    const hd_block *block = hd_trace_block_of(&at, m->s->trace, HD_KIND_SLICE, work->row);
-    bool is_hip =
-        name.size >= 3 && (name.data[0] | 32) == 'h' && (name.data[1] | 32) == 'i' && (name.data[2] | 32) == 'p';
-    return !is_hip && gpu_arg_get(&value, &m->collective, block, at) ? GPU_COMMUNICATION : class;
-}
 
 static bool name_passes(work_maker *m, uint32_t name)
 {
@@ -211,8 +159,8 @@ static void add_work(work_maker *m, size_t i)
     gpu_scope *s = m->s;
     const hd_work *work = &s->launches->works[i];
     uint32_t row = row_of(m, work->track);
-    bool counts = row != HD_NONE && m->wanted[work->track] && name_passes(m, work->name) &&
-                  (work->launch != HD_NONE || !s->options->linked);
+    bool is_there = row != HD_NONE && (work->launch != HD_NONE || !s->options->linked);
+    bool counts = is_there && m->wanted[work->track] && name_passes(m, work->name);
     s->works[i] = (gpu_work){
         .start = gpu_time(work->start_ns),
         .end = gpu_time(hd_end_or_last(work->start_ns, work->duration_ns)),
@@ -220,9 +168,10 @@ static void add_work(work_maker *m, size_t i)
         .row = row,
         .device = counts ? 0 : HD_NONE,
         .step = HD_NONE,
-        .class = (uint8_t)(counts ? class_of(m, work) : GPU_COMPUTE),
+        .class = (uint8_t)(is_there ? gpu_class_of(&m->classes, work) : GPU_COMPUTE),
         .role = (uint8_t)work->role,
         .is_listed = counts && gpu_is_listed(s, gpu_time(work->start_ns)),
+        .is_there = is_there,
     };
     if (work->launch == HD_NONE || row == HD_NONE) return;
     s->has_launches = true;
@@ -337,8 +286,9 @@ static bool find_devices(gpu_scope *s)
     s->device_count = kept;
     for (uint32_t r = 0; r < s->row_count; r++) {
         const gpu_device wanted = device_of_row(s, &s->rows[r]);
-        const gpu_device *found = counts[r] ? bsearch(&wanted, all, kept, sizeof *all, by_rank_and_device) : NULL;
-        s->rows[r].device = found ? (uint32_t)(found - all) : HD_NONE;
+        const gpu_device *found = bsearch(&wanted, all, kept, sizeof *all, by_rank_and_device);
+        s->rows[r].stands_on = found ? (uint32_t)(found - all) : HD_NONE;
+        s->rows[r].device = counts[r] ? s->rows[r].stands_on : HD_NONE;
     }
     free(counts);
     return true;
@@ -407,13 +357,12 @@ static bool make_works(work_maker *m)
     gpu_scope *s = m->s;
     size_t tracks = hd_trace_track_count(s->trace), strings = (size_t)hd_trace_string_count(s->trace) + 1;
     m->names = calloc(strings, 1);
-    m->classes = calloc(strings, 1);
     m->row_of = malloc((tracks + 1) * sizeof *m->row_of);
     m->first_linked = malloc((tracks + 1) * sizeof *m->first_linked);
     s->rows = calloc(tracks + 1, sizeof *s->rows);
     s->works = hd_large_new(s->launches->work_count + 1, sizeof *s->works, s->large);
-    if (!m->names || !m->classes || !m->row_of || !m->first_linked || !s->rows || !s->works ||
-        !gpu_arg_init(&m->collective, s->trace, "Collective name"))
+    if (!m->names || !m->row_of || !m->first_linked || !s->rows || !s->works ||
+        !gpu_classes_init(&m->classes, s->trace))
         return false;
     for (size_t t = 0; t < tracks; t++) {
         m->row_of[t] = HD_NONE;
@@ -458,10 +407,9 @@ hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_o
     if (status == HD_OK && s->by & GPU_BY_STEP) status = gpu_steps_find(s, err);
     if (status == HD_OK && s->by & GPU_BY_STEP) set_steps_of_works(s);
     filter_list_deinit(&m.filter);
-    gpu_arg_deinit(&m.collective);
+    gpu_classes_deinit(&m.classes);
     free(m.wanted);
     free(m.names);
-    free(m.classes);
     free(m.row_of);
     free(m.first_linked);
     return status;

@@ -8,12 +8,10 @@
 
 #include "heddle/launches.h"
 #include "heddle/report.h"
+#include "model/class/class.h"
 #include "model/pattern/pattern.h"
 #include "model/scope/options.h"
 #include "model/stats/stats.h"
-
-typedef enum gpu_class { GPU_COMPUTE, GPU_COMMUNICATION, GPU_COPY, GPU_CLASSES } gpu_class;
-extern const char *const gpu_class_names[GPU_CLASSES];
 
 /* A piece of work; its name, track and row are those of launches->works at the same index. */
 typedef struct gpu_work {
@@ -23,12 +21,14 @@ typedef struct gpu_work {
     uint32_t step;          /* with --by step: that of its launch; HD_NONE */
     uint8_t class, role;    /* gpu_class, hd_role */
     bool before, is_listed; /* is_listed: it starts in [from, until) */
+    bool is_there;          /* the device does it, whether --names and --tracks choose it or not */
 } gpu_work;
 
 /* Where work runs. */
 typedef struct gpu_row {
     uint32_t lane;         /* track: same_as */
     uint32_t device;       /* HD_NONE: it has no work that counts */
+    uint32_t stands_on;    /* device, also without such work; HD_NONE: that is none of those below */
     int64_t stream;        /* HD_NO_NUMBER */
     uint32_t first, count; /* in `by_row`, by start, then as in the file */
 } gpu_row;

@@ -212,8 +212,8 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
         if (status == HD_OK) status = place_rows(&l, err);
     }
     hd_row_sort row = track->events == HD_KIND_SLICE ? hd_roles_row(&scene->roles, track->source) : HD_ROW_HOST;
-    if (status == HD_OK && row != HD_ROW_HOST) status = pick_works(&works, &l, scene, err);
-    track->told = row != HD_ROW_HOST && works.events.count == 0;
+    if (status == HD_OK && !hd_row_is_host(row)) status = pick_works(&works, &l, scene, err);
+    track->told = !hd_row_is_host(row) && works.events.count == 0;
     free(lane->rows);
     lane->rows = NULL;
     if (status == HD_OK) status = finish_rows(scene, track, &l, &works, err);

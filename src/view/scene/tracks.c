@@ -155,7 +155,7 @@ static bool fill_lane(track_maker *m, view_track *track, const source_track *s, 
         const hd_lane *lane = index ? hd_index_lane_of(index, trace, s->source) : NULL;
         track->start_ns = s->start_ns;
         track->end_ns = s->end_ns;
-        if (lane && hd_roles_row(&m->scene->roles, s->source) == HD_ROW_HOST) track->busy_ns = lane->busy_ns;
+        if (lane && hd_row_is_host(hd_roles_row(&m->scene->roles, s->source))) track->busy_ns = lane->busy_ns;
     }
     m->scene->lane_tracks[kind][s->source] = track->id;
     return scene_name_lane(track, trace, s->name,

@@ -2,13 +2,20 @@
 See "Words" and "Windows and steps" in docs/reports/definitions.md."""
 import collections
 import fractions
+import functools
 import math
 import re
 
+import names
 import spans
 
-COMMUNICATION = re.compile("^(nccl|rccl|msccl|hcom_)|oneccl|hccl|nvshmem|deepep|deep_ep|ncclkernel|nccldevkernel|"
-                           "multimem_all|cross_device_reduce|allreduce_fusion")
+# Words of names; _, - and spaces may part their letters, and a capital behind a small letter begins one as well.
+COMMUNICATION = ("nccl rccl mscclpp msccl oneccl hccl hcom cncl mccl xccl gloo nvshmem rocshmem userbuffers deepep "
+                 "crossdevicereduce quickreduce allreduce allgather alltoall all2all reducescatter collectivepermute "
+                 "collectivebroadcast asynccollective sendrecv").split()
+WORDS = re.compile("(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:%s)" % "|".join("[_ -]*".join(w) for w in COMMUNICATION))
+OPERATIONS = re.compile(r"(notify[ _]wait|sdma|reduce_inline|send|recv)(\.|$)", re.I)
+INJECTED = re.compile(r"Kernel: |\[GPU_Kernel\] ?")
 NOTHING = (None, None)
 
 
@@ -23,17 +30,25 @@ class Options:
         return (self.since is None or t >= self.since) and (self.until is None or t < self.until)
 
 
+@functools.lru_cache(None)
+def class_of_kernel(name):
+    name = names.short(INJECTED.sub("", name, count=1) if INJECTED.match(name) else name)
+    lower = name.lower()
+    if lower.startswith("__amd_rocclr_copy") or re.match(r"copy-start(\.|$)", lower):
+        return "copy"
+    if lower.startswith("hip") or re.match("triton_(poi|red|per|tem)_fused", lower):
+        return "compute"
+    return "communication" if WORDS.search(name) or OPERATIONS.match(name) else "compute"
+
+
 def class_of(work):
     if work.role == "set":
         return "compute"
-    if work.role == "copy" or work.name.startswith("__amd_rocclr_copy"):
+    if work.role == "copy":
         return "copy"
-    name = work.name.lower()
-    if name.startswith("hip"):
-        return "compute"
-    if name.startswith("void "):
-        name = name[5:]
-    return "communication" if COMMUNICATION.search(name) or "Collective name" in work.args else "compute"
+    told = "Collective name" in work.args and not work.name.lower().startswith("hip")
+    found = class_of_kernel(work.name)
+    return "communication" if told and found == "compute" else found
 
 
 # ---- numbers ----

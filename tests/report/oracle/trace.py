@@ -24,7 +24,7 @@ SETS = {"memset", "gpu_memset"}
 OPS = {"cpu_op", "operator"}
 ANNOTATIONS = {"user_annotation", "nvtx", "marker_api"}
 UNSAID = {"", "cuda", "hip", "opencl", "op", "gpu_op"}
-WAITS = {"event_wait", "event_record", "event_reset", "notify_wait", "notify_record", "write_value", "wait_value",
+WAITS = {"event_wait", "event_record", "event_reset", "notify_record", "write_value", "wait_value",
          "free", "profiling_enable", "profiling_disable"}
 NAMED = [
     (r"Kernel: ", "kernel"), (r"Mem[Cc]o?py: |Memcpy [HDPA]to[HDPA]|Memcpy[HDPA]2[HDPA]$", "copy"),
@@ -97,7 +97,8 @@ def role_by_name(name):
 
 
 def role_of(category, name, row_sort):
-    """row_sort: "queue" for rows where a device works, "told" for those that tell of it, "host"."""
+    """row_sort: "queue" for rows where a device works, "told" for those that tell of it, "thread" for a
+    host's, "host" for all else."""
     lower = category.lower()
     if lower not in UNSAID:
         if category.startswith("mtia_ccp_"):
@@ -112,10 +113,13 @@ def role_of(category, name, row_sort):
         return role_by_name(name)
     if row_sort == "told":
         return None
+    if row_sort == "thread":
+        role = role_by_name(name)
+        return None if role in ("kernel", "copy", "set") else role
     plain = name.lower().replace(" ", "_")
-    if plain in WAITS:
+    if plain in WAITS or re.search(r"-done(\.\d+)?$", name):
         return "wait"
-    return role_by_name(name) or ("copy" if re.match("memcpy|sdma", plain) else
+    return role_by_name(name) or ("copy" if plain.startswith("memcpy") else
                                   "set" if plain.startswith("memset") else "kernel")
 
 
@@ -127,6 +131,8 @@ def row_sorts(processes, labels, threads, rows):
         sort = "host"
         if re.fullmatch(r"GPU\d+|Ascend Hardware|COPY", process):
             sort = "queue"
+        elif process.startswith("/host:"):
+            sort = "thread"
         elif process in ("Overlap Analysis", "HCCL") or labels.get(pid) == "NPU":
             sort = "told"
         elif process.startswith("/") and re.search(r"/device:(?!CPU:|cpu:)[^0-9]|/gpu:", process):
