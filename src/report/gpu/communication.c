@@ -167,8 +167,12 @@ static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t w
 
 static void find_bytes(told *t, const communication *c)
 {
-    int64_t elements = t->kind.collective == ALL_GATHER ? t->out : t->in;
+    bool of_all = t->kind.collective == GATHER || t->kind.collective == SCATTER;
+    int64_t elements = t->kind.collective == ALL_GATHER || t->kind.collective == SCATTER ? t->out : t->in;
     t->bytes = t->message != HD_NO_NUMBER && t->message >= 0 ? t->message : -1;
+    /* Only the root of these knows the whole; each knows the part of a rank. */
+    if (of_all && elements >= 0 && (t->kind.size < 1 || __builtin_mul_overflow(elements, t->kind.size, &elements)))
+        elements = HD_NO_NUMBER;
     if (t->kind.collective == NO_COLLECTIVE || t->kind.type == HD_NONE || elements == HD_NO_NUMBER || elements < 0)
         return;
     unsigned width = type_bytes(gpu_text_of(&c->texts, t->kind.type));
@@ -463,7 +467,9 @@ static const hd_report_column communication_columns[] = {
     {"max", HD_VALUE_DURATION, "the longest"},
     {"exposed", HD_VALUE_DURATION, "of the total, while no compute runs on the device"},
     {"exposed_share", HD_VALUE_DECIMAL, "percent of the total"},
-    {"bytes", HD_VALUE_BYTES, "elements times size of the type; what AllGather gives out, else what goes in"},
+    {"bytes", HD_VALUE_BYTES,
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
+     "goes in"},
     BANDWIDTHS,
     {0},
 };
@@ -480,7 +486,9 @@ static const hd_report_column collectives_columns[] = {
     {"dtype", HD_VALUE_STRING, "type of the elements"},
     {"in", HD_VALUE_INT, "elements that go in"},
     {"out", HD_VALUE_INT, "elements that come out"},
-    {"bytes", HD_VALUE_BYTES, "elements times size of the type; what AllGather gives out, else what goes in"},
+    {"bytes", HD_VALUE_BYTES,
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
+     "goes in"},
     BANDWIDTHS,
     {"exposed", HD_VALUE_DURATION, "while no compute runs on the device"},
     {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others"},

@@ -464,8 +464,10 @@ def collective_row(scope, w, args, compute):
     said = args.get("Collective name")
     collective = collective_of(str(said)) if said is not None else None
     collective = collective or collective_of(w.name)
-    elements = whole(args.get("Out msg nelems" if collective == "AllGather" else "In msg nelems"))
+    elements = whole(args.get("Out msg nelems" if collective in ("AllGather", "Scatter") else "In msg nelems"))
     size, width = whole(args.get("Group size")), dtype_bytes(args.get("dtype"))
+    if collective in ("Gather", "Scatter") and elements is not None:
+        elements = elements * size if size is not None and size > 0 else None
     count = elements * width if collective and elements is not None and elements >= 0 and width else None
     message = whole(args.get("Message size [bytes]"))
     if count is None and message is not None and message >= 0:

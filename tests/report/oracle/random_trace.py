@@ -22,7 +22,7 @@ COMMUNICATION = ["ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*, unsigned
 COPIES = ["Memcpy HtoD (Pageable -> Device)", "Memcpy DtoH (Device -> Pinned)", "Memcpy DtoD (Device -> Device)",
           "Memcpy PtoP (Device -> Device)", "Memcpy weird"]
 COLLECTIVES = ["allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced", "all_to_all", "broadcast", "barrier",
-               "send"]
+               "send", "gather", "scatter"]
 OPS = ["aten::mm", "aten::add", "aten::copy_", "aten::linear", "aten::item", "aten::_local_scalar_dense",
        "record_param_comms", "aten::conv2d"]
 CALLS = ["cudaMalloc", "cudaEventQuery", "cudaStreamWaitEvent", "cudaDeviceSynchronize", "cudaStreamSynchronize",
