@@ -9,15 +9,8 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "model/flows/bind.h"
+#include "model/identity/process.h"
 #include "trace/spill.h"
-
-static uint32_t process_of(const hd_trace *trace, uint32_t track)
-{
-    if (track >= hd_trace_track_count(trace)) return HD_NONE;
-    const hd_track *at = hd_trace_track_at(trace, track);
-    uint32_t process = at->kind == HD_TRACK_PROCESS ? track : at->parent;
-    return process < hd_trace_track_count(trace) ? hd_trace_track_at(trace, process)->same_as : HD_NONE;
-}
 
 /* The value of a key of the event itself, 0 where it has none. */
 static int64_t scope_of(const hd_trace *trace, const hd_event *event, uint32_t scope_key)
@@ -30,7 +23,7 @@ static int64_t scope_of(const hd_trace *trace, const hd_event *event, uint32_t s
 static hd_async_point point_of(const hd_trace *trace, const hd_event *event, uint32_t scope_key)
 {
     hd_point_id id = hd_point_id_of(trace, event->id_type, event->id);
-    uint32_t process = process_of(trace, event->track);
+    uint32_t process = hd_process_of(trace, event->track);
     bool is_nestable = event->phase == 'b' || event->phase == 'e' || event->phase == 'n';
     bool is_global = id.type & HD_ID_GLOBAL, is_of_process = is_nestable ? !is_global : id.type & HD_ID_LOCAL;
     struct {

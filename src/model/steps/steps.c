@@ -7,6 +7,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "model/host/slices.h"
+#include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
 #include "model/steps/steps.h"
 
@@ -15,13 +16,6 @@
 bool gpu_steps_are_guessed(const gpu_options *options)
 {
     return options->step && !strcmp(options->step, "auto");
-}
-
-/* The process of a track: its parent, or itself, as the first of the tracks with the same pid. */
-static uint32_t process_of(const hd_trace *trace, uint32_t track)
-{
-    uint32_t parent = hd_trace_track_at(trace, track)->parent;
-    return gpu_lane_of(trace, parent == HD_NONE ? track : parent);
 }
 
 static hd_status add_marks(gpu_scope *s, const gpu_slices *slices, const uint8_t *marks, hd_error *err)
@@ -35,7 +29,7 @@ static hd_status add_marks(gpu_scope *s, const gpu_slices *slices, const uint8_t
         s->steps[s->step_count++] = (gpu_step){.start = a->start,
                                                .end = a->end,
                                                .rank = s->ranks[a->lane],
-                                               .process = process_of(s->trace, a->lane),
+                                               .process = hd_process_of(s->trace, a->lane),
                                                .row = a->row,
                                                .name = a->name};
     }
@@ -149,7 +143,7 @@ static bool give_changes(gpu_scope *s)
     bool fine = of_process && only && open;
     if (fine) find_all_changes(s, of_process, only, open);
     for (uint32_t t = 0; fine && t < tracks; t++) {
-        s->changes_of[t] = of_process[process_of(s->trace, t)];
+        s->changes_of[t] = of_process[hd_process_of(s->trace, t)];
         if (s->changes_of[t].first < s->changes_of[t].until) continue;
         uint32_t step = first_of_rank(s, s->ranks[t]);
         if (step < s->step_count && s->steps[step].rank == s->ranks[t]) s->changes_of[t] = only[step];

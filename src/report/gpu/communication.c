@@ -133,8 +133,8 @@ static int64_t elements_of(const told *t)
     int64_t all, ranks = t->kind.size;
     switch (t->kind.collective) {
     case GPU_ALL_GATHER: return t->out;
-    case GPU_GATHER: return ranks > 0 && !__builtin_mul_overflow(t->in, ranks, &all) ? all : t->out;
-    case GPU_SCATTER: return ranks > 0 && !__builtin_mul_overflow(t->out, ranks, &all) ? all : t->in;
+    case GPU_GATHER: return ranks > 0 && !__builtin_mul_overflow(t->in, ranks, &all) ? all : HD_NO_NUMBER;
+    case GPU_SCATTER: return ranks > 0 && !__builtin_mul_overflow(t->out, ranks, &all) ? all : HD_NO_NUMBER;
     default: return t->in;
     }
 }
@@ -452,7 +452,8 @@ static const hd_report_column communication_columns[] = {
     {"exposed", HD_VALUE_DURATION, "of the total, while no compute runs on the device"},
     {"exposed_share", HD_VALUE_DECIMAL, "percent of the total"},
     {"bytes", HD_VALUE_BYTES,
-     "elements times size of the type; of all ranks where one has them all, else what goes in"},
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
+     "goes in"},
     BANDWIDTHS,
     {0},
 };
@@ -470,7 +471,8 @@ static const hd_report_column collectives_columns[] = {
     {"in", HD_VALUE_INT, "elements that go in"},
     {"out", HD_VALUE_INT, "elements that come out"},
     {"bytes", HD_VALUE_BYTES,
-     "elements times size of the type; of all ranks where one has them all, else what goes in"},
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
+     "goes in"},
     BANDWIDTHS,
     {"exposed", HD_VALUE_DURATION, "while no compute runs on the device"},
     {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others"},

@@ -178,7 +178,7 @@ static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t c
     add_value(b, is_bytes, s[high].value);
     hd_table_add_int(b, s[high].rank);
     gpu_cell_decimal(b, 100 * ((double)s[high].value - mean) / mean, mean > 0);
-    gpu_cell_decimal(b, 100 * sqrt(squares / (double)count) / mean, mean > 0);
+    gpu_cell_decimal(b, 100 * sqrt(squares / (double)(count - 1)) / mean, mean > 0 && count > 1);
     gpu_cell_decimal(b, ((double)s[high].value - middle) / spread, spread > 0);
     add_value(b, is_bytes, (int64_t)llround((double)s[high].value - mean));
     return fine;
@@ -250,7 +250,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         {"min", type, "the least"}, {"min_rank", HD_VALUE_INT, "who has that; of several the lowest"},                 \
         {"max", type, "the most"}, {"max_rank", HD_VALUE_INT, "who has that; of several the lowest"},                  \
         {"imbalance_percent", HD_VALUE_DECIMAL, "(max - mean) / mean"},                                                \
-        {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean"},                                          \
+        {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean, of a sample (n - 1); null: of one rank"},  \
         {"z", HD_VALUE_DECIMAL, "(max - median) / (1.4826 MAD); above 3 it stands out; null: MAD is 0"},               \
         {"cost", type, "max - mean: what an even share would save, if all wait for the last"},                         \
     {                                                                                                                  \

@@ -482,9 +482,9 @@ def elements_of(collective, into, out, size):
     if collective == "AllGather":
         return out
     if collective == "Gather":
-        return into * size if into is not None and size is not None and size > 0 else out
+        return into * size if into is not None and size is not None and size > 0 else None
     if collective == "Scatter":
-        return out * size if out is not None and size is not None and size > 0 else into
+        return out * size if out is not None and size is not None and size > 0 else None
     return into
 
 
