@@ -1,7 +1,9 @@
 /* json_walk.c - walking a JSON document that is no list of events */
 #include "format/json_walk.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -31,6 +33,19 @@ const char *hd_walk_start(const hd_json_walk *w)
     return hd_json_skip_space(w->text + (w->size >= 3 && memcmp(w->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0));
 }
 
+/* Where the text ends that p is in: the file's, or, as mended texts lie elsewhere in memory, that one's. */
+static const char *end_of(const hd_json_walk *w, const char *p)
+{
+    bool is_of_file = (uintptr_t)p - (uintptr_t)w->text <= w->size + HD_JSON_PADDING;
+    return is_of_file ? w->text + w->size : p + strlen(p);
+}
+
+/* A 0 byte stands behind all texts, and within the file's only where it is damaged. */
+static bool is_at_end(const hd_json_walk *w, const char *p)
+{
+    return *p == 0 && p >= end_of(w, p);
+}
+
 /* Where p stands in the file; within what was mended that is where it begins. */
 size_t hd_walk_offset(const hd_json_walk *w, const char *p)
 {
@@ -40,7 +55,7 @@ size_t hd_walk_offset(const hd_json_walk *w, const char *p)
 hd_status hd_walk_damaged(const hd_json_walk *w, const char *p, const char *what)
 {
     size_t offset = hd_walk_offset(w, p);
-    if (offset == w->size || hd_json_is_cut(p, w->text + w->size))
+    if (offset == w->size || hd_json_is_cut(p, end_of(w, p)))
         return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, offset, "the %s ends in the middle", w->about.title);
     return hd_error_set(w->err, HD_ERR_DAMAGED, NULL, offset, "%s", what);
 }
@@ -69,7 +84,7 @@ hd_status hd_walk_lose(hd_json_walk *w, const char *p, const char *what)
 /* To the next comma, or the bracket that closes what p is in. */
 static const char *skip_junk(const hd_json_walk *w, const char *p)
 {
-    const char *end = w->text + w->size;
+    const char *end = end_of(w, p);
     hd_json_text text;
     for (size_t depth = 0; p < end; p++) {
         if (*p == '"') {
@@ -94,7 +109,7 @@ static hd_status next(hd_json_walk *w, const char **at, bool *first, char close)
             *at = p + 1;
             return HD_END;
         }
-        if (p >= w->text + w->size) {
+        if (is_at_end(w, p)) {
             if (w->cut || w->quiet) return HD_END;
             w->cut = w->lost = true;
             if (w->options->strict) return hd_walk_damaged(w, p, "");
@@ -104,7 +119,7 @@ static hd_status next(hd_json_walk *w, const char **at, bool *first, char close)
         if (*first || *p == ',') {
             *at = *first ? p : hd_json_skip_space(p + 1);
             *first = false;
-            if (*at < w->text + w->size) return HD_OK;
+            if (!is_at_end(w, *at)) return HD_OK;
             continue;
         }
         HD_TRY(hd_walk_lose(w, p, "no comma, and no end of the list, behind a value"));
@@ -158,7 +173,7 @@ hd_status hd_walk_member(hd_string *key, hd_json_walk *w, const char **at, bool 
 static size_t size_in_list(const hd_json_walk *w, const char *p)
 {
     enum { NEAR = 64 << 10 };
-    size_t left = (size_t)(w->text + w->size - p), open = 0;
+    size_t left = (size_t)(end_of(w, p) - p), open = 0;
     for (size_t i = 0; i < left && i < NEAR; i++) {
         if (p[i] == '[') open++;
         if (p[i] != ']') continue;

@@ -14,20 +14,35 @@
 static const size_t OUTPUT_LIMIT = (size_t)256 << 20;
 static const uint64_t DECODER_LIMIT = UINT64_C(128) << 20;
 
-/* NULL: it is no xz, too large, or there is no memory. */
+/* More room for what comes out: false: it is too large, or there is no memory. */
+static bool grow(uint8_t **out, size_t *room)
+{
+    size_t wanted = *room * 4;
+    uint8_t *grown = wanted <= OUTPUT_LIMIT ? realloc(*out, wanted) : NULL;
+    if (!grown) return false;
+    *out = grown;
+    *room = wanted;
+    return true;
+}
+
+/* NULL: it is no xz, or cut, or too large, or there is no memory. */
 static void *decode(size_t *out_size, const uint8_t *data, size_t size)
 {
-    for (size_t room = size * 8 + 65536; room <= OUTPUT_LIMIT; room *= 4) {
-        uint64_t limit = DECODER_LIMIT;
-        size_t at = 0;
-        uint8_t *out = malloc(room);
-        *out_size = 0;
-        lzma_ret result =
-            out ? lzma_stream_buffer_decode(&limit, 0, NULL, data, &at, size, out, out_size, room) : LZMA_MEM_ERROR;
-        if (result == LZMA_OK) return out;
-        free(out);
-        if (result != LZMA_BUF_ERROR) return NULL;
+    lzma_stream stream = LZMA_STREAM_INIT;
+    size_t room = size * 2 + 16384; /* with the first grow() as much as symbol tables mostly need */
+    uint8_t *out = NULL;
+    lzma_ret result = lzma_stream_decoder(&stream, DECODER_LIMIT, 0);
+    stream.next_in = data;
+    stream.avail_in = size;
+    while (result == LZMA_OK && stream.avail_out == 0 && grow(&out, &room)) {
+        stream.next_out = out + stream.total_out;
+        stream.avail_out = room - (size_t)stream.total_out;
+        result = lzma_code(&stream, LZMA_FINISH);
     }
+    *out_size = (size_t)stream.total_out;
+    lzma_end(&stream);
+    if (result == LZMA_STREAM_END) return out;
+    free(out);
     return NULL;
 }
 

@@ -124,8 +124,8 @@ static hd_trace *synthetic(uint64_t events)
 static void test_heddle__several_blocks_of_a_kind_are_kept(void **state)
 {
     (void)state;
-    hd_trace *trace = synthetic(260000);
-    assert_true(hd_trace_row_count(trace, HD_KIND_SLICE) > 2 * HD_BLOCK_ROWS);
+    hd_trace *trace = synthetic(HD_TEST_BY_BUILD(260000, 140000));
+    assert_true(hd_trace_row_count(trace, HD_KIND_SLICE) > HD_TEST_BY_BUILD(2, 1) * HD_BLOCK_ROWS);
     expect_kept("synthetic", trace);
     hd_trace_free(trace);
 }

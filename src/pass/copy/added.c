@@ -30,12 +30,12 @@ uint8_t *hd_copy_add_arguments(hd_copy *copy, int64_t *out_values[HD_COPY_ADDED]
 {
     if (!copy->added) {
         size_t entries = (size_t)copy->shapes.source_count * (HD_COPY_ADDED + 1) + 1;
-        copy->added = malloc(HD_BLOCK_ROWS);
+        copy->added = malloc(copy->most_rows);
         copy->added_shapes = malloc(entries * sizeof *copy->added_shapes);
         copy->variant_of = malloc(entries * sizeof *copy->variant_of);
         bool fine = copy->added && copy->added_shapes && copy->variant_of;
         for (int i = 0; i < HD_COPY_ADDED; i++) {
-            copy->added_values[i] = malloc(HD_BLOCK_ROWS * sizeof *copy->added_values[i]);
+            copy->added_values[i] = malloc(copy->most_rows * sizeof *copy->added_values[i]);
             fine = fine && copy->added_values[i];
         }
         if (!fine) return NULL;

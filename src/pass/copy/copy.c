@@ -133,6 +133,17 @@ void hd_copy_free(hd_copy *copy)
     free(copy);
 }
 
+/* Rows of the largest block there can be: arrays for HD_BLOCK_ROWS take 9 MB, of which a small trace needs nothing. */
+static uint32_t most_rows(const hd_trace *trace)
+{
+    uint64_t most = 1;
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        uint64_t count = hd_trace_row_count(trace, (hd_kind)kind);
+        if (count > most) most = count;
+    }
+    return most < HD_BLOCK_ROWS ? (uint32_t)most : HD_BLOCK_ROWS;
+}
+
 hd_status hd_copy_new(hd_copy **out, const hd_trace *trace, hd_builder *builder, hd_error *err)
 {
     hd_copy *copy = calloc(1, sizeof *copy);
@@ -145,13 +156,14 @@ hd_status hd_copy_new(hd_copy **out, const hd_trace *trace, hd_builder *builder,
                 map_init(&copy->tracks, hd_trace_track_count(trace)) &&
                 map_init(&copy->shapes, hd_trace_shape_count(trace));
     copy->rows.trace = trace;
-    copy->rows.keep = malloc(HD_BLOCK_ROWS);
+    copy->most_rows = most_rows(trace);
+    copy->rows.keep = malloc(copy->most_rows);
     copy->group_of = malloc(((size_t)hd_trace_shape_count(trace) + 1) * sizeof *copy->group_of);
-    copy->picks = malloc(HD_BLOCK_ROWS * sizeof *copy->picks);
-    copy->pick_rows = malloc(HD_BLOCK_ROWS * sizeof *copy->pick_rows);
-    copy->scratch = malloc(HD_BLOCK_ROWS * sizeof *copy->scratch);
+    copy->picks = malloc(copy->most_rows * sizeof *copy->picks);
+    copy->pick_rows = malloc(copy->most_rows * sizeof *copy->pick_rows);
+    copy->scratch = malloc(copy->most_rows * sizeof *copy->scratch);
     for (int c = 0; c < HD_COL_COUNT; c++) {
-        copy->rows.columns[c] = malloc(HD_BLOCK_ROWS * sizeof *copy->rows.columns[c]);
+        copy->rows.columns[c] = malloc(copy->most_rows * sizeof *copy->rows.columns[c]);
         fine = fine && copy->rows.columns[c];
     }
     if (!fine || !copy->rows.keep || !copy->group_of || !copy->picks || !copy->pick_rows || !copy->scratch) {

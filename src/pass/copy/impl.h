@@ -21,6 +21,7 @@ struct hd_copy {
     hd_error *err;
     hd_copy_map strings, tracks, shapes;
     const hd_ident *pids;
+    uint32_t most_rows; /* of a block */
     /* the block at hand */
     hd_copy_rows rows;
     uint32_t kept;         /* rows of it that stay */
