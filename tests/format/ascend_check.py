@@ -64,7 +64,7 @@ class Check:
             kind = self.texts[kind]
             if task in collective:
                 name, kind_in = (self.texts[x] for x in collective[task])
-                category = "gpu_sync" if "Record" in kind_in or "Write" in kind_in else "kernel"
+                category = "gpu_sync" if kind_in.startswith("Notify") else "kernel"
             elif context == NONE and (device, stream, number) in parts:
                 name, category = kind, "gpu_user_annotation"
             else:
@@ -111,7 +111,7 @@ class Check:
             for connection in of[row]:
                 ops[connection].append((int(start), kind))
         frames = {r[:2] for r in self.task_rows() if r[7] == "gpu_user_annotation"}
-        collectives = {x for x, kind in self.ask("select globalTaskId, taskType from COMMUNICATION_TASK_INFO") if "Record" in self.texts[kind] or "Write" in self.texts[kind]}
+        collectives = {x for x, kind in self.ask("select globalTaskId, taskType from COMMUNICATION_TASK_INFO") if self.texts[kind].startswith("Notify")}
         wanted = []
         for connection, starts in ops.items():
             if len(starts) == 1:

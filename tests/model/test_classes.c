@@ -43,7 +43,7 @@ static void test_classes__kernels_of_collectives_are_communication(void **state)
         "aiter::reduce_scatter_cross_device_store",
         "nvshmem_quiet_kernel",
         "hcom_allReduce__586_0_1",
-        "Notify Wait",
+
         "collective-permute-start",
         "async-collective-start.1",
         "send.3",

@@ -295,7 +295,7 @@ def check_real_clocks(heddle):
     with Server(heddle, SHARED / "data/ascend") as server:
         traces = server.ready(3)
         db, json_, other = server.ask("clocks")["clocks"]
-        assert (db["basis"], other["basis"], other["bar_ns"], json_["basis"], json_["why"]) == ("reference", "reference", 0, "unknown", "no collectives are told"), (db, json_, other)
+        assert (db["basis"], other["basis"], other["bar_ns"], json_["basis"], json_["why"]) == ("reference", "reference", 0, "unknown", "no collective has a group, a number and an operation that ends for all at once"), (db, json_, other)
         assert other["offset_ns"] == int(traces[2]["start_ns"]) - int(traces[0]["start_ns"])
 
 

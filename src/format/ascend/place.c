@@ -152,7 +152,7 @@ static bool is_frame(const sq_worker *w)
                       (uint64_t)sq_field(w, ASCEND_TASK_ID));
 }
 
-/* Of a collective what moves, reduces or waits for other ranks is its work; what it records is none. */
+/* Of a collective only what moves or reduces is work; what it records and waits for is none. */
 static void set_collective_kind(sq_worker *w, int64_t task, hd_string type)
 {
     const ascend_state *s = ascend_of(w);
@@ -162,7 +162,7 @@ static void set_collective_kind(sq_worker *w, int64_t task, hd_string type)
         if (item->key == s->text.operation && item->type == HD_ARG_STRING)
             type = hd_builder_string(w->reader->builder, (uint32_t)item->bits);
     }
-    if (contains(type, "record") || contains(type, "write")) w->row.category = s->text.wait;
+    if (contains(type, "wait") || contains(type, "record") || contains(type, "notify")) w->row.category = s->text.wait;
 }
 
 const char *ascend_place_task(sq_worker *w)

@@ -45,8 +45,6 @@ static const rule rules[] = {
     {WORD,   "oneccl",            GPU_COMMUNICATION, AS_NAMED, "Intel oneCCL"},
     {WORD,   "hccl",              GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL, Intel Gaudi"},
     {WORD,   "hcom",              GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: hcom_allReduce_"},
-    {OP,     "notify wait",       GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: a collective waits for other ranks"},
-    {OP,     "notify_wait",       GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL"},
     {OP,     "sdma",              GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: a piece of a collective"},
     {OP,     "reduce_inline",     GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: a piece of a collective"},
     {WORD,   "cncl",              GPU_COMMUNICATION, AS_NAMED, "Cambricon CNCL"},

@@ -151,8 +151,8 @@ hd_role hd_role_of(hd_string category, hd_string name)
 
 /* What stands on a device's queue and is no work, as Ascend and others call it; spaces and underscores are one. */
 static const char *const waits[] = {
-    "event_wait", "event_record", "event_reset",      "notify_record",     "write_value",
-    "wait_value", "free",         "profiling_enable", "profiling_disable",
+    "event_wait",  "event_record", "event_reset", "notify_wait",      "notify_record",
+    "write_value", "wait_value",   "free",        "profiling_enable", "profiling_disable",
 };
 
 /* "copy-done.1", "all-reduce-done": XLA waits for what it began before. */

@@ -204,7 +204,10 @@ def check_rows(seed, t, works):
              dict(collections.Counter((a, b) for a, b in zip(path, path[1:]) if a != b)))
         if linked:
             since = min([first] + [w.launch.start for w in linked])
-            lengths = [length(at) for at in range(since, last)]
+            begun = {}  # a graph is one launch: when its first work of the row starts
+            for w in linked:
+                begun[w.launch.index] = (w.launch.start, min(w.start, begun.get(w.launch.index, (0, w.start))[1]))
+            lengths = [sum(asked <= at < start for asked, start in begun.values()) for at in range(since, last)]
             said = next(r for r in queues if r["row"] == " ".join(row))
             most = max(lengths, default=0)
             same(seed, "queue", [said[c] for c in ("most", "mean", "time_queued", "time_most")],
@@ -268,10 +271,10 @@ def check_kernels(seed, t, works):
 
 def check_copies(seed, t, works):
     for r in reports.report("copies", t)["copies"]:
-        mine = [w for w in works if w.role != "kernel" and device_of(w) == cells(r) and
+        mine = [w for w in works if (w.role != "kernel" or scope.class_of(w) == "copy") and device_of(w) == cells(r) and
                 (r["kind"] == "set") == (w.role == "set") and
                 (w.role == "set" or w.name == "Memcpy %s (%s)" % (r["kind"], r["memory"]) or
-                 (r["kind"] is None and w.name == "Memcpy weird"))]
+                 (r["kind"] is None and (w.role == "kernel" or w.name == "Memcpy weird")))]
         known = [w for w in mine if "bytes" in w.args]
         same(seed, "copies", [r[c] for c in ("count", "total", "bytes", "unknown")],
              [len(mine), sum(w.duration for w in mine), sum(w.args["bytes"] for w in known) if known else None,
@@ -375,7 +378,7 @@ def check_sums(seed, t, works):
         same(seed, "sum of kernels", sum(r["total"] for r in reports.report("kernels", t, **options)["kernels"]),
              total["kernel"])
     same(seed, "sum of copies", sum(r["total"] for r in reports.report("copies", t, by=("step",))["copies"]),
-         total["copy"] + total["set"])
+         total["copy"] + total["set"] + sum(w.duration for w in works if w.role == "kernel" and scope.class_of(w) == "copy"))
     for name, table, columns in (("breakdown", "breakdown", ("span", "idle", "busy", "compute", "works", "time")),
                                  ("idle", "idle", ("total",)), ("states", "states", ("running", "queued", "idle"))):
         whole, parts = (reports.report(name, t, by=by)[table] for by in ((), ("step",)))

@@ -14,7 +14,7 @@ COMMUNICATION = ("nccl rccl mscclpp msccl oneccl hccl hcom cncl mccl xccl gloo n
                  "crossdevicereduce quickreduce allreduce allgather alltoall all2all reducescatter collectivepermute "
                  "collectivebroadcast asynccollective sendrecv").split()
 WORDS = re.compile("(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:%s)" % "|".join("[_ -]*".join(w) for w in COMMUNICATION))
-OPERATIONS = re.compile(r"(notify[ _]wait|sdma|reduce_inline|send|recv)(\.|$)", re.I)
+OPERATIONS = re.compile(r"(sdma|reduce_inline|send|recv)(\.|$)", re.I)
 INJECTED = re.compile(r"Kernel: |\[GPU_Kernel\] ?")
 NOTHING = (None, None)
 

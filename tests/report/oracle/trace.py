@@ -24,7 +24,7 @@ SETS = {"memset", "gpu_memset"}
 OPS = {"cpu_op", "operator"}
 ANNOTATIONS = {"user_annotation", "nvtx", "marker_api"}
 UNSAID = {"", "cuda", "hip", "opencl", "op", "gpu_op"}
-WAITS = {"event_wait", "event_record", "event_reset", "notify_record", "write_value", "wait_value",
+WAITS = {"event_wait", "event_record", "event_reset", "notify_wait", "notify_record", "write_value", "wait_value",
          "free", "profiling_enable", "profiling_disable"}
 NAMED = [
     (r"Kernel: ", "kernel"), (r"Mem[Cc]o?py: |Memcpy [HDPA]to[HDPA]|Memcpy[HDPA]2[HDPA]$", "copy"),
