@@ -390,13 +390,22 @@ static void test_launches__processes_may_be_named_by_their_ranks(void **state)
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":" pid ",\"tid\":" #tid ",\"ts\":" #ts                     \
     ",\"dur\":1,\"args\":{\"correlation\":" #id "}}"
 
+/* Strings of a trace do not end with a NUL. */
+static int number_of(hd_string text)
+{
+    int number = 0;
+    for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+        number = 10 * number + text.data[i] - '0';
+    return number;
+}
+
 /* The pid of the call that launched a work; 0: none. */
 static int pid_of(const found *f, size_t work)
 {
     uint32_t launch = f->l->works[work].launch;
     if (launch == HD_NONE) return 0;
     const hd_track *track = hd_trace_track_at(f->trace, f->l->launches[launch].track);
-    return atoi(hd_trace_string(f->trace, track->pid.text).data);
+    return number_of(hd_trace_string(f->trace, track->pid.text));
 }
 
 /* The pid of the process that the row of a work is of; 0: none. */
@@ -404,7 +413,7 @@ static int row_pid(const found *f, size_t work)
 {
     uint32_t process = f->l->processes[f->l->works[work].track];
     return process == HD_NONE ? 0
-                              : atoi(hd_trace_string(f->trace, hd_trace_track_at(f->trace, process)->pid.text).data);
+                              : number_of(hd_trace_string(f->trace, hd_trace_track_at(f->trace, process)->pid.text));
 }
 
 static void assert_pids(const found *f, const int *pids, size_t count, uint64_t guessed)
