@@ -7,6 +7,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
+#include "model/identity/process.h"
 
 /* At most one work of a queue. */
 typedef struct work_set {
@@ -84,7 +85,7 @@ static uint32_t guess_queue(const graph_maker *m, const graph_queue_wait *wait, 
         if (l == wait->lane || !g->lanes[l].is_queue) continue;
         uint32_t track = g->lanes[l].track, own = g->lanes[wait->lane].track;
         if (m->ranks[track] != m->ranks[own] ||
-            !graph_may_share(m->launches->processes[track], m->launches->processes[own]))
+            !hd_may_share(m->launches->processes[track], m->launches->processes[own]))
             continue;
         uint32_t last = graph_last_launched(m, &g->lanes[l], wait->record_time);
         if (last == HD_NONE || g->ends[last] > g->starts[to] || g->ends[last] <= end) continue;

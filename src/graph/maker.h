@@ -84,11 +84,6 @@ static inline int64_t graph_time(int64_t ns)
 {
     return ns > INT64_MAX / 2 ? INT64_MAX / 2 : ns < -INT64_MAX / 2 ? -INT64_MAX / 2 : ns;
 }
-/* What is one process' waits for nothing of another, as far as both are known. */
-static inline bool graph_may_share(uint32_t process, uint32_t other)
-{
-    return process == other || process == HD_NONE || other == HD_NONE;
-}
 static inline uint32_t graph_lane_of_track(const hd_trace *trace, uint32_t track)
 {
     return hd_trace_track_at(trace, track)->same_as;

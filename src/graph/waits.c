@@ -14,6 +14,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
+#include "model/identity/process.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
 
@@ -39,7 +40,7 @@ static bool is_of(const graph_maker *m, const hd_graph_lane *lane, const graph_c
 {
     const hd_track *track = hd_trace_track_at(m->trace, lane->track);
     return lane->is_queue && m->ranks[lane->track] == call->rank &&
-           graph_may_share(m->launches->processes[lane->track], call->process) &&
+           hd_may_share(m->launches->processes[lane->track], call->process) &&
            (device < 0 || track->device == HD_NO_NUMBER || track->device == device) &&
            (stream < 0 || track->stream == stream);
 }
@@ -130,7 +131,7 @@ static graph_call *find_call(const graph_maker *m, int64_t rank, uint32_t proces
     size_t low = 0, high = m->call_count;
     HD_PARTITION_POINT(low, high, at, m->calls[at].rank != rank ? m->calls[at].rank < rank : m->calls[at].id < id);
     for (; low < m->call_count && m->calls[low].rank == rank && m->calls[low].id == id; low++) {
-        if (graph_may_share(m->calls[low].process, process)) return &m->calls[low];
+        if (hd_may_share(m->calls[low].process, process)) return &m->calls[low];
     }
     return NULL;
 }

@@ -215,6 +215,11 @@ static hd_status find_around(gpu_slices *out, const gpu_scope *s, unsigned roles
 
 const char gpu_module_word[GPU_MODULE_WORD + 1] = "nn.Module: ";
 
+bool gpu_is_module(hd_string name)
+{
+    return name.size > GPU_MODULE_WORD && memcmp(name.data, gpu_module_word, GPU_MODULE_WORD) == 0;
+}
+
 hd_status gpu_modules_init(gpu_slices *out, const gpu_scope *s, hd_error *err)
 {
     uint32_t strings = (uint32_t)hd_trace_string_count(s->trace);

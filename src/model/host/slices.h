@@ -12,6 +12,7 @@ hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *scope, unsigned rol
 /* Python frames of nn.Modules; what their names begin with. */
 extern const char gpu_module_word[];
 enum { GPU_MODULE_WORD = 11 };
+bool gpu_is_module(hd_string name);
 hd_status gpu_modules_init(gpu_slices *out, const gpu_scope *scope, hd_error *err);
 void gpu_slices_deinit(gpu_slices *slices);
 /* Leave only those for which `keep` is true, which may set their `user`; and of these those that do not begin within

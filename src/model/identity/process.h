@@ -15,4 +15,10 @@ uint32_t hd_process_of(const hd_trace *trace, uint32_t track);
  * reader of Nsight Systems); HD_NONE: not told. */
 uint32_t hd_process_told(const hd_trace *trace, uint32_t track);
 
+/* Whether what is of one process may concern the other: not where both are known, and differ. */
+static inline bool hd_may_share(uint32_t process, uint32_t other)
+{
+    return process == other || process == HD_NONE || other == HD_NONE;
+}
+
 #endif

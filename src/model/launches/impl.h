@@ -63,10 +63,16 @@ typedef struct launch_finder {
     bool has_limit;                     /* there were 2^32 of something */
 } launch_finder;
 
-static inline int64_t launch_rank(const launch_finder *f, uint32_t track)
+/* Where lists by track, which have one more for what is on none, have a track. */
+static inline uint32_t launch_slot(const launch_finder *f, uint32_t track)
 {
     uint32_t count = hd_trace_track_count(f->trace);
-    return f->ranks[track < count ? track : count];
+    return track < count ? track : count;
+}
+
+static inline int64_t launch_rank(const launch_finder *f, uint32_t track)
+{
+    return f->ranks[launch_slot(f, track)];
 }
 
 /* gather.c: fill calls, works, creators. false: no memory. */

@@ -104,13 +104,12 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
     for (size_t i = 0; i < count; i++) {
         const launch_call *call = &f->calls[calls[i].index];
         int64_t end = hd_end_or_last(call->start_ns, call->duration_ns);
-        uint32_t tracks = hd_trace_track_count(f->trace), track = call->track < tracks ? call->track : tracks;
         out[i] = (candidate){launch_rank(f, call->track),
                              call->start_ns,
                              end,
                              call->track,
                              calls[i].index,
-                             f->has_several ? f->processes[track] : 0};
+                             f->has_several ? f->processes[launch_slot(f, call->track)] : 0};
     }
     if (count < 2) return count;
     count = drop_inner(f, out, count);

@@ -42,19 +42,13 @@ static void pass_sorts_on(launch_finder *f)
     }
 }
 
-static uint32_t slot_of(const launch_finder *f, uint32_t track)
-{
-    uint32_t count = hd_trace_track_count(f->trace);
-    return track < count ? track : count;
-}
-
 /* Bucket by track: calls stand by row, so those of a track are nearly in the order of time. */
 static bool list_launches(hd_launches *out, launch_finder *f)
 {
     size_t tracks = (size_t)hd_trace_track_count(f->trace) + 1, sum = 0;
     size_t *next = calloc(tracks + 1, sizeof *next);
     if (!next) return false;
-    for (uint32_t i = 0; i < f->call_count; i++) next[slot_of(f, f->calls[i].track)] += is_launch(f->calls, i);
+    for (uint32_t i = 0; i < f->call_count; i++) next[launch_slot(f, f->calls[i].track)] += is_launch(f->calls, i);
     for (size_t t = 0; t <= tracks; t++) {
         size_t here = next[t];
         next[t] = sum;
@@ -65,7 +59,7 @@ static bool list_launches(hd_launches *out, launch_finder *f)
     for (uint32_t i = 0; out->launches && i < f->call_count; i++) {
         const launch_call *call = &f->calls[i];
         if (!is_launch(f->calls, i)) continue;
-        out->launches[next[slot_of(f, call->track)]++] = (hd_launch){
+        out->launches[next[launch_slot(f, call->track)]++] = (hd_launch){
             .row = call->row,
             .id = call->id,
             .start_ns = call->start_ns,

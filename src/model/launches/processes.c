@@ -50,7 +50,7 @@ bool launches_find_processes(launch_finder *f)
     }
     for (uint32_t t = 0; t <= count; t++) f->processes[t] = hd_process_of(f->trace, t);
     for (size_t i = 0; i < f->call_count; i++) {
-        if (f->calls[i].id) calls[f->calls[i].track < count ? f->calls[i].track : count] = true;
+        if (f->calls[i].id) calls[launch_slot(f, f->calls[i].track)] = true;
     }
     for (uint32_t t = 0; t <= count && fine; t++) {
         uint32_t process;
@@ -186,7 +186,7 @@ bool launches_find_owners(launch_finder *f, launch_ties *ties)
     bool fine = taken && calls && works && f->owners;
     if (fine && ties->count) qsort(ties->list, ties->count, sizeof *ties->list, by_row_and_process);
     for (size_t i = 0; fine && i < f->call_count; i++) {
-        uint32_t process = f->processes[f->calls[i].track < tracks ? f->calls[i].track : tracks];
+        uint32_t process = f->processes[launch_slot(f, f->calls[i].track)];
         if (f->calls[i].id && process != HD_NONE) calls[process] = true;
     }
     for (size_t i = 0; fine && i < f->work_count; i++) works[lane_of(f->trace, f->works[i].track)] = true;
@@ -225,8 +225,8 @@ static bool name_rows(uint32_t *out, const hd_launches *l, const launch_finder *
     for (size_t i = 0; fine && i < l->work_count; i++) {
         const hd_work *work = &l->works[i];
         if (work->launch == HD_NONE) continue;
-        uint32_t lane = lane_of(f->trace, work->track), call = l->launches[work->launch].track;
-        uint32_t process = f->processes[call < tracks ? call : tracks];
+        uint32_t lane = lane_of(f->trace, work->track);
+        uint32_t process = f->processes[launch_slot(f, l->launches[work->launch].track)];
         if (!last || last->of != lane || last->process != process) last = tie_at(&ties, lane, process);
         if (last) last->certain++;
         fine = last != NULL;
@@ -249,7 +249,7 @@ bool launches_name_processes(hd_launches *out, const launch_finder *f)
         return false;
     }
     for (size_t i = 0; i < out->launch_count; i++) {
-        uint32_t track = out->launches[i].track, process = f->processes[track < tracks ? track : tracks];
+        uint32_t process = f->processes[launch_slot(f, out->launches[i].track)];
         if (!out->launches[i].work_count || process == HD_NONE || launches[process]) continue;
         launches[process] = true;
         only = process;

@@ -40,7 +40,8 @@ static hd_async_point point_of(const hd_trace *trace, const hd_event *event, uin
                             .category = event->category,
                             .other = HD_NONE,
                             .phase = event->phase,
-                            .is_global = is_global};
+                            .is_global = is_global,
+                            .is_finer = event->start_ps || event->start_finer};
 }
 
 static size_t collect(hd_async_point *out, const hd_trace *trace)

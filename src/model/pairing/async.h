@@ -20,7 +20,7 @@ typedef struct hd_async_point {
     uint32_t name, category;
     uint32_t other; /* index of its end or begin; HD_NONE: it has none */
     char phase;
-    bool is_global;
+    bool is_global, is_finer; /* is_finer: its time is not a whole ns */
 } hd_async_point;
 
 static inline bool hd_async_begins(const hd_async_point *point)

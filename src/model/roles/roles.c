@@ -322,5 +322,5 @@ bool hd_is_profiler_step(hd_string name)
 
 bool hd_marks_step(hd_role role, hd_string name)
 {
-    return (role == HD_ROLE_ANNOTATION || role == HD_ROLE_OP || role == HD_ROLE_OTHER) && hd_is_profiler_step(name);
+    return HD_STEP_ROLES >> role & 1 && hd_is_profiler_step(name);
 }

@@ -55,6 +55,7 @@ bool hd_role_needs_name(hd_string category);
 bool hd_is_profiler_step(hd_string name);
 /* Whether a slice marks a step: ProfilerStep#N on a track of the host, whatever its category. The span of the same name
  * on a track of a GPU (gpu_user_annotation) marks none. */
+#define HD_STEP_ROLES (1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_OP | 1u << HD_ROLE_OTHER) /* that such a slice has */
 bool hd_marks_step(hd_role role, hd_string name);
 
 /* producers.c: by track. */

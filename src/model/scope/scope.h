@@ -92,7 +92,6 @@ typedef struct gpu_scope {
     struct gpu_step_changes {
         size_t first, until; /* in `changes`; none: a track without steps */
     } * changes_of;          /* by track */
-    bool steps_guessed;      /* they are what repeats */
     const char *step_source; /* how steps were found, for a note */
 } gpu_scope;
 
@@ -124,11 +123,6 @@ static inline uint32_t gpu_process_of(const gpu_scope *scope, uint32_t work)
     if (l->process_count < 2) return HD_NONE;
     uint32_t launch = l->works[work].launch;
     return gpu_process_at(scope, launch == HD_NONE ? l->works[work].track : l->launches[launch].track);
-}
-/* What is one process' does not concern another; of what is not known it may. */
-static inline bool gpu_may_share(uint32_t process, uint32_t other)
-{
-    return process == other || process == HD_NONE || other == HD_NONE;
 }
 
 static inline bool gpu_is_listed(const gpu_scope *scope, int64_t time)

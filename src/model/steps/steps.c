@@ -48,12 +48,10 @@ static hd_status list_steps(gpu_scope *s, hd_error *err)
     for (uint32_t i = 0; marks && i < count; i++) {
         hd_string name = hd_trace_string(s->trace, i);
         const filter_text texts[] = {{name.data, name.size}};
-        marks[i] = pattern.count ? filter_list_passes(&pattern, texts, 1) : hd_marks_step(HD_ROLE_ANNOTATION, name);
+        marks[i] = pattern.count ? filter_list_passes(&pattern, texts, 1) : hd_is_profiler_step(name);
     }
     if (status == HD_OK && pattern.count) status = gpu_annotations(s, err);
-    if (status == HD_OK && !pattern.count)
-        status =
-            gpu_slices_named(&marked, s, 1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_OP | 1u << HD_ROLE_OTHER, marks, err);
+    if (status == HD_OK && !pattern.count) status = gpu_slices_named(&marked, s, HD_STEP_ROLES, marks, err);
     if (status == HD_OK) status = add_marks(s, pattern.count ? &s->annotations : &marked, marks, err);
     gpu_slices_deinit(&marked);
     filter_list_deinit(&pattern);
@@ -162,12 +160,12 @@ hd_status gpu_annotations(gpu_scope *s, hd_error *err)
 hd_status gpu_steps_find(gpu_scope *s, hd_error *err)
 {
     if (s->step_source) return HD_OK;
-    s->steps_guessed = gpu_steps_are_guessed(s->options);
-    s->step_source = s->steps_guessed   ? "steps are guessed: what repeats, from the launch of the kernel that each is "
+    bool are_guessed = gpu_steps_are_guessed(s->options);
+    s->step_source = are_guessed        ? "steps are guessed: what repeats, from the launch of the kernel that each is "
                                           "named after"
                      : s->options->step ? "steps are the annotations that --step names"
                                         : "steps are the slices ProfilerStep#N";
-    HD_TRY(s->steps_guessed ? gpu_steps_by_repetition(s, err) : list_steps(s, err));
+    HD_TRY(are_guessed ? gpu_steps_by_repetition(s, err) : list_steps(s, err));
     if (s->step_count && !hd_large_sort(s->steps, s->step_count, sizeof *s->steps, by_process_and_start, s->large))
         return HD_NOMEM(err);
     s->changes = hd_large_new(2 * (size_t)s->step_count + 1, sizeof *s->changes, s->large);

@@ -74,6 +74,7 @@ static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
         check_code code;
     } codes[] = {{GPU_DOUBT_OVERLAP, CHECK_GPU_OVERLAP}, {GPU_DOUBT_CLOCKS, CHECK_CLOCKS_APART}};
     gpu_scope scope;
+    if (!l->work_count) return HD_OK;
     hd_status status =
         gpu_scope_init(&scope, &(hd_report_input){.trace = c->trace, .launches = l}, &(gpu_options){0}, 0, err);
     gpu_trust trust = status == HD_OK ? gpu_trust_of(&scope) : (gpu_trust){0};

@@ -16,7 +16,7 @@
 void gpu_cell_step(hd_table_builder *builder, const gpu_scope *scope, uint32_t step)
 {
     char text[256];
-    if (step == HD_NONE || !scope->steps_guessed) {
+    if (step == HD_NONE || !gpu_steps_are_guessed(scope->options)) {
         report_cell_string(builder, scope->trace, step == HD_NONE ? HD_STRING_NONE : scope->steps[step].name);
         return;
     }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "model/identity/process.h"
 #include "trace/event.h"
 
 const char *const gpu_cause_names[GPU_CAUSES] = {"host",   "sync",     "launch",  "dependency",
@@ -216,7 +217,7 @@ static bool find_transfers_of(gpu_gaps *g, const gpu_scope *s, uint32_t d, uint3
     gpu_span *list = hd_large_new(until - from, sizeof *list, s->large);
     for (size_t i = from; list && i < until; i++) {
         const gpu_work *work = &s->works[s->order[i]];
-        if (work->class != GPU_COMPUTE && gpu_may_share(gpu_process_of(s, s->order[i]), process))
+        if (work->class != GPU_COMPUTE && hd_may_share(gpu_process_of(s, s->order[i]), process))
             list[count++] = (gpu_span){work->start, work->end};
     }
     if (!list || !gpu_spans_union(&moved, list, count, s->large)) return false;

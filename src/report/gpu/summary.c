@@ -329,7 +329,7 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
         bool fine = sum_steps(&sum, &steps, from, until);
         finding *f = NULL;
         const reader breakdown = read_rows(s, BREAKDOWN, "breakdown", &steps, from, NULL);
-        bool is_guess = fine && strstr(sum.name, GPU_STEP_GUESSED); /* a guess is no base of a finding */
+        bool is_guess = gpu_steps_are_guessed(&s->options->gpu); /* no base of a finding */
         bool is_slow =
             fine && !is_guess && sum.count > 2 && sum.slowest / 2 > sum.median && breakdown.first < breakdown.end;
         if (is_slow) fine = (f = add_finding(s, &breakdown, breakdown.first, sum.slowest - sum.median)) != NULL;

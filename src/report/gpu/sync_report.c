@@ -5,6 +5,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "model/host/syncs.h"
+#include "model/identity/process.h"
 #include "report/gpu/gpu.h"
 
 typedef struct sync_key {
@@ -52,7 +53,7 @@ static bool add_busy(syncs *t, int64_t rank, uint32_t process, const uint32_t *o
     }
     for (size_t i = 0; i < count; i++) {
         const gpu_work *work = &s->works[order[i]];
-        if (gpu_may_share(gpu_process_of(s, order[i]), process)) list[kept++] = (gpu_span){work->start, work->end};
+        if (hd_may_share(gpu_process_of(s, order[i]), process)) list[kept++] = (gpu_span){work->start, work->end};
     }
     rank_busy *busy = &t->busy[t->busy_count];
     *busy = (rank_busy){.rank = rank, .process = process};

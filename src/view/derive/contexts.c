@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/host/slices.h"
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/spill.h"
@@ -48,7 +49,7 @@ static int sort_of(context_finder *f, const view_slice *slice)
     switch (hd_roles_in(f->roles, block, at, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at))) {
     case HD_ROLE_OP: return hd_is_profiler_step(name) ? NO_SORT : VIEW_CONTEXT_OPS;
     case HD_ROLE_ANNOTATION: return hd_is_profiler_step(name) ? NO_SORT : VIEW_CONTEXT_SCOPES;
-    case HD_ROLE_PYTHON: return view_is_module(name) ? VIEW_CONTEXT_SCOPES : NO_SORT;
+    case HD_ROLE_PYTHON: return gpu_is_module(name) ? VIEW_CONTEXT_SCOPES : NO_SORT;
     default: return NO_SORT;
     }
 }

@@ -12,11 +12,6 @@
 #include "trace/index/lane_index.h"
 #include "view/scene/scene.h"
 
-/* ---- rules (rules.c) ---- */
-
-/* "nn.Module: Linear_0": the frame of a module. */
-bool view_is_module(hd_string name);
-
 /* ---- intervals (intervals.c) ---- */
 
 /* Slices that do not overlap, in start order. */

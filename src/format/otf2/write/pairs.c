@@ -79,6 +79,7 @@ static hd_status add_pairs(ow_writer *w, const hd_async_point *points, size_t co
     for (size_t i = 0; i < count; i++) {
         const hd_async_point *p = &points[i];
         bool begins = hd_async_begins(p), ends = hd_async_ends(p);
+        w->notes[OW_PICOSECONDS] += p->is_finer;
         if (ends && p->other != HD_NONE) continue; /* its begin has it */
         w->notes[OW_ASYNC_OPEN] += (begins || ends) && p->other == HD_NONE;
         HD_TRY(add_pair(w, p->row, p->other == HD_NONE ? HD_NONE : points[p->other].row));
@@ -92,25 +93,12 @@ static int by_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static void note_times(ow_writer *w, size_t timed)
-{
-    w->notes[OW_NO_TIME] += hd_trace_row_count(w->trace, HD_KIND_ASYNC) - timed;
-    for (size_t b = 0; b < hd_trace_block_count(w->trace, HD_KIND_ASYNC); b++) {
-        const hd_block *block = hd_trace_block_at(w->trace, HD_KIND_ASYNC, b);
-        for (uint32_t i = 0; i < block->row_count; i++) {
-            hd_event event;
-            hd_block_event(&event, block, i);
-            w->notes[OW_PICOSECONDS] += event.start_ns != HD_NO_TIME && (event.start_ps || event.start_finer);
-        }
-    }
-}
-
 hd_status ow_find_async(ow_writer *w)
 {
     hd_async_point *points;
     size_t count;
     HD_TRY(hd_async_points(&points, &count, w->trace, w->err));
-    note_times(w, count);
+    w->notes[OW_NO_TIME] += hd_trace_row_count(w->trace, HD_KIND_ASYNC) - count;
     hd_status status = add_pairs(w, points, count);
     if (status == HD_OK && !hd_large_sort(w->pairs, w->pair_count, sizeof *w->pairs, by_begin, w->large))
         status = HD_NOMEM(w->err);

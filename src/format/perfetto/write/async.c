@@ -31,6 +31,7 @@ static hd_status add_pair(pf_writer *w, const hd_async_point *begin, uint32_t en
 static hd_status add_point(pf_writer *w, const hd_async_point *points, const hd_async_point *p, hd_error *err)
 {
     if (!pf_check_time(w, p->start_ns, p->start_ns)) return HD_OK;
+    w->notes[PF_NOTE_PICOSECONDS] += p->is_finer;
     if (hd_async_ends(p)) {
         w->notes[PF_NOTE_ASYNC_UNMATCHED] += p->other == HD_NONE;
         return HD_OK;
@@ -41,33 +42,18 @@ static hd_status add_point(pf_writer *w, const hd_async_point *points, const hd_
     return add_pair(w, p, points[p->other].row, points[p->other].start_ns, err);
 }
 
-static void note_times(pf_writer *w)
-{
-    for (size_t b = 0; b < hd_trace_block_count(w->trace, HD_KIND_ASYNC); b++) {
-        const hd_block *block = hd_trace_block_at(w->trace, HD_KIND_ASYNC, b);
-        for (uint32_t i = 0; i < block->row_count; i++) {
-            hd_event event;
-            hd_block_event(&event, block, i);
-            if (event.start_ns == HD_NO_TIME)
-                pf_check_time(w, event.start_ns, event.start_ns); /* counts it */
-            else if (event.start_ps || event.start_finer)
-                w->notes[PF_NOTE_PICOSECONDS]++;
-        }
-    }
-}
-
 hd_status pf_collect_async(pf_writer *w, hd_error *err)
 {
     hd_async_point *points;
     size_t count, rows = (size_t)hd_trace_row_count(w->trace, HD_KIND_ASYNC);
     if (!rows) return HD_OK;
     HD_TRY(hd_async_points(&points, &count, w->trace, err));
+    w->notes[PF_NOTE_NO_TIME] += rows - count;
     uint32_t *at = hd_large_new(rows, sizeof *at, w->large); /* by row: keys come in another order in each run */
     hd_status status = at ? HD_OK : HD_NOMEM(err);
     if (at) {
         memset(at, 0xff, rows * sizeof *at);
         for (uint32_t i = 0; i < count; i++) at[points[i].row] = i;
-        note_times(w);
     }
     for (size_t row = 0; row < rows && status == HD_OK; row++) {
         if (at[row] != HD_NONE) status = add_point(w, points, &points[at[row]], err);
