@@ -7,6 +7,7 @@
 
 #include "attribution_model.h"
 #include "growth.h"
+#include "rounds.h"
 
 #define NO_STATE void **state __attribute__((unused))
 
@@ -53,7 +54,7 @@ static void test_clock__any_offset_is_found(NO_STATE)
 
 static void test_clock__losses_on_both_sides_do_not_move_it(NO_STATE)
 {
-    for (uint64_t seed = 20; seed < 30; seed++) {
+    for (uint64_t first = hd_test_seed(20), seed = first; seed < first + 10; seed++) {
         model_options o = training;
         o.offset_ns = -3200000000;
         o.lost_samples = 100;
@@ -64,7 +65,7 @@ static void test_clock__losses_on_both_sides_do_not_move_it(NO_STATE)
 
 static void test_clock__a_part_of_a_loop_is_found_by_its_small_differences(NO_STATE)
 {
-    for (uint64_t seed = 30; seed < 40; seed++) {
+    for (uint64_t first = hd_test_seed(30), seed = first; seed < first + 10; seed++) {
         model_options o = training;
         o.offset_ns = 123456789012;
         o.first = 4000 + seed * 37;
@@ -76,7 +77,7 @@ static void test_clock__a_part_of_a_loop_is_found_by_its_small_differences(NO_ST
 
 static void test_clock__a_step_shorter_than_the_tolerance_is_no_other_offset(NO_STATE)
 {
-    for (uint64_t seed = 40; seed < 50; seed++) {
+    for (uint64_t first = hd_test_seed(40), seed = first; seed < first + 10; seed++) {
         model_options o = training; /* steps of 2 ms, tolerance 10 ms */
         o.per_step = 200;
         o.offset_ns = seed % 2 ? 77000000000 : 0;
@@ -185,7 +186,7 @@ static void test_clock__few_marks_are_enough(NO_STATE)
 
 static void test_clock__hostile_times_do_not_overflow(NO_STATE)
 {
-    uint64_t seed = 3;
+    uint64_t seed = hd_test_seed(3);
     for (int round = 0; round < 200; round++) {
         hd_mark samples[40], launches[40];
         size_t n = 1 + random_next(&seed) % 40, m = 1 + random_next(&seed) % 40;
