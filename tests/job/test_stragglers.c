@@ -1,12 +1,12 @@
 /* test_stragglers.c - jobs whose arrivals are planned: the report, which sees durations alone, finds who came late */
-#include "heddle/job.h"
-#include "read_text.h"
 #include "report/report_tables.h"
-#include "rounds.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "heddle/job.h"
+#include "read_text.h"
 
 enum { RANKS = 8, COLLECTIVES = 60, SLOW = 5, EVENT_BYTES = 400 };
 /* What is wrong, and with which of the collectives: none of them is compared, but for the one that a rank skips. */
@@ -155,7 +155,7 @@ static void assert_defect(const hd_table *t, size_t row, int sequence, const cha
 static void test_stragglers__are_who_was_planned_to_come_late(void **state)
 {
     (void)state;
-    for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 5; seed++) {
+    for (uint64_t seed = 1; seed <= 5; seed++) {
         plan p;
         make_plan(&p, false, seed);
         hd_report report = report_of(&p, (int)seed % RANKS);

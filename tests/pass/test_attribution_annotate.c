@@ -402,7 +402,7 @@ static void test_attribution_annotate__all_else_stays_as_it_is(NO_STATE)
 {
     uint64_t with = 0;
     for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 60; seed++) {
-        hd_trace *gpu = random_gpu(seed, 10 + 10 * (unsigned)seed, 4), *out;
+        hd_trace *gpu = random_gpu(seed, 20 + 10 * (unsigned)(seed - first), 4), *out;
         hd_attribution *a = attribute(gpu, NULL, NULL);
         assert_int_equal(hd_attribution_annotate(&out, a, gpu, NULL, NULL), HD_OK);
         uint64_t flows = hd_trace_row_count(out, HD_KIND_FLOW);

@@ -64,7 +64,7 @@ static hd_json_out random_text(uint64_t seed, unsigned events)
 static void test_pass_copy__a_copy_dumps_the_same(NO_STATE)
 {
     for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 60; seed++) {
-        hd_json_out text = random_text(seed, 3 + (unsigned)seed * 7);
+        hd_json_out text = random_text(seed, 10 + (unsigned)(seed - first) * 7);
         hd_trace *trace = read_all(text.data, text.size, seed % 3 ? 0 : 512);
         /* the second has other string ids than the source */
         hd_trace *same = copy_with(trace, NULL, NULL), *other = copy_with(trace, NULL, "in the way");

@@ -253,7 +253,7 @@ static void test_synth__a_trace_is_clean_unless_faults_are_asked_for(void **stat
         options.seed = seed;
         options.streams = (uint32_t)seed % 4 + 1;
         options.layers = (uint32_t)seed % 5;
-        options.jitter_percent = (uint32_t)seed * 9;
+        options.jitter_percent = (uint32_t)(seed - first + 2) * 9;
         options.python = seed % 2;
         options.flows = seed % 3;
         options.memory = seed % 4;
