@@ -11,9 +11,14 @@ SANITIZE := -Db_sanitize=address,undefined -Db_lundef=false
 LEAN := -Doptimization=1 -Ddebug=false -Db_ndebug=false -Dbench=false
 # What can differ without sanitizers, and what need not run with them; tests/meson.build says which in "plain" and "data",
 # and why.
-PLAIN := --suite plain --suite data --suite capture --suite cli --suite devices --suite record --no-suite slow
-# Random tests make a tenth of their rounds here, where all takes ten times as long, and a third of them under ASan.
-THREAD_TESTS = HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.1} $(MESON) test -C build/tsan --print-errorlogs
+PLAIN := --suite plain --suite data --suite capture --suite cli --suite devices --suite record --no-suite slow --no-suite long
+# Each test runs under time(1), which writes down its CPU time: tools/test_summary.py holds that against tests/budgets.txt.
+# Time limits only guard against hangs, and grow on a machine that is slow at the moment (tests/patience.py).
+#   $(call RUN_TESTS,BUILD,LOG) OPTIONS OF MESON
+RUN_TESTS = p=$${HEDDLE_TEST_PATIENCE:-$$(tests/patience.py)}; \
+    HEDDLE_TEST_PATIENCE=$$p $(MESON) test -C $(1) --logbase $(2) --print-errorlogs -t $$p \
+    $(if $(TIME),--wrapper "$(TIME) -q -a -o $(CURDIR)/$(1)/meson-logs/cpu.txt -f '%U %S %C'")
+TIME = $(shell command -v /usr/bin/time)
 # Browsers, servers and what records wait for one another a third of their time: one test more than there are cores, and
 # meanwhile the next build is compiled.
 export MESON_TESTTHREADS ?= $(shell echo $$(($$(nproc) + 1)))
@@ -22,7 +27,7 @@ NEXT := build/clang/compile.log
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
 .DEFAULT_GOAL := release
-.PHONY: help setup release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-threads test-gpu bench fuzz install format check-format clean
+.PHONY: help setup release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-all test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -100,17 +105,22 @@ build/clang/build.ninja: | setup
 build/tsan/build.ninja: | setup
 	$(call quiet,CC=gcc $(MESON) setup build/tsan $(LEAN) -Dc_args=-g1 -Db_sanitize=thread -Db_lundef=false)
 
-# Of build/tsan only what the suite needs is built.
-test: setup build/asan/build.ninja build/clang/build.ninja build/tsan/build.ninja  ## all tests: ASan and UBSan, clang, what has threads with TSan
+test: setup build/asan/build.ninja build/clang/build.ninja  ## the tests: with ASan and UBSan, and what needs no sanitizer, by clang
 	@tools/setup.sh test
-	@rm -f build/asan/meson-logs/testlog.* build/clang/meson-logs/testlog.* build/tsan/meson-logs/testlog.*
+	@rm -f build/*/meson-logs/testlog* build/*/meson-logs/cpu.txt
 	@$(MESON) compile -C build/asan
 	@status=0; nice -n 19 $(MESON) compile -C build/clang >$(NEXT) 2>&1 & next=$$!; \
-	 HEDDLE_TEST_ROUNDS=$${HEDDLE_TEST_ROUNDS:-0.35} \
-	 $(MESON) test -C build/asan --no-rebuild --print-errorlogs --no-suite data || status=1; \
+	 $(call RUN_TESTS,build/asan,testlog) --no-suite data --no-suite long || status=1; \
 	 wait $$next || { cat $(NEXT); exit 1; }; \
-	 $(MESON) test -C build/clang --no-rebuild --print-errorlogs $(PLAIN) || status=1; \
-	 $(THREAD_TESTS) --suite threads || status=1; \
+	 $(call RUN_TESTS,build/clang,testlog) $(PLAIN) || status=1; \
+	 tools/test_summary.py build/asan build/clang || status=1; \
+	 exit $$status
+
+# Of build/tsan only what the suite needs is built.
+test-all: test build/tsan/build.ninja  ## the tests, those that take long, and what has threads with TSan
+	@status=0; \
+	 $(call RUN_TESTS,build/clang,testlog-long) --suite long || status=1; \
+	 $(call RUN_TESTS,build/tsan,testlog) --suite threads || status=1; \
 	 tools/test_summary.py build/asan build/clang build/tsan || status=1; \
 	 exit $$status
 
@@ -118,7 +128,7 @@ test-gpu: release     ## the acceptance test on a GPU (ONLY=driver,torch for par
 	@tests/gpu/run.py --heddle build/release/src/cli/heddle --out build/gpu-results $(if $(ONLY),--only $(ONLY))
 
 test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
-	@$(THREAD_TESTS) --no-suite slow --no-suite data --no-suite tree
+	@$(call RUN_TESTS,build/tsan,testlog) --no-suite slow --no-suite data --no-suite long --no-suite tree
 
 bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench

@@ -35,6 +35,9 @@ with tempfile.TemporaryDirectory() as folder:
     wanted = sum(i * 125 for i in range(0, 1000, 2))
     assert said == f"1000 events, {wanted} ns of kernels\n", said
     assert out.read_bytes()[:2] == b"\x1f\x8b"
+    trace.write_text(json.dumps([{"ph": "X", "name": "call", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]), encoding="utf-8")
+    said = subprocess.run([program, trace, out], check=True, capture_output=True, text=True).stdout
+    assert said == "1 events, 0 ns of kernels\n", said  # without categories, no event is a kernel
     missing = subprocess.run([program, Path(folder) / "none.json", out], capture_output=True, text=True)
     assert missing.returncode == 1 and "none.json" in missing.stderr, missing
 print("1 passed")

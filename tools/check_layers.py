@@ -19,12 +19,13 @@ from collections import Counter
 from pathlib import Path
 
 # Layer (folder of src) -> the layers it may use, besides its own: by their headers, or by calling what they define.
-BELOW_FORMATS = {"base", "trace"}
+BELOW_FORMATS = {"base", "trace", "model"}
 BELOW_TOOLS = BELOW_FORMATS | {"format", "pass", "table", "report"}
 MAY_USE = {
     "base": set(),
     "table": {"base"},
     "trace": {"base"},
+    "model": {"base", "trace"},
     "pass": BELOW_FORMATS,
     "graph": BELOW_FORMATS | {"table"},
     "arrow": BELOW_FORMATS | {"pass", "table"},
@@ -47,7 +48,7 @@ MAY_USE = {
     "cli": set(),
 }
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
-ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy", "contexts"}, "report": {"gpu", "clocks"}}
+ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy"}, "report": {"gpu", "clocks"}}
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 

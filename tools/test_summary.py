@@ -2,19 +2,28 @@
 """Add up the test cases of Meson builds: cmocka's own cases, the cases of our scripts, else the test itself.
 
 usage: test_summary.py BUILD_DIR...
-Prints a line for each test that failed, with what its log says of it, the SLOWEST tests and what all took, and last of all
-`N passed, N failed, N skipped`.
+
+Prints for each failed test what its log says and the command that runs it alone, then the SLOWEST tests, then the CPU time
+of each suite, and last of all `N passed, N failed, N skipped`.
+A suite whose tests take more CPU time than tests/budgets.txt allows counts as one failed test. Wall time is never judged.
 Exit status 1 when anything failed or nothing ran.
 """
 import json
 import re
+import shlex
 import sys
+import time
+from collections import defaultdict
 from pathlib import Path
 
 CMOCKA = re.compile(r"\[\s*(OK|FAILED|SKIPPED|ERROR)\s*\] (\w+)\s*$", re.M)
 SCRIPT = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+SEED = re.compile(r"HEDDLE_TEST_SEED=(\d+)")
+GOLDEN = re.compile(r"^FAILED ([\w.-]+)$", re.M)
 SLOWEST = 10
 GOOD, SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP", "IGNORED")
+BUDGETS = Path(__file__).resolve().parent.parent / "tests/budgets.txt"
+REFERENCE_S = 0.075  # what calibrate() takes on the machine on which the budgets were measured
 
 
 def cases(entry):
@@ -30,37 +39,87 @@ def cases(entry):
     if entry["result"] in SKIPPED:
         return [0, 0, max(1, sum(counts))]
     if entry["result"] not in GOOD and counts[1] == 0:
-        counts[1] = 1  # crashed, timed out, or a sanitizer spoke
+        counts[1] = 1  # crashed, timed out, or a sanitizer reported an error
     if sum(counts) == 0:
         counts[0] = 1
     return counts
 
 
 def reasons(entry, lines=12, most=40):
-    """The places of a failed test's output that tell of a failure; its last lines where none does."""
+    """The lines of a failed test's output that name a failure, each with what follows; its last lines where none does."""
     text = (entry.get("stdout", "") + "\n" + entry.get("stderr", "")).splitlines()
     starts = [n for n, line in enumerate(text) if re.match(r"failed: |not ok|\[  (FAILED|ERROR)|.*(Sanitizer|runtime error):", line)]
     wanted = sorted({n for start in starts for n in range(start, min(start + lines, len(text)))})
     return [text[n] for n in wanted][:most] if wanted else text[-lines:]
 
 
+def rerun(build, name, entry):
+    """The shell command that runs a failed test alone, with the seed that it had."""
+    text = entry.get("stdout", "") + entry.get("stderr", "")
+    golden = GOLDEN.findall(text) if name == "cli" else []
+    if golden:
+        return shlex.join(["tests/cli/run.py", "--heddle", f"{build}/src/cli/heddle", *golden])
+    env = [f"HEDDLE_TEST_SEED={seed}" for seed in SEED.findall(text)[-1:]]
+    return " ".join([*env, shlex.join(["meson", "test", "-C", str(build), "--print-errorlogs", name])])
+
+
+def cpu_by_suite(build):
+    """{suite: CPU seconds} of what `time` wrote of each test: a test counts for the first of its suites."""
+    suites = {" ".join(t["cmd"]): t["suite"][0].split(":")[-1] for t in json.loads((build / "meson-info/intro-tests.json").read_text())}
+    took = defaultdict(float)
+    log = build / "meson-logs/cpu.txt"
+    for line in log.read_text(errors="replace").splitlines() if log.is_file() else []:
+        user, system, command = line.split(" ", 2)
+        took[suites.get(command, "other")] += float(user) + float(system)
+    return took
+
+
+def calibrate():
+    """CPU seconds of a fixed piece of work: the least of five, as other processes only make it longer."""
+    def once():
+        start = time.process_time()
+        sum(i * i % 7 for i in range(2_000_000))
+        return time.process_time() - start
+    return min(once() for _ in range(5))
+
+
+def over_budget(builds):
+    """Print the CPU time of all suites; the number of those that took more than their budget."""
+    budgets = {(b, s): float(n) for b, s, n in (line.split() for line in BUDGETS.read_text().splitlines() if line and line[0] != "#")}
+    slower, over, total = max(1.0, calibrate() / REFERENCE_S), 0, 0.0
+    for build in builds:
+        took = cpu_by_suite(build)
+        total += sum(took.values())
+        if took:
+            print(f"CPU s of {build.name}: " + ", ".join(f"{s} {v:.0f}" for s, v in sorted(took.items(), key=lambda t: -t[1])))
+        for suite, seconds in sorted(took.items()):
+            limit = budgets.get((build.name, suite), budgets[("any", "any")]) * slower
+            if seconds > limit:
+                print(f"failed: {build}: suite {suite} took {seconds:.0f} s of CPU time, budget {limit:.0f} s (tests/budgets.txt)")
+                over += 1
+    print(f"CPU: {total:.0f} s in all tests; this machine is taken as {slower:.2f} times as slow as that of the budgets")
+    return over
+
+
 def main():
     total, durations = [0, 0, 0], []
-    for build in sys.argv[1:]:
-        log = Path(build) / "meson-logs" / "testlog.json"
-        if not log.is_file():
+    builds = [Path(name) for name in sys.argv[1:]]
+    for build in builds:
+        logs = sorted(build.glob("meson-logs/testlog*.json"))
+        if not logs:
             print(f"failed: {build}: no tests were run")
             total[1] += 1
-            continue
-        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
-            entry = json.loads(line)
-            durations.append((entry["duration"], f"{Path(build).name}/{entry['name'].split(' / ')[-1]}"))
+        for entry in (json.loads(line) for log in logs for line in log.read_text(encoding="utf-8", errors="replace").splitlines()):
+            name = entry["name"].split(" / ")[-1]
+            durations.append((entry["duration"], f"{build.name}/{name}"))
             counts = cases(entry)
             total = [a + b for a, b in zip(total, counts)]
             if counts[1]:
-                print(f"failed: {build}: {entry['name']} ({entry['result']}); see {log.with_suffix('.txt')}")
+                print(f"failed: {build}: {entry['name']} ({entry['result']}); see {logs[0].with_suffix('.txt')}")
                 for said in reasons(entry):
                     print(f"    {said[:300]}")
+                print(f"    run it alone: {rerun(build, name, entry)}")
+    total[1] += over_budget([b for b in builds if (b / "meson-info/intro-tests.json").is_file()])
     slowest = sorted(durations, reverse=True)[:SLOWEST]
     print(f"slowest: {', '.join(f'{name} {seconds:.0f} s' for seconds, name in slowest)}: "
           f"{sum(seconds for seconds, _ in slowest):.0f} s of {sum(seconds for seconds, _ in durations):.0f} s in all tests")
@@ -69,4 +128,5 @@ def main():
     return 1 if failed or not passed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -112,13 +112,13 @@ typedef struct hd_collectives hd_collectives;
  * data. Match by (group, is_point_to_point, sequence), never by order in time. */
 typedef struct hd_collective {
     int64_t rank, device, stream;
-    hd_string step;        /* in which it was launched; NULL: in none */
-    int64_t step_start_ns; /* HD_NO_TIME: in none */
-    hd_string group;       /* process group or communicator, as the trace names it. NULL: `stream` stands for it */
-    hd_string operation;   /* "AllReduce", "AllGather" …, as the report "communication" has them */
-    int64_t size;          /* ranks in the group */
-    int64_t bytes;         /* as the report "communication" counts them: what AllGather gives out, else what goes in */
-    int64_t sequence;      /* within the group: the argument "Seq" of the kernel, or see sequence_is_counted */
+    hd_string step;           /* in which it was launched; NULL: in none */
+    int64_t step_start_ns;    /* HD_NO_TIME: in none */
+    hd_string group;          /* process group or communicator, as the trace names it. NULL: `stream` stands for it */
+    hd_string operation;      /* "AllReduce", "AllGather" …, as the report "communication" has them */
+    int64_t size;             /* ranks in the group */
+    int64_t bytes;            /* as the report "communication" counts them */
+    int64_t sequence;         /* within the group: the argument "Seq" of the kernel, or see sequence_is_counted */
     bool sequence_is_counted; /* HD_COLLECTIVES_OF_STEP * (number of the step + 1) + place among those of the group in
                                  it, from 0; what is in no step with a number counts as of the step before, or, where
                                  there is none, from 0: matches only if recordings begin with the same collective */

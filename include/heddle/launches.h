@@ -2,10 +2,13 @@
  *
  * Work     slices of kernels, copies and sets on a GPU
  * Launch   the call of a runtime or driver that started it. A driver call nested in a runtime call of the same id is
- * the same launch: the runtime call is kept Joined   by correlation id (arguments correlation, correlationId,
- * correlation_id; 0 means none) within a rank: that of the track or its process, or as the process is named: "rank 3:
- * python". Where a process of the rank was recorded twice with the same ids, to the last call before the work. Work
- * without an id: by the flow that ends at it. A launch may have many works: those of a graph.
+ *          the same launch: the runtime call is kept
+ * Joined   by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank, that
+ *          of the track or its process, or as the process is named ("rank 3: python"), and within a process: an id that
+ *          several processes of the rank have is that of the process whose work the row shows (the trace tells, or ids
+ *          that one alone has), else it is guessed (docs/reports/definitions.md) and counted as such. Where a process
+ *          was recorded twice with the same ids, to the last call before the work. Work without an id: by the flow that
+ *          ends at it. A launch may have many works: those of a graph.
  */
 #ifndef HEDDLE_LAUNCHES_H
 #define HEDDLE_LAUNCHES_H
@@ -83,14 +86,31 @@ typedef struct hd_launches {
     size_t launch_count;
     hd_work *works; /* by row */
     size_t work_count;
-    uint32_t *work_order; /* indices of works with a launch, launch by launch, by start */
-    int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
-    hd_asked *asked;      /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
+    uint32_t *work_order;        /* indices of works with a launch, launch by launch, by start */
+    int64_t work_ns;             /* sum of the durations, saturating: the GPU time of the trace */
+    hd_asked *asked;             /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
+    uint64_t works_without_time; /* that are not in works */
+    uint64_t works_without_end;  /* in works, with a duration of 0 */
+    uint32_t *processes; /* by track, and HD_NONE behind the last: of a row of works the process that launched them, of
+                             others theirs if it launched any: its track. HD_NONE: not known, or several */
+    uint32_t process_count; /* that launched something */
+    uint64_t guessed_works; /* whose launch is not certain, as several processes have its id */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
 hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *err);
 void hd_launches_free(hd_launches *launches);
+
+/* The rules by which names of kernels are told apart, as they are tried: the first that fits counts, and what none fits
+ * computes. Texts are static. */
+typedef struct hd_class_rule {
+    const char *where, *pattern; /* "has the word", "allreduce" */
+    const char *class_name;      /* "compute", "communication", "copy" */
+    const char *collective;      /* "AllReduce"; NULL: as the name tells, or none */
+    const char *about;
+} hd_class_rule;
+size_t hd_class_rule_count(void);
+hd_class_rule hd_class_rule_at(size_t index);
 
 #ifdef __cplusplus
 }

@@ -184,7 +184,8 @@ typedef struct hd_string {
 /* The text of a string id; HD_STRING_NONE and unknown ids give {"", 0}. */
 hd_string hd_trace_string(const hd_trace *trace, uint32_t id);
 uint32_t hd_trace_string_count(const hd_trace *trace);
-/* The id of a text, or HD_STRING_NONE if no event uses it. */
+/* The id of a text, or HD_STRING_NONE if no event uses it. That is also the category of an event that has none: ask
+ * first whether it was found. */
 uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size);
 
 /* ---- shapes and argument values ---- */

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "heddle/stacks.h"
+#include "model/flows/bind.h"
 #include "trace/clock_base.h"
-#include "trace/flows/bind.h"
 #include "trace/index/nesting.h"
 
 const int64_t *arrow_look(const arrow_rows *rows, unsigned slot, hd_column_id column)

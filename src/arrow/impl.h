@@ -10,7 +10,7 @@
 #define HD_ARROW_IMPL_H
 
 #include "heddle/arrow.h"
-#include "pass/filter/pattern.h"
+#include "model/pattern/pattern.h"
 
 /* ---- texts.c: dictionaries, shared by all arrays that need them ---- */
 

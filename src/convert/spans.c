@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/sorted.h"
 #include "convert/impl.h"
+#include "model/scope/window.h"
 #include "pass/merge/merge.h"
 
 bool hd_convert_job_crops(const hd_convert_job *job)

@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "flame/add.h"
 #include "heddle/pass.h"
-#include "trace/roles/trace_roles.h"
+#include "model/roles/trace_roles.h"
 #include "trace/stacks/trace_stacks.h"
 
 bool flame_clip(int64_t *out_ns, const flame_adder *adder, int64_t start_ns, int64_t duration_ns)

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "flame/flame.h"
-#include "pass/filter/pattern.h"
+#include "model/pattern/pattern.h"
 
 /* ---- paths (add_path.c) ---- */
 

@@ -1,12 +1,12 @@
 /* add_cpu.c - the time of slices on CPU threads, and stack samples
  *
- * Time belongs to the slice that started last of those open (pass/contexts), so that what a thread did adds up to the
+ * Time belongs to the slice that started last of those open (model/contexts), so that what a thread did adds up to the
  * time that its slices cover.
  */
 #include <stdlib.h>
 
 #include "flame/add.h"
-#include "pass/contexts/contexts.h"
+#include "model/contexts/contexts.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
 

@@ -14,9 +14,9 @@
 #include "base/sorted.h"
 #include "flame/add.h"
 #include "heddle/launches.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
-#include "trace/roles/trace_roles.h"
 
 /* ---- of tracks ---- */
 
@@ -81,7 +81,7 @@ static hd_status note_step(flame_adder *a, const hd_block *block, uint32_t row)
     hd_block_event(&event, block, row);
     hd_role role = hd_role_of(hd_trace_string(a->trace, event.category), hd_trace_string(a->trace, event.name));
     bool timed = event.start_ns != HD_NO_TIME && event.duration_ns >= 0;
-    if (role == HD_ROLE_GPU_ANNOTATION || !timed || event.track == HD_NONE) return HD_OK;
+    if (!hd_marks_step(role, hd_trace_string(a->trace, event.name)) || !timed || event.track == HD_NONE) return HD_OK;
     int64_t end = hd_end_or_last(event.start_ns, event.duration_ns);
     if (!hd_grow((void **)&a->steps.by_track, &a->steps.capacity, a->steps.count, sizeof *a->steps.by_track))
         return HD_NOMEM(a->err);

@@ -8,7 +8,7 @@
 
 #include "base/memory/vector.h"
 #include "flame/add.h"
-#include "trace/roles/trace_roles.h"
+#include "model/roles/trace_roles.h"
 
 /* More frames than any picture needs; some 4 GB of them. */
 enum { FLAME_NODES = 1 << 26 };

@@ -13,6 +13,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
+#include "model/identity/process.h"
 #include "trace/event.h"
 
 enum { NAMES = 3, WRITERS_MOST = 64 };
@@ -90,10 +91,7 @@ static bool number_of(uint64_t *out, const accesses *a, const hd_event *event, p
 static uint32_t process_of(const graph_maker *m, const hd_work *work)
 {
     if (work->launch == HD_NONE) return HD_NONE;
-    uint32_t track = m->launches->launches[work->launch].track;
-    if (track >= hd_trace_track_count(m->trace)) return HD_NONE;
-    uint32_t parent = hd_trace_track_at(m->trace, track)->parent;
-    return parent == HD_NONE ? graph_lane_of_track(m->trace, track) : graph_lane_of_track(m->trace, parent);
+    return hd_process_of(m->trace, m->launches->launches[work->launch].track);
 }
 
 static bool add_access(accesses *a, access new, uint32_t space, uint64_t address, uint64_t bytes)

@@ -82,7 +82,10 @@ static uint32_t guess_queue(const graph_maker *m, const graph_queue_wait *wait, 
     int64_t end = INT64_MIN;
     for (uint32_t l = 0; to != HD_NONE && l < g->lane_count; l++) {
         if (l == wait->lane || !g->lanes[l].is_queue) continue;
-        if (m->ranks[g->lanes[l].track] != m->ranks[g->lanes[wait->lane].track]) continue;
+        uint32_t track = g->lanes[l].track, own = g->lanes[wait->lane].track;
+        if (m->ranks[track] != m->ranks[own] ||
+            !graph_may_share(m->launches->processes[track], m->launches->processes[own]))
+            continue;
         uint32_t last = graph_last_launched(m, &g->lanes[l], wait->record_time);
         if (last == HD_NONE || g->ends[last] > g->starts[to] || g->ends[last] <= end) continue;
         end = g->ends[last];

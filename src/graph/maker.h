@@ -5,7 +5,7 @@
 #define HD_GRAPH_MAKER_H
 
 #include "heddle/graph.h"
-#include "trace/roles/sync_calls.h"
+#include "model/roles/sync_calls.h"
 
 /* What calls do, by their name: an hd_sync_kind, or with events. */
 enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT };
@@ -14,9 +14,9 @@ enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT };
 typedef struct graph_call {
     int64_t rank, id; /* id: correlation; 0: none */
     int64_t start, end;
-    uint32_t lane;
-    uint8_t what;     /* hd_sync_kind, CALL_… */
-    uint32_t told_by; /* row of the slice that tells what it waits for; HD_NONE */
+    uint32_t lane, process; /* process: that launches, HD_NONE: not known */
+    uint8_t what;           /* hd_sync_kind, CALL_… */
+    uint32_t told_by;       /* row of the slice that tells what it waits for; HD_NONE */
 } graph_call;
 
 /* A queue that waits for an event of another. */
@@ -83,6 +83,11 @@ bool graph_add_edge(graph_maker *m, uint32_t to, uint32_t from, hd_edge_kind kin
 static inline int64_t graph_time(int64_t ns)
 {
     return ns > INT64_MAX / 2 ? INT64_MAX / 2 : ns < -INT64_MAX / 2 ? -INT64_MAX / 2 : ns;
+}
+/* What is one process' waits for nothing of another, as far as both are known. */
+static inline bool graph_may_share(uint32_t process, uint32_t other)
+{
+    return process == other || process == HD_NONE || other == HD_NONE;
 }
 static inline uint32_t graph_lane_of_track(const hd_trace *trace, uint32_t track)
 {

@@ -5,10 +5,10 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "graph/maker.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
-#include "trace/roles/trace_roles.h"
 
 typedef struct host_slice {
     int64_t start, end;
@@ -49,7 +49,7 @@ static uint32_t host_lane(gatherer *g, hd_role *role, const hd_block *block, uin
     *role = hd_roles_in(&g->roles, block, row, (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row));
     if (track >= hd_trace_track_count(g->m->trace) || hd_column_at(&c[HD_COL_START], row) == HD_NO_TIME || is_open ||
         hd_role_is_work(*role) || *role == HD_ROLE_SYNC || *role == HD_ROLE_GPU_ANNOTATION ||
-        hd_roles_row(&g->roles, track) != HD_ROW_HOST)
+        !hd_row_is_host(hd_roles_row(&g->roles, track)))
         return HD_NONE;
     return graph_lane_of_track(g->m->trace, track);
 }
@@ -161,6 +161,7 @@ static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_
                                              .start = s->start,
                                              .end = s->end,
                                              .lane = lane,
+                                             .process = m->launches->processes[m->g->lanes[lane].track],
                                              .what = (uint8_t)what,
                                              .told_by = HD_NONE};
     return true;

@@ -2,9 +2,9 @@
  *
  * Told     by slices beside the work ("Stream Sync", "Stream Wait Event") with the call's correlation: of which queue,
  *          and at which record of an event (PyTorch 2.11 writes -1 for both).
- * Else     a call waits for all queues of its rank, one of a stream or event for that whose work ended last in it; a
- *          queue for that other one whose work ended last before it went on, and the queue that waits is that on which
- *          the thread launches next (Kineto by default tells neither).
+ * Else     a call waits for all queues of its process, or of its rank where that launches nothing, one of a stream or
+ *          event for that whose work ended last in it; a queue for that other one whose work ended last before it went
+ *          on, and the queue that waits is that on which the thread launches next (Kineto by default tells neither).
  * For what the last work of a queue that was launched before the call, or the record of the event, and what the queue
  *          waits for behind that (events.c). Launches of a queue are taken to come in the order of its work.
  */
@@ -34,10 +34,12 @@ uint32_t graph_last_launched(const graph_maker *m, const hd_graph_lane *queue, i
 }
 
 /* HD_NO_NUMBER and what is below 0 fit all. */
-static bool is_of(const graph_maker *m, const hd_graph_lane *lane, int64_t rank, int64_t device, int64_t stream)
+static bool is_of(const graph_maker *m, const hd_graph_lane *lane, const graph_call *call, int64_t device,
+                  int64_t stream)
 {
     const hd_track *track = hd_trace_track_at(m->trace, lane->track);
-    return lane->is_queue && m->ranks[lane->track] == rank &&
+    return lane->is_queue && m->ranks[lane->track] == call->rank &&
+           graph_may_share(m->launches->processes[lane->track], call->process) &&
            (device < 0 || track->device == HD_NO_NUMBER || track->device == device) &&
            (stream < 0 || track->stream == stream);
 }
@@ -122,12 +124,15 @@ static int by_id(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The first call with that id. */
-static graph_call *find_call(const graph_maker *m, int64_t rank, int64_t id)
+/* The first call of a process with that id. */
+static graph_call *find_call(const graph_maker *m, int64_t rank, uint32_t process, int64_t id)
 {
     size_t low = 0, high = m->call_count;
     HD_PARTITION_POINT(low, high, at, m->calls[at].rank != rank ? m->calls[at].rank < rank : m->calls[at].id < id);
-    return low < m->call_count && m->calls[low].rank == rank && m->calls[low].id == id ? &m->calls[low] : NULL;
+    for (; low < m->call_count && m->calls[low].rank == rank && m->calls[low].id == id; low++) {
+        if (graph_may_share(m->calls[low].process, process)) return &m->calls[low];
+    }
+    return NULL;
 }
 
 static bool link_told(graph_maker *m)
@@ -138,7 +143,7 @@ static bool link_told(graph_maker *m)
         int64_t id;
         if (event.track >= hd_trace_track_count(m->trace) || !number(&id, m, &event, "correlation") || id == 0)
             continue;
-        graph_call *call = find_call(m, m->ranks[event.track], id);
+        graph_call *call = find_call(m, m->ranks[event.track], m->launches->processes[event.track], id);
         if (call && call->told_by == HD_NONE) call->told_by = m->told[i];
     }
     return true;
@@ -162,18 +167,18 @@ static told told_of(const graph_maker *m, const graph_call *call)
 
 static int64_t record_time(const graph_maker *m, const graph_call *call, const told *t)
 {
-    const graph_call *record = t->record > 0 ? find_call(m, call->rank, t->record) : NULL;
+    const graph_call *record = t->record > 0 ? find_call(m, call->rank, call->process, t->record) : NULL;
     return record && record->start <= call->start ? record->start : call->start;
 }
 
 /* ---- both ---- */
 
 /* The queue of that stream; HD_NONE. */
-static uint32_t find_queue(const graph_maker *m, int64_t rank, int64_t device, int64_t stream)
+static uint32_t find_queue(const graph_maker *m, const graph_call *call, int64_t device, int64_t stream)
 {
     uint32_t found = HD_NONE;
     for (uint32_t l = 0; l < m->g->lane_count && stream >= 0; l++) {
-        if (is_of(m, &m->g->lanes[l], rank, device, stream)) found = l;
+        if (is_of(m, &m->g->lanes[l], call, device, stream)) found = l;
     }
     return found;
 }
@@ -221,9 +226,8 @@ static uint32_t next_queue(const thread_launches *l, const graph_call *call)
 static bool keep_wait(graph_maker *m, const graph_call *call, const thread_launches *launches)
 {
     told t = told_of(m, call);
-    uint32_t lane =
-        call->told_by == HD_NONE ? next_queue(launches, call) : find_queue(m, call->rank, t.device, t.stream);
-    uint32_t waits_for = find_queue(m, call->rank, t.device, t.waits_for);
+    uint32_t lane = call->told_by == HD_NONE ? next_queue(launches, call) : find_queue(m, call, t.device, t.stream);
+    uint32_t waits_for = find_queue(m, call, t.device, t.waits_for);
     if (lane == HD_NONE || (waits_for == HD_NONE && t.waits_for >= 0)) {
         m->g->waits_without_work++;
         return true;
@@ -244,7 +248,7 @@ static bool add_wait(graph_maker *m, const graph_call *call, uint32_t *works)
     size_t count = 0;
     if (call->what != HD_SYNC_DEVICE && stream < 0) is_told = false; /* not of what */
     for (uint32_t l = 0; l < g->lane_count; l++) {
-        if (!is_of(m, &g->lanes[l], call->rank, t.device, stream)) continue;
+        if (!is_of(m, &g->lanes[l], call, t.device, stream)) continue;
         uint32_t work = graph_last_launched(m, &g->lanes[l], time);
         if (work != HD_NONE) works[count++] = work;
         if (stream >= 0 && count < m->g->lane_count) count += graph_pending(works + count, m, l, time);

@@ -223,8 +223,8 @@ static const hd_option_about options[] = {
      "what that changes; status 1: something",
      FIELD(ties)},
     {"within", HD_OPTION_TIME, NULL, "with ties: the same time is up to this much later, such as 2us", FIELD(within)},
-    {"steps", HD_OPTION_PATTERNS, NULL, "annotations of these names are the steps, not ProfilerStep#N or what repeats",
-     FIELD(steps)},
+    {"steps", HD_OPTION_PATTERNS, NULL,
+     "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats", FIELD(steps)},
     {0},
 };
 

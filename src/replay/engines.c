@@ -11,8 +11,8 @@
 
 #include <math.h>
 
-#include "trace/roles/copy_ways.h"
-#include "trace/roles/sync_calls.h"
+#include "model/roles/copy_ways.h"
+#include "model/roles/sync_calls.h"
 
 #define PART 0.9 /* of its rate alone: H200, PCIe 5: 0.91 to the host, 0.86 to 0.91 from it */
 enum {

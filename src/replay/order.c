@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "model/roles/sync_calls.h"
 #include "replay/priorities.h"
 #include "trace/lazy.h"
-#include "trace/roles/sync_calls.h"
 
 enum { ROUNDS_MOST = 8, LOOK_BACK = 64 };
 

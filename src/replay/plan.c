@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/text/decimal.h"
-#include "pass/filter/pattern.h"
+#include "model/pattern/pattern.h"
 #include "replay/replay.h"
 #include "trace/event.h"
 #include "trace/lazy.h"

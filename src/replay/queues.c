@@ -6,8 +6,8 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
+#include "model/roles/copy_ways.h"
 #include "replay/priorities.h"
-#include "trace/roles/copy_ways.h"
 
 enum {
     STREAMS_MOST = 128, /* hardware queues of a GPU */

@@ -8,9 +8,9 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/roles/sync_calls.h"
 #include "replay/replay.h"
 #include "trace/lazy.h"
-#include "trace/roles/sync_calls.h"
 
 typedef struct waiting {
     uint32_t node, name, launched; /* launched: a copy that it launches and waits for; HD_NONE */

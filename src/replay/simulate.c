@@ -7,8 +7,8 @@
 #include "base/heap.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "model/roles/sync_calls.h"
 #include "replay/replay.h"
-#include "trace/roles/sync_calls.h"
 
 static int64_t delay_of(const replay *r, const replay_plan *plan, unsigned lag, uint32_t node)
 {

@@ -8,12 +8,12 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
 #include "pass/copy/copy.h"
 #include "pass/copy/points.h"
 #include "replay/priorities.h"
 #include "replay/rows.h"
 #include "trace/event.h"
-#include "trace/flows/bind.h"
 
 enum { NO_PRIORITY = INT16_MIN };
 

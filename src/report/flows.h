@@ -8,7 +8,7 @@
 #ifndef HD_REPORT_FLOWS_H
 #define HD_REPORT_FLOWS_H
 
-#include "trace/flows/bind.h"
+#include "model/flows/bind.h"
 
 /* The slices of a lane in start order, in whatever unit: those that have a start, and an end if they need one. */
 typedef struct report_slices {

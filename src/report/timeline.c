@@ -9,10 +9,10 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "heddle/pass.h"
-#include "pass/filter/pattern.h"
+#include "model/pattern/pattern.h"
+#include "model/roles/trace_roles.h"
 #include "report/report.h"
 #include "report/spans.h"
-#include "trace/roles/trace_roles.h"
 
 __extension__ typedef __int128 i128;
 

@@ -1,5 +1,6 @@
 /* finish.c - what is worked out once all events are there: begin/end pairs, counts of tracks, the span */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -7,7 +8,12 @@
 #include "trace/event.h"
 #include "trace/impl.h"
 
-/* ---- pairs ---- */
+/* ---- pairs ----
+ *
+ * An E closes the last open B of its track with its name, or the last open B where none has it (or the E has no name):
+ * a B that is passed over stays open. The order is that of time, as viewers have it. Where a producer writes each B
+ * directly followed by its E, the order of the file decides, however the pairs overlap.
+ */
 
 /* Walks the rows of one table. */
 typedef struct cursor {
@@ -28,12 +34,19 @@ static const hd_block *cursor_next(cursor *c, uint32_t *out_row)
     return c->table->blocks[c->block];
 }
 
+enum { LOOK_BACK = 64 }; /* open begins that an end is compared with: a begin that deep is ended by what has no name */
+
+typedef struct open_begin {
+    int64_t row, start_ns;
+    uint32_t name;
+} open_begin;
+
 /* The begins that wait for their end, per track. */
 typedef struct open_track {
-    int64_t *rows;
+    open_begin *begins;
     size_t count, capacity;
     int64_t last_ns;
-    bool unsorted;
+    bool unsorted, has_others; /* has_others: not only begins that are directly followed by their end */
 } open_track;
 
 /* A begin or end, for tracks whose events are not in time order. */
@@ -41,7 +54,7 @@ typedef struct marker {
     int64_t start_ns;
     uint64_t sequence;
     int64_t row;
-    uint32_t track;
+    uint32_t track, name;
     bool is_end;
 } marker;
 
@@ -56,19 +69,47 @@ typedef struct pairing {
     uint64_t large; /* bytes from which on a list lies in a file */
 } pairing;
 
-static bool pair_one(pairing *p, uint32_t track, int64_t row, bool is_end)
+static bool has_name(const pairing *p, const marker *m)
 {
-    open_track *open = &p->tracks[track];
-    if (!is_end) {
-        if (!hd_large_grow((void **)&open->rows, &open->capacity, open->count, sizeof *open->rows, p->large))
+    return hd_trace_string(p->trace, m->name).size > 0;
+}
+
+/* The open begin that an end closes. There is one. */
+static size_t find_begin(const pairing *p, const open_track *open, const marker *end)
+{
+    uint32_t name = end->name;
+    size_t least = open->count > LOOK_BACK ? open->count - LOOK_BACK : 0;
+    if (open->begins[open->count - 1].name == name || !has_name(p, end)) return open->count - 1;
+    for (size_t at = open->count; at > least; at--) {
+        if (open->begins[at - 1].name == name) return at - 1;
+    }
+    return open->count - 1;
+}
+
+static bool pair_one(pairing *p, const marker *m)
+{
+    open_track *open = &p->tracks[m->track];
+    if (!m->is_end) {
+        if (!hd_large_grow((void **)&open->begins, &open->capacity, open->count, sizeof *open->begins, p->large))
             return false;
-        open->rows[open->count++] = row;
+        open->begins[open->count++] = (open_begin){m->row, m->start_ns, m->name};
     } else if (open->count) {
-        int64_t slice = open->rows[--open->count];
-        p->end_of_slice[slice] = row;
-        p->slice_of_end[row] = slice;
+        size_t at = find_begin(p, open, m);
+        int64_t slice = open->begins[at].row;
+        p->end_of_slice[slice] = m->row;
+        p->slice_of_end[m->row] = slice;
+        memmove(open->begins + at, open->begins + at + 1, (open->count - at - 1) * sizeof *open->begins);
+        open->count--;
     }
     return true;
+}
+
+/* Is a marker in its place where each begin is directly followed by its end? */
+static bool is_next(const pairing *p, const open_track *open, const marker *m)
+{
+    if (!m->is_end) return open->count == 0;
+    if (open->count != 1 || open->begins[0].start_ns > m->start_ns) return false;
+    return m->name == open->begins[0].name || !has_name(p, m);
 }
 
 typedef bool marker_visitor(pairing *p, const marker *m);
@@ -78,12 +119,13 @@ static bool pair_in_order(pairing *p, const marker *m)
     open_track *open = &p->tracks[m->track];
     if (m->start_ns < open->last_ns) open->unsorted = p->any_unsorted = true;
     open->last_ns = m->start_ns;
-    return pair_one(p, m->track, m->row, m->is_end);
+    open->has_others |= !is_next(p, open, m);
+    return pair_one(p, m);
 }
 
 static bool collect_unsorted(pairing *p, const marker *m)
 {
-    if (!p->tracks[m->track].unsorted) return true;
+    if (!p->tracks[m->track].unsorted || !p->tracks[m->track].has_others) return true;
     if (!hd_large_grow((void **)&p->markers, &p->marker_capacity, p->marker_count, sizeof *m, p->large)) return false;
     p->markers[p->marker_count++] = *m;
     return true;
@@ -110,6 +152,7 @@ static bool visit_markers(pairing *p, marker_visitor *visit)
                 .sequence = sequence,
                 .row = (int64_t)c->global_row - 1,
                 .track = p->trace->tracks.list[track].same_as,
+                .name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row),
                 .is_end = is_end,
             };
             if (!visit(p, &m)) return false;
@@ -139,10 +182,10 @@ static bool pair_unsorted(pairing *p)
         else
             p->end_of_slice[m->row] = -1;
     }
-    qsort(p->markers, p->marker_count, sizeof *p->markers, by_track_and_time);
+    if (p->marker_count) qsort(p->markers, p->marker_count, sizeof *p->markers, by_track_and_time);
     for (size_t i = 0; i < p->marker_count; i++) {
         const marker *m = &p->markers[i];
-        if (!pair_one(p, m->track, m->row, m->is_end)) return false;
+        if (!pair_one(p, m)) return false;
     }
     return true;
 }
@@ -217,7 +260,7 @@ hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err)
         fine = visit_markers(&p, pair_in_order) && pair_unsorted(&p);
     }
     hd_status status = fine ? store_pairs(&p, err) : HD_NOMEM(err);
-    for (uint32_t i = 0; p.tracks && i < trace->tracks.count; i++) hd_large_free(p.tracks[i].rows);
+    for (uint32_t i = 0; p.tracks && i < trace->tracks.count; i++) hd_large_free(p.tracks[i].begins);
     free(p.tracks);
     hd_large_free(p.end_of_slice);
     hd_large_free(p.slice_of_end);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
-#include "trace/flows/bind.h"
+#include "model/flows/bind.h"
 #include "trace/spill.h"
 #include "view/queries.h"
 

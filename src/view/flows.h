@@ -1,6 +1,6 @@
 /* flows.h - lines from slice to slice: flows of the trace, and launches that no flow leads from
  *
- * A line goes from a point of a flow to the one that follows it (src/trace/flows/bind.h), where both are bound to
+ * A line goes from a point of a flow to the one that follows it (src/model/flows/bind.h), where both are bound to
  * slices. GPU work whose launch is known, but to which no line leads from it, has one of category "launch", which goes
  * from the launch's start to the work's.
  *

@@ -239,6 +239,38 @@ def test_a_window_begins_with_what_is_live(place):
         check(sum(live.values()) in numbers_of(report), "heddle memory does not say", sum(live.values()))
 
 
+def test_calls_of_a_window_are_there_where_cupti_loses_those_switched_on_late(place):
+    # CUPTI 13.0.1 records no call that was switched on by itself once CUDA is in use, and says nothing.
+    script = "version 130001\nlate-calls-lost\n"
+    words = ["launch:3", "sync", "wait", "launch:5", "sync", "wait", "launch:7", "sync", "wait", "launch:11", "sync"]
+    for options, actions, kernels in (("trigger=1", ("start", "stop", "start"), 5 + 11), ("stacks=0", ("stop", "start", "stop"), 3 + 7)):
+        run = Waiting(place, *words, options=options, script=script)
+        for action in actions:
+            run.until_it_waits()
+            run.trigger(action)
+            run.go_on()
+        trace = check_whole(run.end())
+        check(len(trace.of("kernel")) == kernels, options, len(trace.of("kernel")), "kernels")
+        check(launches(trace) == len(trace.of("kernel")), options, launches(trace), "launches")
+        calls = {e["args"]["correlation"] for e in trace.of("cuda_driver") if e["name"] == "cuLaunchKernel"}
+        check({e["args"]["correlation"] for e in trace.of("kernel")} == calls, "kernels and calls are not of the same ids")
+        check(trace.ledgers[0]["cuda.calls-unfiltered"] == 1, trace.ledgers[0])
+    steps = [w for i in range(4) for w in ("push:step", f"launch:{i + 1}", "pop")]
+    trace = check_whole(place.run("launch:1", "sync", *steps, "sync", options="steps=1:2", script=script))
+    check(launches(trace) == len(trace.of("kernel")) == 2 + 3, launches(trace), "launches in steps")
+
+
+def test_kernels_without_any_call_are_a_loss(place):
+    # A CUPTI that is taken for one that can, and cannot.
+    run = Waiting(place, "launch:3", "sync", "wait", "launch:5", "sync", options="trigger=1", script="version 130500\nlate-calls-lost\n")
+    run.until_it_waits()
+    run.trigger("start")
+    run.go_on()
+    trace = run.end().trace()
+    check(len(trace.of("kernel")) == 5 and launches(trace) == 0, len(trace.of("kernel")), launches(trace))
+    check(trace.losses["cuda.no-calls"] == 5, trace.losses)
+
+
 def numbers_of(data):
     if isinstance(data, dict):
         data = list(data.values())

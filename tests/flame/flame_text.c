@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "fixtures.h"
-#include "pass/contexts/contexts.h"
+#include "model/contexts/contexts.h"
 #include "read_text.h"
 
 hd_trace *trace_of_text(const char *text)

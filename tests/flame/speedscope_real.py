@@ -27,9 +27,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[1:1] = [str(TESTS), str(TESTS / "format")]
 import perfetto_model as model  # noqa: E402
-from rounds import rounds  # noqa: E402
+from rounds import rounds, seed  # noqa: E402
 
 SKIP, LARGEST, EXACT = 77, 8 << 20, 1 << 53
+FIRST = seed(0)  # of random stacks
 EMPTY = '"frames":[\n]'
 STACKS = ("tests/format/folded/*.folded", "tests/format/perfscript/*.perf", "../shared/data/stacks/*.folded",
           "../shared/data/stacks/*perf-stacks.txt.gz")
@@ -57,8 +58,8 @@ def samples(stacks):
     return {"traceEvents": events, "stackFrames": frames}
 
 
-def random_stacks(seed):
-    rng = random.Random(seed)
+def random_stacks(number):
+    rng = random.Random(number)
     weights = rng.choice([[0, 1, 2], [1, 1000, 10**6, 10**12], [10**15, EXACT - 1], [0, 1, EXACT + 1, 1 << 57]])
     names = rng.sample(NAMES, rng.randrange(2, 12))
     return samples([([rng.choice(names) for _ in range(rng.randrange(1, 12))], rng.choice(weights)) for _ in range(30)])
@@ -75,7 +76,7 @@ def made():
             "nothing but 0": samples([(["a", "b"], 0)]),
             "large weights": samples([(["a"], EXACT - 1), (["b"], EXACT + 1), (["c"], 1 << 61), (["d", "a"], 1)]),
             "no samples": {"traceEvents": []},
-            **{f"random {seed}": random_stacks(seed) for seed in range(rounds(12))}}
+            **{f"random {i}": random_stacks(FIRST + i) for i in range(rounds(12))}}
 
 
 # ---- our two files, read in Python ----

@@ -168,8 +168,9 @@ static void assert_own_attribution(const hd_trace *trace)
 static void test_flame_random__nothing_is_lost(void **state)
 {
     (void)state;
+    const uint64_t first = hd_test_seed(0);
     for (uint64_t i = 0, count = hd_test_rounds(250); i < count; i++) {
-        uint64_t seed = i;
+        uint64_t seed = first + i;
         hd_trace *trace = random_work(&seed);
         hd_attribution *attribution;
         attribute_by_calls(&attribution, trace);

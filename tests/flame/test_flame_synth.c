@@ -112,7 +112,8 @@ static void test_flame__gpu_time_is_that_of_the_trace(void **state)
     (void)state;
     uint64_t works = 0;
     unsigned cases = hd_test_rounds(HD_TEST_BY_BUILD(1000, 100));
-    for (uint64_t seed = 1; seed <= cases; seed++) {
+    const uint64_t first = hd_test_seed(1);
+    for (uint64_t seed = first; seed < first + cases; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, seed % 3 == 0);
         sums truth = sums_of(c.gpu);
@@ -134,7 +135,8 @@ static void test_flame__gpu_time_is_that_of_the_trace(void **state)
 static void test_flame__bytes_are_those_of_the_copies(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1, cases = hd_test_rounds(30); seed <= cases; seed++) {
+    const uint64_t first = hd_test_seed(1), end = first + hd_test_rounds(30);
+    for (uint64_t seed = first; seed < end; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, true);
         hd_flame_options options = {.of = HD_FLAME_BYTES, .attribution = &(hd_attribution_options){.force = true}};
@@ -146,7 +148,8 @@ static void test_flame__bytes_are_those_of_the_copies(void **state)
 static void test_flame__windows_of_time_add_up_to_the_whole(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1, cases = hd_test_rounds(20); seed <= cases; seed++) {
+    const uint64_t first = hd_test_seed(1), end = first + hd_test_rounds(20);
+    for (uint64_t seed = first; seed < end; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, true);
         const hd_trace_facts *facts = hd_trace_facts_of(c.gpu);
@@ -170,7 +173,8 @@ static void test_flame__folded_text_has_the_whole_weight(void **state)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
-    for (uint64_t seed = 1, cases = hd_test_rounds(20); seed <= cases; seed++) {
+    const uint64_t first = hd_test_seed(1), end = first + hd_test_rounds(20);
+    for (uint64_t seed = first; seed < end; seed++) {
         hd_synth_options how = options_of(seed);
         join_case c = join_case_make(&how, false);
         hd_flame *flame;

@@ -35,6 +35,9 @@ import sys
 import tempfile
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from pairs import pairs_of  # noqa: E402
+
 decimal.getcontext().prec = 100  # sums of times are exact
 
 SAMPLE, PROTOC_BYTES, LARGEST = 16, 8 << 20, 32 << 20
@@ -311,14 +314,11 @@ class Json:
                     self.first = min(self.first, start)
         for start, e in stamped:
             self.event(start, e)
-        for start, e in sorted((p for p in stamped if p[1]["ph"] in "BE"), key=lambda p: p[0]):
-            track = (str(e.get("pid")), str(e.get("tid")))
-            if e["ph"] == "B":
-                opened[track].append((start, e))
-            elif opened[track]:
-                begin, b = opened[track].pop()
-                self.slices.append((b, begin, start))
-        self.slices += [(b, begin, UNCLOSED) for stack in opened.values() for begin, b in stack]
+        for start, e in stamped:
+            if e["ph"] in "BE":
+                opened[str(e.get("pid")), str(e.get("tid"))].append((start, e["ph"] == "E", e.get("name"), (start, e)))
+        for markers in opened.values():
+            self.slices += [(b, begin, end[0] if end else UNCLOSED) for (begin, b), end in pairs_of(markers)[0]]
 
     def meta(self, e):
         args = e.get("args") if isinstance(e.get("args"), dict) else {}

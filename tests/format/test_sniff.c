@@ -203,6 +203,7 @@ static void test_sniff__real_files_are_claimed_by_who_reads_them(void **state)
         {"/rocm/", ".rpd", "an SQLite file"},
         {"/rocm/", ".rpd.gz", "an SQLite file"},
         {"/nsys/", ".sqlite", "an SQLite file"},
+        {"/aiu/", ".json", "chrome"},
         {"/chrome/", ".json.gz", "chrome"},
         {"/chrome/", ".json", "chrome"},
         {"/kineto/", ".json.gz", "chrome"},

@@ -543,7 +543,7 @@ def check_ascend(program, path):
     report = clocks(program, *sorted(path.glob("*.db")))
     assert [(r["ranks"], r["basis"]) for r in report["clocks"]] == [(2, "reference")] and evidence(report, "collectives of ranks") == 8, report
     report = clocks(program, path)
-    assert [(r["basis"], r["why"]) for r in report["clocks"]] == [("reference", None), ("unknown", "no collectives are told")], report
+    assert [(r["basis"], r["why"]) for r in report["clocks"]] == [("reference", None), ("unknown", "no collective has a group, a number and an operation that ends for all at once")], report
     done = json.loads(run(program, "report", "stragglers", "--json", *sorted(path.glob("*.db"))).stdout)
     # Starts and ends as SQL has them: SELECT startNs, endNs FROM COMMUNICATION_OP
     told = [((1736410576431631806, 1736410576520382799), (1736410576435164432, 1736410576520398275)), ((1736410576520386579, 1736410576522566903), (1736410576520401935, 1736410576522581178)),

@@ -51,9 +51,10 @@ def expected_of(paths):
             if len(durations) < 2 or len(operations) > 1:
                 continue
             low, high = min(durations.values()), max(durations.values())
-            slowest = min(r for r, d in durations.items() if d == low)
+            slowest = min(r for r, d in durations.items() if d == low) if low < high else None
             compared.append((*group, first + n, *operations, len(durations), slowest, high - low, low))
-            members[slowest]["last"] += 1
+            if slowest is not None:
+                members[slowest]["last"] += 1
             for r, d in durations.items():
                 for key, value in (("collectives", 1), ("late", high - d), ("waited", d - low), ("transfer", low)):
                     members[r][key] += value

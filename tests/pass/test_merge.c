@@ -169,8 +169,8 @@ static void test_merge__ranks_from_file_names(NO_STATE)
         {"dir7/rank_12.json.gz", 12},
         {"Rank-03.pt.trace.json", 3},
         {"worker4.trace.json", 4},
-        {"trace_5.json.zst", 5},
-        {"5.json", 5},
+        {"trace_5.json.zst", HD_NO_NUMBER},
+        {"5.json", HD_NO_NUMBER},
         {"step10_rank2_final.json", 2},
         {"frank3x.json", HD_NO_NUMBER},
         {"trace.json", HD_NO_NUMBER},
@@ -211,6 +211,26 @@ static void test_merge__ranks_are_those_of_the_trace_then_of_the_name_then_of_th
         find_ranks((const char *const[]){"[]", "[]"}, (const char *const[]){"a", "b"}, ranks, &by_place, &err), HD_OK);
     assert_int_equal(ranks[1], 1);
     assert_true(by_place);
+}
+
+static void test_merge__numbers_at_the_ends_of_names_are_ranks_if_none_is_missing(NO_STATE)
+{
+    static const struct {
+        const char *paths[2];
+        int64_t ranks[2];
+        bool by_place;
+    } cases[] = {
+        {{"trace_1.json", "trace_0.json.gz"}, {1, 0}, false},   {{"1.json", "0.json"}, {1, 0}, false},
+        {{"trace_7605.json", "trace_7606.json"}, {0, 1}, true}, {{"trace_1.json", "trace_2.json"}, {0, 1}, true},
+        {{"trace_0.json", "other_0.json"}, {0, 1}, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t ranks[2];
+        bool by_place;
+        assert_int_equal(find_ranks((const char *const[]){"[]", "[]"}, cases[i].paths, ranks, &by_place, NULL), HD_OK);
+        assert_memory_equal(ranks, cases[i].ranks, sizeof ranks);
+        assert_int_equal(by_place, cases[i].by_place);
+    }
 }
 
 static void test_merge__strangers_are_refused_by_name(NO_STATE)
@@ -419,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_merge__every_track_has_its_rank),
         cmocka_unit_test(test_merge__ranks_from_file_names),
         cmocka_unit_test(test_merge__ranks_are_those_of_the_trace_then_of_the_name_then_of_the_place),
+        cmocka_unit_test(test_merge__numbers_at_the_ends_of_names_are_ranks_if_none_is_missing),
         cmocka_unit_test(test_merge__strangers_are_refused_by_name),
         cmocka_unit_test(test_merge__twins_are_those_behind_the_first_of_their_rank),
         cmocka_unit_test(test_merge__processes_keep_their_names_and_gpus_say_whose_they_are),

@@ -3,7 +3,7 @@
 
 #include "base/json/write.h"
 #include "growth.h"
-#include "pass/contexts/contexts.h"
+#include "model/contexts/contexts.h"
 #include "pass_text.h"
 #include "random_trace.h"
 #include "rounds.h"

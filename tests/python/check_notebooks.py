@@ -8,8 +8,11 @@ import re
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from patience import patience  # noqa: E402
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SECONDS = 120
+SECONDS = patience(600)
 SKIP = 77
 
 
@@ -37,7 +40,7 @@ def main():
         notebook = nbformat.read(path, as_version=4)
         committed = [texts(cell) for cell in notebook.cells]
         try:
-            NotebookClient(notebook, timeout=SECONDS, kernel_name="python3").execute()
+            NotebookClient(notebook, timeout=int(SECONDS), kernel_name="python3").execute()
         except CellExecutionError as error:
             wrong.append(f"{path.name}: {error}")
             continue

@@ -36,13 +36,16 @@ except ImportError:
     sys.exit(77)
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from patience import patience  # noqa: E402
+
 DATA = Path(os.environ.get("HEDDLE_SHARED") or ROOT.parent / "shared") / "data"
 TORCH = {
     "nccl": ["kineto/nccl_data.json.gz"],
     "resnet": ["kineto/resnet50_2021.json.gz"],
     "ranks": [f"ranks/dlrm/rank{rank}.json.gz" for rank in range(4)],
 }
-TIMEOUT = 60  # seconds of a query
+TIMEOUT = patience(600)  # seconds of a query
 CHROME = {"browser": ["chrome/lthi_cats.json.gz"]}
 
 # Of one folder: {f} is its path, {i} its place, {k} what its ids are higher by.

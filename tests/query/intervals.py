@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Functions of intervals give what asking each pair gives.
 
-usage: tests/query/intervals.py --heddle PROGRAM [--seed N]
+usage: tests/query/intervals.py --heddle PROGRAM
 
 Random intervals, of no length, nested, crossing, in partitions, are slices of a trace; unions are counted instant by
 instant, intersections and ranges pair by pair. Besides: what makes no sense is refused, and says why.
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from rounds import rounds  # noqa: E402
+from rounds import rounds, seed  # noqa: E402
 
 US = 1000
 
@@ -124,9 +124,8 @@ def check_refused(program, trace):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
-    r = random.Random(options.seed)
+    r = random.Random(seed(1))
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace.json"
         try:
@@ -136,7 +135,7 @@ def main():
                 check(options.heddle, trace, events)
             check_refused(options.heddle, trace)
         except Failure as failure:
-            print(f"seed {options.seed}: {failure}")
+            print(failure)
             return 1
     print(f"{rounds(8)} traces, {len(REFUSED) + 1} refusals")
     return 0

@@ -12,9 +12,9 @@
 
 #include "base/memory/large.h"
 #include "heddle/builder.h"
+#include "model/flows/bind.h"
 #include "random_trace.h"
 #include "rounds.h"
-#include "trace/flows/bind.h"
 
 /* ---- ids ---- */
 

@@ -17,10 +17,10 @@
 #include "heddle/format.h"
 #include "heddle/index.h"
 #include "heddle/report.h"
+#include "model/flows/bind.h"
 #include "pass/attribution_maker.h"
 #include "pass/lanes/apply.h"
 #include "pass/lanes/lanes.h"
-#include "trace/flows/bind.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 

@@ -14,11 +14,11 @@
 #include "base/json/write.h"
 #include "heddle/builder.h"
 #include "heddle/launches.h"
+#include "model/roles/copy_ways.h"
+#include "model/roles/trace_roles.h"
 #include "random_trace.h"
 #include "read_text.h"
 #include "rounds.h"
-#include "trace/roles/copy_ways.h"
-#include "trace/roles/trace_roles.h"
 
 static hd_string text(const char *s)
 {
@@ -384,6 +384,117 @@ static void test_launches__processes_may_be_named_by_their_ranks(void **state)
     done(&f);
 }
 
+#define CALL_OF(pid, ts, id)                                                                                           \
+    "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":" #pid ",\"tid\":1,\"ts\":" #ts      \
+    ",\"dur\":1,\"args\":{\"correlation\":" #id "}}"
+#define WORK_ON(pid, tid, ts, id)                                                                                      \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":" pid ",\"tid\":" #tid ",\"ts\":" #ts                     \
+    ",\"dur\":1,\"args\":{\"correlation\":" #id "}}"
+
+/* Strings of a trace do not end with a NUL. */
+static int number_of(hd_string text)
+{
+    int number = 0;
+    for (size_t i = 0; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
+        number = 10 * number + text.data[i] - '0';
+    return number;
+}
+
+/* The pid of the call that launched a work; 0: none. */
+static int pid_of(const found *f, size_t work)
+{
+    uint32_t launch = f->l->works[work].launch;
+    if (launch == HD_NONE) return 0;
+    const hd_track *track = hd_trace_track_at(f->trace, f->l->launches[launch].track);
+    return number_of(hd_trace_string(f->trace, track->pid.text));
+}
+
+/* The pid of the process that the row of a work is of; 0: none. */
+static int row_pid(const found *f, size_t work)
+{
+    uint32_t process = f->l->processes[f->l->works[work].track];
+    return process == HD_NONE ? 0
+                              : number_of(hd_trace_string(f->trace, hd_trace_track_at(f->trace, process)->pid.text));
+}
+
+static void assert_pids(const found *f, const int *pids, size_t count, uint64_t guessed)
+{
+    assert_int_equal(f->l->work_count, count);
+    for (size_t i = 0; i < count; i++) {
+        if (pid_of(f, i) != pids[i]) fail_msg("work %zu is of %d, not %d", i, pid_of(f, i), pids[i]);
+    }
+    assert_int_equal(f->l->guessed_works, guessed);
+}
+
+static void test_launches__ids_of_one_process_tell_whose_the_row_is(void **state)
+{
+    (void)state;
+    /* 5 is of both, with the call of 200 nearer to both works; 6 is of 100 alone and 7 of 200. */
+    found f = find_events(CALL_OF(100, 10, 5), CALL_OF(200, 12, 5), CALL_OF(100, 20, 6), CALL_OF(200, 20, 7),
+                          WORK_ON("0", 7, 15, 5), WORK_ON("0", 7, 25, 6), WORK_ON("1", 7, 15, 5),
+                          WORK_ON("1", 7, 25, 7), WORK_ON("1", 8, 40, 5), NULL);
+    assert_pids(&f, (int[]){100, 100, 200, 200, 200}, 5, 0);
+    assert_int_equal(f.l->process_count, 2);
+    assert_int_equal(row_pid(&f, 0), 100);
+    assert_int_equal(row_pid(&f, 4), 200);
+    done(&f);
+}
+
+static void test_launches__where_all_ids_collide_each_process_gets_a_gpu(void **state)
+{
+    (void)state;
+    found f = find_events(CALL_OF(100, 10, 5), CALL_OF(200, 11, 5), CALL_OF(100, 20, 6), CALL_OF(200, 21, 6),
+                          WORK_ON("0", 7, 15, 5), WORK_ON("1", 7, 15, 5), WORK_ON("0", 8, 25, 6),
+                          WORK_ON("1", 8, 25, 6), NULL);
+    assert_pids(&f, (int[]){100, 200, 100, 200}, 4, 4);
+    done(&f);
+}
+
+static void test_launches__a_work_is_not_of_a_process_that_calls_later(void **state)
+{
+    (void)state;
+    /* Of the first GPU the calls of 200 alone are early enough, of the second those of both. */
+    found f = find_events(CALL_OF(100, 30, 5), CALL_OF(200, 10, 5), CALL_OF(100, 40, 6), CALL_OF(200, 20, 6),
+                          WORK_ON("0", 7, 15, 5), WORK_ON("0", 7, 25, 6), WORK_ON("1", 7, 50, 5),
+                          WORK_ON("1", 7, 60, 6), NULL);
+    assert_pids(&f, (int[]){200, 200, 100, 100}, 4, 4);
+    done(&f);
+}
+
+static void test_launches__the_same_delay_tells_whose_the_row_is(void **state)
+{
+    (void)state;
+    /* Each work of the first GPU starts 4 behind a call of 200, of the second 4 behind one of 100. */
+    found f = find_events(CALL_OF(100, 10, 5), CALL_OF(200, 11, 5), CALL_OF(100, 29, 6), CALL_OF(200, 20, 6),
+                          CALL_OF(100, 40, 7), CALL_OF(200, 48, 7), WORK_ON("0", 7, 111, 5), WORK_ON("0", 7, 120, 6),
+                          WORK_ON("0", 7, 148, 7), WORK_ON("1", 7, 110, 5), WORK_ON("1", 7, 129, 6),
+                          WORK_ON("1", 7, 140, 7), NULL);
+    assert_pids(&f, (int[]){200, 200, 200, 100, 100, 100}, 6, 6);
+    done(&f);
+}
+
+static void test_launches__a_row_of_several_processes_takes_the_last_call(void **state)
+{
+    (void)state;
+    found f = find_events(CALL_OF(100, 10, 1), CALL_OF(200, 10, 2), CALL_OF(100, 20, 5), CALL_OF(200, 30, 5),
+                          WORK_ON("0", 7, 15, 1), WORK_ON("0", 7, 16, 2), WORK_ON("0", 7, 25, 5),
+                          WORK_ON("0", 7, 35, 5), NULL);
+    assert_pids(&f, (int[]){100, 200, 100, 200}, 4, 2);
+    assert_int_equal(row_pid(&f, 0), 0);
+    done(&f);
+}
+
+static void test_launches__a_gpu_may_be_named_by_its_process(void **state)
+{
+    (void)state;
+    /* The call of 7 of process 200 is missing: that of 100 is another one's. */
+    found f = find_events(CALL_OF(100, 10, 5), CALL_OF(200, 11, 5), CALL_OF(100, 20, 7),
+                          WORK_ON("\"GPU 0 of 100\"", 7, 15, 5), WORK_ON("\"GPU 0 of 200\"", 7, 15, 5),
+                          WORK_ON("\"GPU 0 of 200\"", 7, 25, 7), NULL);
+    assert_pids(&f, (int[]){100, 200, 0}, 3, 0);
+    done(&f);
+}
+
 static void test_launches__the_creator_of_a_graphs_node_is_known(void **state)
 {
     (void)state;
@@ -722,6 +833,12 @@ int main(void)
         cmocka_unit_test(test_launches__a_graph_has_many_works_in_the_order_of_time),
         cmocka_unit_test(test_launches__equal_ids_belong_to_the_last_call_before),
         cmocka_unit_test(test_launches__processes_may_be_named_by_their_ranks),
+        cmocka_unit_test(test_launches__ids_of_one_process_tell_whose_the_row_is),
+        cmocka_unit_test(test_launches__where_all_ids_collide_each_process_gets_a_gpu),
+        cmocka_unit_test(test_launches__a_work_is_not_of_a_process_that_calls_later),
+        cmocka_unit_test(test_launches__the_same_delay_tells_whose_the_row_is),
+        cmocka_unit_test(test_launches__a_row_of_several_processes_takes_the_last_call),
+        cmocka_unit_test(test_launches__a_gpu_may_be_named_by_its_process),
         cmocka_unit_test(test_launches__the_creator_of_a_graphs_node_is_known),
         cmocka_unit_test(test_launches__cupti_slices_without_a_thread_are_joined),
         cmocka_unit_test(test_launches__a_trace_without_gpu_work_has_none),

@@ -18,38 +18,27 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.parse
-import urllib.request
 
-open_url = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+import job_server
+from pairs import pairs_of  # by way of job_server
+from rounds import seed
+
 SKIP = 77
 
 
-class Server:
-    def __init__(self, heddle, path):
-        self.process = subprocess.Popen([heddle, "view", "--json", "--no-open", "--port", "0", path],
-                                        stdout=subprocess.PIPE, text=True)
-        self.base = "http://127.0.0.1:%d" % json.loads(self.process.stdout.readline())["port"]
-
+class Server(job_server.Server):
     def get(self, route, **params):
-        query = urllib.parse.urlencode({"trace": 0, **params})
-        with open_url("%s/api/%s?%s" % (self.base, route, query), timeout=600) as answer:
-            return json.load(answer)
+        return self.ask("%s?%s" % (route, urllib.parse.urlencode({"trace": 0, **params})))
 
     def wait(self):
-        for _ in range(6000):
-            trace = self.get("session")["traces"][0]
-            if trace["state"] == "failed":
-                raise RuntimeError(trace["error"])
-            if trace["state"] == "ready" and not trace["busy"]:
-                return trace
-            time.sleep(0.1)
-        raise RuntimeError("the trace did not get ready")
+        trace, = self.session(lambda said: all(t["state"] == "failed" or t["state"] == "ready" and not t["busy"] for t in said["traces"]))["traces"]
+        if trace["state"] == "failed":
+            raise RuntimeError(trace["error"])
+        return trace
 
     def close(self):
-        self.process.terminate()
-        self.process.wait()
+        self.__exit__()
 
 
 def nanoseconds(number):
@@ -57,20 +46,15 @@ def nanoseconds(number):
     return int(fractions.Fraction(number) * 1000 // 1)
 
 
-def pair_ends(slices, begins, ends):
-    """Fill in the ends of begins, thread by thread in order of time; false: one has none."""
-    for thread, list_of in begins.items():
-        open_rows = []
-        for time, _, row in sorted([(slices[row][0], row, row) for row in list_of] +
-                                   [(time, number, None) for time, number in ends[thread]], key=lambda m: m[:2]):
-            if row is not None:
-                open_rows.append(row)
-            elif open_rows:
-                row = open_rows.pop()
-                slices[row] = (slices[row][0], time, *slices[row][2:])
-        if open_rows:
-            return False
-    return True
+def pair_ends(slices, markers):
+    """Fill in the ends of begins; false: one has none. Markers by thread, as pairs.py takes them."""
+    complete = True
+    for list_of in markers.values():
+        for row, end in pairs_of(list_of)[0]:
+            complete &= end is not None
+            if end is not None:
+                slices[row] = (slices[row][0], end, *slices[row][2:])
+    return complete
 
 
 def read_slices(path):
@@ -80,16 +64,18 @@ def read_slices(path):
         data = json.load(file, parse_float=fractions.Fraction, strict=False)
     events = data["traceEvents"] if isinstance(data, dict) else data
     slices, others = [], collections.Counter()
-    begins, ends = collections.defaultdict(list), collections.defaultdict(list)
+    markers = collections.defaultdict(list)
     for event in events:
         phase = event.get("ph")
         thread = str(event.get("pid")), str(event.get("tid"))
         if phase == "B" and "ts" in event:
-            begins[thread].append(len(slices))
-            slices.append((nanoseconds(fractions.Fraction(event["ts"])), None, event.get("name"), thread, None, event.get("cat")))
+            start = nanoseconds(fractions.Fraction(event["ts"]))
+            markers[thread].append((start, False, event.get("name"), len(slices)))
+            slices.append((start, None, event.get("name"), thread, None, event.get("cat")))
             continue
         if phase == "E" and "ts" in event:
-            ends[thread].append((nanoseconds(fractions.Fraction(event["ts"])), len(slices)))
+            end = nanoseconds(fractions.Fraction(event["ts"]))
+            markers[thread].append((end, True, event.get("name"), end))
             continue
         if phase != "X" or "dur" not in event or "ts" not in event:
             others[phase] += 1
@@ -98,7 +84,7 @@ def read_slices(path):
         end = nanoseconds(start + fractions.Fraction(event["dur"]))
         start = nanoseconds(start)
         slices.append((start, max(start, end), event.get("name"), thread, event.get("args"), event.get("cat")))
-    return slices, others, pair_ends(slices, begins, ends)
+    return slices, others, pair_ends(slices, markers)
 
 
 WORK = ("kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", "gpu_kernel", "concurrent_kernel")
@@ -291,7 +277,7 @@ def check(heddle, path):
         tracks = ",".join(str(t["id"]) for t in server.get("tracks")["tracks"]
                           if t.get("events_kind") == "slice" and not t.get("derived"))
         working = that_work(slices, server.get("tracks")["tracks"])
-        chance = random.Random(5)
+        chance = random.Random(seed(5))
         flows = 0
         fits = is_whole and not others["B"] and not others["X"]  # begins without a time, slices without a length
         if fits and slices:

@@ -20,7 +20,8 @@ import sys
 import tempfile
 import urllib.parse
 
-from check_queries import SKIP, Server, nanoseconds, open_url
+from check_queries import SKIP, Server, nanoseconds, seed
+from job_server import PATIENCE_S, open_url
 
 
 def load(path):
@@ -170,7 +171,7 @@ def check_perfetto(again, piece):
 def download(server, folder, form, **params):
     query = urllib.parse.urlencode({"trace": 0, "format": form, **params})
     path = os.path.join(folder, "piece." + form)
-    with open_url("%s/api/crop?%s" % (server.base, query), timeout=300) as answer, open(path, "wb") as file:
+    with open_url("%scrop?%s" % (server.base, query), timeout=PATIENCE_S) as answer, open(path, "wb") as file:
         assert answer.headers["Content-Disposition"].split(".", 1)[1].strip('"').endswith(form)
         file.write(answer.read())
     return path
@@ -245,7 +246,7 @@ def check_names(server):
     first = [n for at in range(0, count, 8192)
              for n in server.get("names", ids="%d-%d" % (at, min(count, at + 8192) - 1))["names"]]
     assert [n["id"] for n in first] == list(range(count))
-    chosen = sorted(random.Random(2).sample(range(count), min(50, count)), reverse=True)
+    chosen = sorted(random.Random(seed(2)).sample(range(count), min(50, count)), reverse=True)
     again = server.get("names", ids=",".join(map(str, chosen)))["names"]
     assert again == [first[i] for i in chosen]
 
@@ -284,7 +285,7 @@ def check_ranks(heddle, folder):
 
 def check(heddle, path, folder):
     events = [e for e in load(path) if isinstance(e, dict) and (e.get("ph") == "M" or "ts" in e)]
-    chance = random.Random(7)
+    chance = random.Random(seed(7))
     server = Server(heddle, path)
     try:
         trace = server.wait()

@@ -22,8 +22,14 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "patience.h"
 
-enum { CLIENT_PATIENCE_MS = 60000 };
+/* How long what must come may take. */
+static inline int client_patience_ms(void)
+{
+    double ms = 1000 * hd_test_patience(300);
+    return ms < 1e9 ? (int)ms : 1000000000;
+}
 
 /* status 0: the connection ended without an answer. */
 typedef struct answer {
@@ -102,11 +108,11 @@ static inline const char *answer_header(char out[512], const answer *a, const ch
     return out;
 }
 
-/* One piece of what comes; false: the end, or nothing came for `ms`. */
-static inline bool client_more(hd_bytes *all, int fd, int ms)
+/* One piece of what comes; false: the end, or nothing comes. */
+static inline bool client_more(hd_bytes *all, int fd)
 {
     struct pollfd one = {.fd = fd, .events = POLLIN};
-    if (poll(&one, 1, ms) != 1) return false;
+    if (poll(&one, 1, client_patience_ms()) != 1) return false;
     uint8_t *room = hd_bytes_room(all, 65536);
     ssize_t got = recv(fd, room, 65536, 0);
     if (got <= 0) return false;
@@ -115,30 +121,25 @@ static inline bool client_more(hd_bytes *all, int fd, int ms)
 }
 
 /* The next answer on the connection; bytes behind it must not come (or, with `head_only`, no body). */
-static inline answer client_read_in(int fd, bool head_only, int ms)
+static inline answer client_read(int fd, bool head_only)
 {
     answer a = {0};
     char text[512];
     const uint8_t *end = NULL;
     do {
         end = a.all.size ? memmem(a.all.data, a.all.size, "\r\n\r\n", 4) : NULL;
-    } while (!end && client_more(&a.all, fd, ms));
+    } while (!end && client_more(&a.all, fd));
     if (!end) return a;
     size_t head = (size_t)(end - a.all.data) + 4;
     a.head = strndup((const char *)a.all.data, head);
     a.status = atoi(a.head + 9);
     bool has_length = answer_header(text, &a, "Content-Length")[0] != '\0';
     size_t length = strtoull(text, NULL, 10);
-    while (!head_only && (!has_length || a.all.size - head < length) && client_more(&a.all, fd, ms)) continue;
+    while (!head_only && (!has_length || a.all.size - head < length) && client_more(&a.all, fd)) continue;
     a.body = a.all.data + head;
     a.size = a.all.size - head;
     if (has_length && !head_only && a.size > length) a.size = length;
     return a;
-}
-
-static inline answer client_read(int fd, bool head_only)
-{
-    return client_read_in(fd, head_only, CLIENT_PATIENCE_MS);
 }
 
 /* What comes to what is said on a new connection. */
@@ -186,9 +187,9 @@ static inline size_t open_files(void)
 }
 
 /* Until the process has at most that many files open. */
-static inline bool files_close_to(size_t count, int ms)
+static inline bool files_close_to(size_t count)
 {
-    int64_t until = clock_ms() + ms;
+    int64_t until = clock_ms() + client_patience_ms();
     while (open_files() > count) {
         if (clock_ms() > until) return false;
         sleep_ms(20);

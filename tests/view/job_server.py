@@ -2,11 +2,17 @@
 import json
 import struct
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
-PATIENCE_S = 120
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from patience import patience  # noqa: E402
+
+PATIENCE_S = patience(300)
+open_url = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 
 class Server:
@@ -24,7 +30,7 @@ class Server:
 
     def ask(self, route, method="GET", ok=200):
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.base + route, method=method), timeout=PATIENCE_S) as answer:
+            with open_url(urllib.request.Request(self.base + route, method=method), timeout=PATIENCE_S) as answer:
                 status, body, kind = answer.status, answer.read(), answer.headers["Content-Type"]
         except urllib.error.HTTPError as error:
             status, body, kind = error.code, error.read(), error.headers["Content-Type"]

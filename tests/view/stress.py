@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Many clients ask `heddle view` everything at once, from the first moment on, and some go away in the middle.
 
-  stress.py --heddle HEDDLE [--seconds S] [--clients N] [--events N] [FILE ...]
+  stress.py --heddle HEDDLE [--answers N] [--clients N] [--events N] [FILE ...]
 
 Without files: one made here, whose names hold control characters, broken UTF-8 and the like; as `make test` runs it.
-The long form: --seconds 120 --clients 20 and a file of 50 MB, with a HEDDLE built for ThreadSanitizer.
+The long form: --answers 200000 --clients 20 and a file of 50 MB, with a HEDDLE built for ThreadSanitizer.
 
 Every answer must have a status that the protocol knows, JSON must be strict, tiles must be whole, what may be kept
 for ever must always be the same, every route must have answered, and SIGTERM in the middle of it all must end the
@@ -19,7 +19,6 @@ import json
 import os
 import random
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -27,12 +26,18 @@ import tempfile
 import threading
 import time
 import urllib.parse
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from patience import patience  # noqa: E402
+from rounds import seed  # noqa: E402
 
 SKIP = 77
 STATUSES = {200, 304, 400, 404, 405, 409, 413, 414, 503}
 ROUTES = ["session", "tracks", "names", "fidelity", "fidelity/list", "tiles", "event", "step", "snap", "search",
           "select", "flows", "flame", "crop", "open"]
-PATIENCE = 240
+PATIENCE = patience(300)
+SLOW = 20  # seconds: the server cuts off whom it waits for longer than 30
 
 # ---- a trace full of trouble ----
 
@@ -269,6 +274,7 @@ class Crowd:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {"Accept-Encoding": chance.choice(["identity", "gzip"])}
         body = b'[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":5,"name":"dropped"}]' if route == "open" else None
+        began = time.monotonic()
         try:
             connection.request("POST" if body else "GET", path, body, headers)
             if chance.randrange(8) == 0:  # gone before, or in the middle of the answer
@@ -276,18 +282,32 @@ class Crowd:
                     time.sleep(chance.random() * 0.05)
                 else:
                     connection.sock.recv(chance.choice([1, 100, 5000]))
-                self.aborted += 1
+                with self.lock:
+                    self.aborted += 1
+                    self.opened -= route == "open"
                 return
             answer = connection.getresponse()
             data = answer.read()
             with self.lock:
                 self.counts[route, answer.status] += 1
             self.judge(asker, route, path, answer, data)
+        except (OSError, http.client.HTTPException) as problem:
+            if isinstance(problem, TimeoutError) or time.monotonic() - began < SLOW:
+                raise
+            with self.lock:  # this machine was too slow
+                self.aborted += 1
+                self.opened -= route == "open"
         finally:
             connection.close()
 
-    def client(self, seed):
-        asker = Asker(seed)
+    def has_said(self, wanted):
+        """Whether there were as many answers, and every route has had its say; one that has not after so many never will."""
+        with self.lock:
+            count = sum(self.counts.values())
+            return count >= wanted and all(self.counts[route, 200] for route in ROUTES) or count >= 20 * wanted
+
+    def client(self, number):
+        asker = Asker(number)
         chance = asker.chance
         while not self.stopped.is_set():
             route = chance.choices(ROUTES, self.weights)[0]
@@ -295,14 +315,12 @@ class Crowd:
                 if route == "open" and self.opened >= 4:
                     continue
                 self.opened += route == "open"
-            query = {"name": "dropped \x01%d.json" % seed} if route == "open" else asker.query(route)
+            query = {"name": "dropped \x01%d.json" % number} if route == "open" else asker.query(route)
             path = "/api/%s?%s" % (route, urllib.parse.urlencode(query, encoding="latin-1", errors="replace"))
             try:
                 self.ask(asker, route, path, chance)
             except Wrong as problem:
                 self.blame(path, problem)
-            except socket.timeout:
-                self.blame(path, "no answer for %d s" % PATIENCE)
             except (OSError, http.client.HTTPException) as problem:
                 if not self.stopped.is_set():
                     self.blame(path, "cut off: %r" % problem)
@@ -359,17 +377,17 @@ def run(args, folder, path):
                                stderr=errors, env=environment)
     port = json.loads(process.stdout.readline())["port"]
     crowd = Crowd(port, [1 if route in ("select", "crop", "flame", "search") else 4 for route in ROUTES])
-    threads = [threading.Thread(target=crowd.client, args=(seed, )) for seed in range(args.clients)]
+    first = seed(0)
+    threads = [threading.Thread(target=crowd.client, args=(first + i, )) for i in range(args.clients)]
     began = time.monotonic()
     for thread in threads:
         thread.start()
     try:
         wait_ready(port, began + PATIENCE)
         ready = time.monotonic() - began
-        time.sleep(args.seconds)
-        enough = time.monotonic() + PATIENCE  # a slow machine goes on until every route has had its say
-        while time.monotonic() < enough and not all(crowd.counts[route, 200] for route in ROUTES):
-            time.sleep(0.2)
+        wanted = sum(crowd.counts.values()) + args.answers
+        while not crowd.wrong and not crowd.has_said(wanted):  # each answer comes within PATIENCE, or is wrong
+            time.sleep(0.05)
     except (Wrong, OSError) as problem:
         crowd.blame("session", problem)
         ready = 0
@@ -394,7 +412,7 @@ def run(args, folder, path):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heddle", required=True)
-    parser.add_argument("--seconds", type=float, default=6, help="how long to go on once the trace is ready")
+    parser.add_argument("--answers", type=int, default=3000, help="how many once the trace is ready")
     parser.add_argument("--clients", type=int, default=20)
     parser.add_argument("--events", type=int, default=12000, help="of the trace that is made")
     parser.add_argument("files", nargs="*")

@@ -1,4 +1,4 @@
-/* test_derive.c - sorts of work and steps by their names; intervals against counting every nanosecond */
+/* test_derive.c - steps by their names; intervals against counting every nanosecond */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,9 @@
 #include <stdlib.h>
 
 #include "base/memory/large.h"
+#include "model/roles/trace_roles.h"
 #include "random_trace.h"
+#include "rounds.h"
 #include "trace/event.h"
 #include "view/derive/derive.h"
 
@@ -20,81 +22,18 @@ static hd_string text(const char *data)
 
 /* ---- rules ---- */
 
-static void test_derive__kernels_of_collectives_are_communication(void **state)
+static void test_derive__profiler_steps_of_the_host_mark_steps(void **state)
 {
-    static const char *const names[] = {
-        "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
-        "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
-        "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)",
-        "ncclSymkDevKernel_AllReduce_RSxLD_AGxST",
-        "Kernel: ncclDevKernel_Broadcast_RING_LL",
-        "_Z31ncclDevKernel_AllReduce_Sum_f3224ncclDevKernelArgsStorageILm4096EE",
-        "rcclGenericKernel<1>(ncclDevComm*)",
-        "mscclKernel_Sum_half_LL128_false",
-        "oneccl_allreduce_ring",
-        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 8>(c10::BFloat16*, unsigned long)",
-        "void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)",
-        "void tensorrt_llm::kernels::twoShotAllReduceKernel<float, 8>(params)",
-        "all-gather-start.1",
-        "reduce-scatter.12",
-        "one_shot_all_to_all",
-        "deep_ep::internode::dispatch<true>(int)",
-        "userbuffers_fp16_sum_inplace_gpu_rr_rs_oop",
-    };
+    static const char *const others[] = {"ProfilerStep#", "ProfilerStep#4a", "step 12", "Optimizer.step#SGD.step", ""};
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (view_work_sort_of(HD_ROLE_KERNEL, text(names[i])) == VIEW_WORK_COMMUNICATION) continue;
-        fail_msg("%s is taken for compute", names[i]);
-    }
-}
-
-static void test_derive__other_kernels_compute(void **state)
-{
-    static const char *const names[] = {
-        "ampere_sgemm_128x64_tn",
-        "volta_scudnn_128x64_relu_small_nn_v1",
-        "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)",
-        "void small_reduce_kernel<float>(float*)",
-        "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(at::native::ReduceOp<float>)",
-        "void at::native::_scatter_gather_elementwise_kernel<128, 4, at::native::_cuda_scatter_gather>(int)",
-        "scatter_reduce_kernel",
-        "broadcast_add",
-        "void takes_a_comm<float>(ncclComm*, all_reduce_params)",
-        "occlusion_kernel",
-        "gather-dtype_Float",
-        "",
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (view_work_sort_of(HD_ROLE_KERNEL, text(names[i])) == VIEW_WORK_COMPUTE) continue;
-        fail_msg("%s is taken for communication", names[i]);
-    }
-}
-
-static void test_derive__copies_and_sets_are_copies_whatever_their_names(void **state)
-{
-    (void)state;
-    assert_int_equal(view_work_sort_of(HD_ROLE_COPY, text("nccl Memcpy PtoP")), VIEW_WORK_COPY);
-    assert_int_equal(view_work_sort_of(HD_ROLE_SET, text("Memset (Device)")), VIEW_WORK_COPY);
-}
-
-static void test_derive__steps_are_numbered_by_their_names(void **state)
-{
-    static const char *const steps[] = {"ProfilerStep#4", "step 12",      "Step: 3",     "train_step_7",
-                                        "iteration 5",    "Iteration(9)", "TrainIter#1", "step=[10]"};
-    static const char *const others[] = {
-        "Optimizer.step#SGD.step", "step",   "ProfilerStep#", "stepper 3", "footstep 4", "4", "", "## backward ##",
-        "nccl:all_reduce",         "kernel4"};
-    (void)state;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (!view_is_step(text(steps[i]))) fail_msg("%s is no step", steps[i]);
-    }
+    assert_true(hd_marks_step(HD_ROLE_ANNOTATION, text("ProfilerStep#4")));
+    assert_true(hd_marks_step(HD_ROLE_OP, text("ProfilerStep#4")));
+    assert_true(hd_marks_step(HD_ROLE_OTHER, text("ProfilerStep#12")));
+    assert_false(hd_marks_step(HD_ROLE_GPU_ANNOTATION, text("ProfilerStep#4")));
+    assert_false(hd_marks_step(HD_ROLE_KERNEL, text("ProfilerStep#4")));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (view_is_step(text(others[i]))) fail_msg("%s is a step", others[i]);
+        if (hd_marks_step(HD_ROLE_ANNOTATION, text(others[i]))) fail_msg("%s marks a step", others[i]);
     }
-    assert_false(view_is_step((hd_string){"step\0"
-                                          "4",
-                                          6}));
 }
 
 /* ---- intervals ---- */
@@ -189,8 +128,9 @@ static void check_model(const model *m)
 static void test_derive__every_nanosecond_is_what_runs_in_it_or_idle(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 150; seed++) {
-        uint64_t random = seed;
+    const uint64_t first = hd_test_seed(1);
+    for (uint64_t round = 0; round < 150; round++) {
+        uint64_t random = first + round;
         model m = random_model(&random);
         check_model(&m);
     }
@@ -215,10 +155,7 @@ static void test_derive__times_at_the_ends_of_int64_do_not_wrap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_derive__kernels_of_collectives_are_communication),
-        cmocka_unit_test(test_derive__other_kernels_compute),
-        cmocka_unit_test(test_derive__copies_and_sets_are_copies_whatever_their_names),
-        cmocka_unit_test(test_derive__steps_are_numbered_by_their_names),
+        cmocka_unit_test(test_derive__profiler_steps_of_the_host_mark_steps),
         cmocka_unit_test(test_derive__every_nanosecond_is_what_runs_in_it_or_idle),
         cmocka_unit_test(test_derive__times_at_the_ends_of_int64_do_not_wrap),
     };

@@ -1,5 +1,6 @@
 /* test_route_event.c - one event with all that hangs on it; steps, snaps, flows, flame graphs and pieces of a trace */
 #include "query_maker.h"
+#include "rounds.h"
 #include "view/route/routes_derive.h"
 
 #include <unistd.h>
@@ -98,7 +99,7 @@ static void test_flows__lines_of_launches_and_flows_are_counted_and_limited(void
 
 static void test_step__every_event_of_random_tracks_is_met_once_in_order(void **state)
 {
-    uint64_t seed = 21;
+    uint64_t seed = hd_test_seed(21);
     char query[128];
     (void)state;
     random_shape shape = {.events = 150, .threads = 2, .names = 4, .span = 300, .longest = 50};
@@ -143,7 +144,7 @@ static int64_t longest_in(const view_slice *slices, size_t count, int64_t from, 
 
 static void test_step__the_longest_of_a_column_is_that_of_all_rows(void **state)
 {
-    uint64_t seed = 4;
+    uint64_t seed = hd_test_seed(4);
     char query[128];
     (void)state;
     random_shape shape = {.events = 3000, .threads = 1, .names = 4, .span = 9000, .longest = 40};

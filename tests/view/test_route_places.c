@@ -1,6 +1,7 @@
 /* test_route_places.c - steps, snaps, places and flows in random traces, against a look at every slice */
 #include "query_maker.h"
 
+#include "rounds.h"
 #include "view/flows.h"
 
 /* ---- every slice of a scene ---- */
@@ -73,7 +74,7 @@ static int64_t random_time(const maker *m, const all_known *all, uint64_t *seed)
 static void test_place__the_innermost_slice_at_a_time_is_the_last_that_began(void **state)
 {
     (void)state;
-    uint64_t seed = 31;
+    uint64_t seed = hd_test_seed(31);
     for (size_t s = 0; s < SHAPES; s++) {
         maker m;
         all_known all;
@@ -99,7 +100,7 @@ static void test_place__the_innermost_slice_at_a_time_is_the_last_that_began(voi
 static void test_place__the_parent_is_the_next_row_up_that_is_around(void **state)
 {
     (void)state;
-    uint64_t seed = 32;
+    uint64_t seed = hd_test_seed(32);
     for (size_t s = 0; s < SHAPES; s++) {
         maker m;
         all_known all;
@@ -143,7 +144,7 @@ static void test_step__from_any_time_to_the_next_and_the_one_before(void **state
 {
     (void)state;
     static const char *const goes[] = {"next", "previous", "first", "last"};
-    uint64_t seed = 33;
+    uint64_t seed = hd_test_seed(33);
     char query[160];
     for (size_t s = 0; s < SHAPES; s++) {
         maker m;
@@ -211,7 +212,7 @@ static void check_edge(const maker *m, const all_known *all, const bool *tracks,
 static void test_snap__no_edge_is_nearer_than_the_one_that_is_told(void **state)
 {
     (void)state;
-    uint64_t seed = 34;
+    uint64_t seed = hd_test_seed(34);
     char query[512];
     for (size_t s = 0; s < SHAPES; s++) {
         maker m;
@@ -376,7 +377,7 @@ static void check_ranges(maker *m, line *lines, size_t count, uint64_t *seed)
 static void test_flows__are_told_where_their_line_touches_the_range(void **state)
 {
     (void)state;
-    uint64_t seed = 35;
+    uint64_t seed = hd_test_seed(35);
     for (int n = 0; n < 6; n++) {
         static line lines[LINES];
         hd_json_out text = {0};

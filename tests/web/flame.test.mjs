@@ -217,25 +217,26 @@ test("Enter zooms, Escape goes back", async page => {
   assert.ok(Math.abs((await boxAt(page, "model.py: forward")).width - (await width(page) - 20) * 0.75) < 0.02);
 });
 
-test("20,000 frames zoom in less than 100 ms", async page => {
+test("20,000 frames zoom in the time of 50 fixed pieces of work, 100 ms of an idle machine", async page => {
   await page.goto(address("wide.svg"));
   const times = await page.evaluate(async () => {
-    const chart = document.querySelector(".chart"), r = chart.getBoundingClientRect(), times = [];
+    const chart = document.querySelector(".chart"), r = chart.getBoundingClientRect(), times = {into: [], back: [], work: []};
     for (let i = 0; i < 6; i++) {
+      times.work.push(window.referenceMs());
       const x = r.left + r.width * (i + 1) / 8, begin = performance.now();
       chart.dispatchEvent(new MouseEvent("click", {clientX: x, clientY: r.bottom - 27, bubbles: true}));
       document.documentElement.getBoundingClientRect();
-      times.push(performance.now() - begin);
+      times.into.push(performance.now() - begin);
       const again = performance.now();
       document.querySelector("button[title=Escape]").click();
       document.documentElement.getBoundingClientRect();
-      times.push(performance.now() - again);
+      times.back.push(performance.now() - again);
     }
     return times;
   });
-  const back = Math.min(...times.filter((t, i) => i % 2)), into = Math.min(...times.filter((t, i) => i % 2 === 0));
-  console.log(`  zoom ${into.toFixed(1)} ms, back to 20,000 frames ${back.toFixed(1)} ms`);
-  assert.ok(into < 100 && back < 100, times.join());
+  const [into, back, work] = [times.into, times.back, times.work].map(list => Math.min(...list));
+  console.log(`  zoom ${into.toFixed(1)} ms, back to 20,000 frames ${back.toFixed(1)} ms, the fixed work ${work.toFixed(1)} ms`);
+  assert.ok(into < 50 * work && back < 50 * work, JSON.stringify(times));
 });
 
 // ---- the keyboard ----

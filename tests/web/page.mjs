@@ -57,13 +57,13 @@ export async function run(options = {}) {
 // ---- the page ----
 
 // Until all traces are read and laid out, what is in view is loaded, also its names, and it is drawn.
-export async function settled(page, timeout = PATIENCE) {
+export async function settled(page) {
   await page.waitForFunction(async () => {
     const isThere = () => {
       const {app} = window.heddle ?? {}, session = app?.state.session.value;
       return session && session.traces.every(t => t.state === "failed" || (t.state === "ready" && !t.busy))
         && (app.state.tracks.value.length > 0 || !session.traces.some(t => t.state === "ready" && t.span_ns > 1)) && app.tiles.idle(false)
-        && app.names.idle();
+        && app.names.idle() && !window.heddle.isDue();
     };
     for (;;) {
       while (!isThere()) await new Promise(resolve => setTimeout(resolve, 20));
@@ -71,19 +71,14 @@ export async function settled(page, timeout = PATIENCE) {
       await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
       if (isThere()) return true; // what was drawn did not ask for more
     }
-  }, null, {timeout});
+  });
 }
 
-// Until the range stands still: it moves with the frames, so it is looked at two frames apart.
-export const still = page => page.evaluate(async () => {
-  const {range} = window.heddle.app.state;
-  for (let k = 0, last = null; k < 2000; k++) {
-    await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-    if (last && range.value.from === last.from && range.value.until === last.until) return last;
-    last = range.value;
-  }
-  throw new Error("the range does not come to rest");
-});
+// Until the range stands still; it moves with the frames.
+export async function still(page) {
+  await until(page, () => !window.heddle.app.hands.motions.isMoving(), null, "the range comes to rest");
+  return state(page, "range");
+}
 
 export const drawn = page => page.evaluate(() => new Promise(resolve => {
   window.heddle.app.redraw();
@@ -157,6 +152,27 @@ export async function pointAt(page, track, time, row = 0) {
   const place = await placeOf(page, track), range = await state(page, "range");
   return {x: place.x + (time - range.from) / (range.until - range.from) * place.width,
     y: place.y + (row + 0.6) * place.rowHeight};
+}
+
+// Puts the pointer on an event of a track at a time, and waits until the page knows it there; the window's place.
+export async function pointAtEvent(page, track, time, row = 0) {
+  for (const end = Date.now() + PATIENCE; ;) {
+    const at = await pointAt(page, track, time, row);
+    await page.mouse.move(at.x + 1, at.y);
+    await page.mouse.move(at.x, at.y);
+    await drawn(page);
+    const hovered = await state(page, "hovered"), offset = (await state(page, "session")).traces.find(t => t.id === track.trace).offset_ns;
+    const begin = (hovered?.start ?? Infinity) + offset;
+    if (hovered?.trace === track.trace && hovered.track === track.id && begin <= time && time <= begin + hovered.duration) return at;
+    assert.ok(Date.now() < end, `no event of ${track.name} at ${time}: ${JSON.stringify([at, hovered])}`);
+  }
+}
+
+// A click on it.
+export async function clickEvent(page, track, time, row = 0) {
+  const at = await pointAtEvent(page, track, time, row);
+  await page.mouse.click(at.x, at.y);
+  return at;
 }
 
 // Shows [from, until), loaded.

@@ -1,6 +1,6 @@
 // page_job.test.mjs - the Job panel over eight ranks: each figure against the traces' JSON, colours, order, keys, opening
 import assert from "node:assert/strict";
-import {file, open, run, setState, state, test, until} from "./page.mjs";
+import {file, open, PATIENCE, run, setState, state, test, until} from "./page.mjs";
 import {readChrome} from "./oracle.mjs";
 import {readPng} from "./pixels.mjs";
 
@@ -90,6 +90,21 @@ const middleOf = (page, row, step, rows = RANKS) => page.evaluate(([row, step, r
   return {x: box.x + 110 + (box.width - 110) * (step + 0.5) / 4, y: box.y + 16 + (box.height - 16) * (row + 0.5) / rows};
 }, [row, step, rows]);
 
+// A click on the cell of a rank and a step, which the page knows to be there.
+async function clickCell(page, rank, step) {
+  for (const end = Date.now() + PATIENCE; ;) {
+    const {x, y} = await middleOf(page, rank, step);
+    await page.mouse.move(x + 1, y);
+    await page.mouse.move(x, y);
+    const text = await textOf(page);
+    if (text.startsWith(`rank ${rank} on`) && text.includes(`, ProfilerStep#${step + 1}: `)) return page.mouse.click(x, y);
+    assert.ok(Date.now() < end, text);
+  }
+}
+
+// Until the heat map is drawn of that figure in that theme.
+const drawnOf = (page, figure, theme) => page.waitForSelector(`#pane .flame canvas[data-drawn="${figure}, ${theme}"]`);
+
 async function lightnessAt(page, row, step) {
   const {x, y} = await middleOf(page, row, step);
   const {data: [r, g, b]} = readPng(await page.screenshot({clip: {x: Math.round(x), y: Math.round(y), width: 1, height: 1}}));
@@ -124,8 +139,7 @@ test("summaries tell the same, and a click opens the traces beside them", async 
   await openJob(page, ["job.hds"]);
   assert.equal((await state(page, "session")).traces.length, 0);
   await checkCells(page);
-  const {x, y} = await middleOf(page, 5, 2);
-  await page.mouse.click(x, y);
+  await clickCell(page, 5, 2);
   await until(page, () => window.heddle.app.state.session.value.traces.filter(t => t.state === "ready").length === 3, null, "three traces are open");
   const {traces} = await state(page, "session"), {trace, steps} = expected()[5];
   const own = traces.findIndex(t => t.name.endsWith("job_rank5.json"));
@@ -173,7 +187,7 @@ for (const theme of ["light", "dark"]) {
     await setUp(page, theme);
     await choose(page, "Colours", "late");
     await page.mouse.move(0, 0);
-    await page.waitForTimeout(100);
+    await drawnOf(page, "late", theme);
     const [late, usual] = [await lightnessAt(page, 5, 1), await lightnessAt(page, 0, 1)];
     assert.ok(theme === "dark" ? late > usual + 100 : late < usual - 100, `${late} beside ${usual}`);
     await choose(page, "Order", "most");
@@ -187,9 +201,10 @@ for (const theme of ["light", "dark"]) {
 }
 test("a system that turns dark is followed by an open heat map", async page => {
   await setUp(page, "light");
+  await drawnOf(page, "time", "light");
   const light = await lightnessAt(page, 0, 1);
   await page.emulateMedia({colorScheme: "dark"});
-  await page.waitForTimeout(200);
+  await drawnOf(page, "time", "dark");
   const dark = await lightnessAt(page, 0, 1), at = await page.locator("#pane .flame canvas").boundingBox();
   const names = readPng(await page.screenshot({clip: {x: at.x, y: at.y + 16, width: 80, height: 30}}));
   assert.ok(Math.max(...names.data.filter((_, k) => k % 4 === 0)) > 150, "names of ranks can be read");
@@ -219,8 +234,7 @@ test("zoomed by the wheel fewer ranks are in view, and the focus is never lost",
 test("a click shows the step in the rank's trace and its peers', the others are hidden", async page => {
   await openJob(page);
   await choose(page, "Colours", "late");
-  const {x, y} = await middleOf(page, 5, 2);
-  await page.mouse.click(x, y);
+  await clickCell(page, 5, 2);
   await until(page, () => window.heddle.app.state.hidden.value.size > 0, null, "others are hidden");
   const seen = await page.evaluate(() => [...new Set(window.heddle.app.layout().tracksSeen().map(t => t.trace))].sort());
   const late = expected().map(({steps}) => steps[2].lateness), others = [0, 1, 2, 3, 4, 6, 7].sort((a, b) => late[a] - late[b] || a - b);
@@ -241,8 +255,7 @@ for (const [width, height] of [[1600, 900], [1280, 720]]) {
   test(`three ranks fit into a window of ${width} by ${height}, and a click shows what is hidden of one`, async page => {
     await page.setViewportSize({width, height});
     await openJob(page);
-    const {x, y} = await middleOf(page, 5, 2);
-    await page.mouse.click(x, y);
+    await clickCell(page, 5, 2);
     await until(page, () => window.heddle.app.state.hidden.value.size > 0 && window.heddle.app.state.clocks.value.length === 8, null, "clocks are compared");
     await until(page, () => window.heddle.app.layout().height <= document.querySelector("#headers").clientHeight, null, "they fit");
     const shown = await page.evaluate(() => window.heddle.app.layout().places.map(({track, y, height}) => ({trace: track.trace, stream: track.stream !== undefined && !track.derived, section: track.kind === "section", name: track.name, y, height})));

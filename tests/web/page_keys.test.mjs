@@ -2,20 +2,30 @@
 import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import {onTrack, readChrome} from "./oracle.mjs";
-import {drawn, file, open, pointAt, placeOf, run, settled, setState, show, state, still, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, open, pointAt, placeOf, run, settled, setState, show, state, still, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json"));
 const WHOLE = {from: 0, until: 3000000};
 const spanOf = range => range.until - range.from;
 const closeTo = (a, b, slack, what) => assert.ok(Math.abs(a - b) <= slack, `${what}: ${a}, not ${b}`);
 
-// Holds "Shift+W" and the like down for a while, or, with no time, until the view stands still.
-async function hold(page, key, ms) {
-  const parts = key === "+" ? [key] : key.split("+");
-  for (const part of parts) await page.keyboard.down(part);
-  await (ms === undefined ? still(page) : page.waitForTimeout(ms));
-  for (const part of parts.reverse()) await page.keyboard.up(part);
+// Touches a key that moves the view, "Shift+W" and the like; where the view is then.
+async function touch(page, key) {
+  await page.keyboard.press(key);
   return still(page);
+}
+// Holds it down until the view, far enough, goes no further.
+async function hold(page, key, isFar) {
+  const parts = key.split("+");
+  for (const part of parts) await page.keyboard.down(part);
+  let range = null;
+  for (let last = null, same = 0; same < 5; last = range) {
+    await drawn(page);
+    range = await state(page, "range");
+    same = isFar(range) && last?.from === range.from && last.until === range.until ? same + 1 : 0;
+  }
+  for (const part of parts.reverse()) await page.keyboard.up(part);
+  return range;
 }
 async function middle(page, share = 0.5) {
   const box = await page.locator("#tracks").boundingBox();
@@ -53,7 +63,7 @@ test("every key in the table runs its command, and the help has all of them", as
         await drawn(page);
         const place = () => page.evaluate(() => JSON.stringify([window.heddle.app.state.range.value, window.heddle.app.state.scroll.value]));
         const before = await place();
-        await hold(page, pressed(key), 0); // one that is only touched moves, too
+        await touch(page, pressed(key)); // one that is only touched moves, too
         const after = await place();
         if (!(room < 4 && /scroll/.test(id)) && key !== "Space") assert.notEqual(after, before, `${key} (${id}) moves the view`);
       } else {
@@ -126,16 +136,17 @@ test("the palette finds a command by its words and runs it", async page => {
 
 test("w and s zoom at the pointer", async page => {
   await open(page, "small.json");
-  // Far from both limits, however long a busy machine holds the key.
-  const first = {from: 1500000, until: 1501000};
-  await setState(page, "range", first);
   await middle(page, 0.25);
-  const near = await hold(page, "w", 150);
-  assert.ok(spanOf(near) < 0.9 * spanOf(first), JSON.stringify(near));
-  closeTo(near.from + spanOf(near) * 0.25, 1500250, 2, "the time under the pointer stays");
-  const far = await hold(page, "s", 150);
-  assert.ok(spanOf(far) > 1.1 * spanOf(near));
-  closeTo(far.from + spanOf(far) * 0.25, 1500250, spanOf(far) * 0.002, "and when zooming out");
+  // Far from both limits, unless a busy machine lets go of the key late.
+  for (let near = null, far = null; !far || spanOf(near) < 200 || spanOf(far) > 100000;) {
+    await setState(page, "range", {from: 1500000, until: 1501000});
+    near = await touch(page, "w");
+    assert.ok(spanOf(near) < 950, JSON.stringify(near));
+    closeTo(near.from + spanOf(near) * 0.25, 1500250, 2, "the time under the pointer stays");
+    far = await touch(page, "s");
+    assert.ok(spanOf(far) > 1.05 * spanOf(near));
+    if (spanOf(far) < 100000) closeTo(far.from + spanOf(far) * 0.25, 1500250, spanOf(far) * 0.002, "and when zooming out");
+  }
 });
 
 test("a, d and the arrows pan by the same span; Shift is faster", async page => {
@@ -150,16 +161,20 @@ test("a, d and the arrows pan by the same span; Shift is faster", async page => 
   for (const [slow, fast, way] of [["d", "Shift+D", 1], ["a", "Shift+A", -1]]) {
     const speeds = [];
     for (const key of [slow, fast]) {
-      await setState(page, "range", {from: 1400000, until: 1410000});
-      const after = await hold(page, key, 200);
+      let after = null, held = Infinity;
+      while (held > 200) { // what a frame that comes late has missed is not made up for without limit
+        await setState(page, "range", {from: 1400000, until: 1410000});
+        after = await touch(page, key);
+        held = Math.max(90, await page.evaluate(() => window.heldFor));
+      }
       closeTo(spanOf(after), 10000, 1, "the span stays");
-      speeds.push((after.from - 1400000) * way / await page.evaluate(() => window.heldFor));
+      speeds.push((after.from - 1400000) * way / held);
     }
     assert.ok(speeds[0] > 0 && speeds[1] > 1.5 * speeds[0], `${slow}: ${speeds}`);
   }
   for (const [key, way] of [["ArrowRight", 1], ["ArrowLeft", -1]]) {
     await setState(page, "range", {from: 1400000, until: 1410000});
-    const after = await hold(page, key, 150);
+    const after = await touch(page, key);
     assert.ok((after.from - 1400000) * way > 0, key);
   }
 });
@@ -168,10 +183,10 @@ test("zoom ends at a tenth of a ns a pixel and at a little more than the whole",
   await open(page, "small.json");
   await middle(page);
   await setState(page, "range", {from: 1500000, until: 1502000});
-  const near = await hold(page, "Shift+W");
+  const near = await hold(page, "Shift+W", range => spanOf(range) < 1000);
   assert.ok(spanOf(near) > 1 && spanOf(near) < 1000, JSON.stringify(near));
   await setState(page, "range", {from: 1000000, until: 2000000});
-  const far = await hold(page, "Shift+S");
+  const far = await hold(page, "Shift+S", range => spanOf(range) >= spanOf(WHOLE));
   assert.ok(spanOf(far) >= spanOf(WHOLE) && spanOf(far) < 1.2 * spanOf(WHOLE), JSON.stringify(far));
 });
 
@@ -198,13 +213,14 @@ test("the wheel scrolls the tracks, with Ctrl it zooms at the pointer", async pa
   assert.deepEqual(await state(page, "range"), WHOLE, "and the time stays");
   await page.keyboard.down("Control");
   await page.mouse.wheel(0, -240);
+  await until(page, span => { const {range} = window.heddle.app.state; return range.value.until - range.value.from < 0.9 * span; }, spanOf(WHOLE), "it zooms");
   await page.keyboard.up("Control");
   const near = await still(page);
   assert.ok(spanOf(near) < 0.9 * spanOf(WHOLE), JSON.stringify(near));
   closeTo(near.from + spanOf(near) * 0.25, 750000, spanOf(WHOLE) * 0.01, "the time under the pointer stays");
   await page.mouse.wheel(100, 0);
+  await until(page, from => window.heddle.app.state.range.value.from > from, near.from, "a sideways wheel pans");
   const panned = await still(page);
-  assert.ok(panned.from > near.from, "a sideways wheel pans");
   closeTo(spanOf(panned), spanOf(near), 1, "and keeps the span");
 });
 
@@ -287,11 +303,9 @@ test("edges of the timing tool snap to slices", async page => {
   const px = 300000 / (await placeOf(page, stream)).width;
   const a = await pointAt(page, stream, 200000 + 2 * px), b = await pointAt(page, stream, 350000 - 2 * px);
   await page.mouse.move(a.x, a.y);
-  await page.waitForTimeout(150);
   await page.mouse.down();
   await page.mouse.move((a.x + b.x) / 2, a.y, {steps: 3});
   await page.mouse.move(b.x, b.y, {steps: 3});
-  await page.waitForTimeout(300);
   await page.mouse.up();
   await until(page, () => window.heddle.app.state.timing.value !== null, null, "there is a time");
   await until(page, () => { const t = window.heddle.app.state.timing.value; return t.from === 200000 && t.until === 350000; }, null,
@@ -325,8 +339,7 @@ test(". and , go to the next and the previous event of the row", async page => {
   await open(page, "small.json");
   const stream = await trackOf(page, "stream 7"), starts = onTrack(small, 0, 7).map(s => s.start - small.start);
   await show(page, 0, 1000000);
-  const at = await pointAt(page, stream, 275000);
-  await page.mouse.click(at.x, at.y);
+  await clickEvent(page, stream, 275000);
   await until(page, () => window.heddle.app.state.selected.value.length === 1);
   for (let k = 1; k < starts.length; k++) {
     await page.keyboard.press(".");

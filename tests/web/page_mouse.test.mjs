@@ -1,6 +1,6 @@
 // page_mouse.test.mjs - the track list by mouse: fold, drag, menu, filter, hide and pin
 import assert from "node:assert/strict";
-import {drawn, open, run, settled, state, test, trackOf, until} from "./page.mjs";
+import {drawn, open, placeOf, pointAtEvent, run, settled, show, state, test, trackOf, until} from "./page.mjs";
 
 const placesOf = page => page.evaluate(() => window.heddle.app.layout().places.map(p => ({key: p.key, name: p.track.name, rows: p.rows, collapsed: p.collapsed})));
 const placeOfKey = async (page, key) => (await placesOf(page)).find(p => p.key === key);
@@ -97,6 +97,43 @@ test("typed into the filter, words leave what has them; Escape brings all back",
   await page.press("#track-filter", "Escape");
   await until(page, () => window.heddle.app.state.trackFilter.value === "", null, "Escape clears it");
   assert.deepEqual(await placesOf(page), before);
+});
+
+// As a busy browser does, which takes the capture of a press for that of the press before, whose end it hears of late.
+const loseCapture = page => page.evaluate(() => {
+  const {target, pointerId} = window.pressed;
+  if (!target.hasPointerCapture(pointerId)) throw new Error("it has no capture to lose");
+  target.releasePointerCapture(pointerId);
+});
+
+test("a press whose capture the browser takes away goes on: a click selects, a drag makes its box", async page => {
+  await open(page, "small.json");
+  await page.evaluate(() => { addEventListener("pointerdown", e => { window.pressed = {target: e.target, pointerId: e.pointerId}; }, true); });
+  const stream = await trackOf(page, "stream 7");
+  await show(page, 0, 1000000);
+  const at = await pointAtEvent(page, stream, 275000);
+  await page.mouse.down();
+  await loseCapture(page);
+  await page.mouse.up();
+  await until(page, () => window.heddle.app.state.selected.value.length === 1, null, "an event is selected");
+  const place = await placeOf(page, stream);
+  await page.mouse.move(place.x + 100, place.y + 4);
+  await page.mouse.down();
+  await page.mouse.move(place.x + 150, place.y + 4);
+  await loseCapture(page);
+  await page.mouse.move(place.x + 300, place.y + 4);
+  await page.mouse.up();
+  await until(page, () => window.heddle.app.state.area.value !== null, null, "a box is made");
+  const area = await state(page, "area");
+  assert.ok(Math.abs(area.until - 300 / place.width * 1000000) < 5000, JSON.stringify(area));
+  // A press that nobody saw end is none when the next begins, or the pointer moves with no button down.
+  await page.mouse.move(at.x, at.y);
+  await page.mouse.down();
+  await page.mouse.move(at.x + 50, at.y);
+  await page.evaluate(() => { addEventListener("pointerup", e => e.stopImmediatePropagation(), {capture: true, once: true}); });
+  await page.mouse.up();
+  await page.mouse.move(at.x + 100, at.y);
+  assert.equal(await page.locator(".rubber").isVisible(), false, "the box is given up");
 });
 
 test("one button folds all, another unfolds all", async page => {

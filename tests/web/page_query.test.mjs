@@ -1,5 +1,6 @@
 // page_query.test.mjs - SQL on the page: the editor, what it offers, results against the file, where rows go, the address
 import assert from "node:assert/strict";
+import http from "node:http";
 import {onTrack, readChrome} from "./oracle.mjs";
 import {command, file, open, run, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
 import {getJson} from "./server.mjs";
@@ -103,16 +104,12 @@ test("a query that goes on is cancelled, by its button and its key, and the next
     await ask(page, "select 'after' as x");
     assert.deepEqual(await cellsOf(page), [["after"]]);
   }
-  // The workers of the server are free again: more such queries than it has threads.
-  for (let k = 0; k < 30; k++) {
-    const abort = new AbortController(), asked = fetch(new URL("/api/query", server.url), {method: "POST", body: FOR_EVER, signal: abort.signal});
-    setTimeout(() => abort.abort(), 20);
-    await asked.catch(() => {});
-  }
-  const begin = Date.now();
+  // The workers of the server are free again: more such queries than it has threads, each for longer than anybody waits.
+  const asked = Array.from({length: 30}, () => http.request(new URL("/api/query?timeout=600000", server.url), {method: "POST"}));
+  await Promise.all(asked.map(each => new Promise(resolve => { each.on("error", () => {}).end(FOR_EVER, resolve); })));
+  for (const each of asked) each.destroy();
   await ask(page, "select 'free' as x");
   assert.deepEqual(await cellsOf(page), [["free"]]);
-  assert.ok(Date.now() - begin < 20000);
 });
 
 // ---- rows go to their events ----
@@ -190,10 +187,7 @@ test("what may come next is offered, and taken with Tab, or Enter when it was ch
   await openQuery(page);
   await page.fill("#sql", "select * from ");
   await page.click("#sql");
-  while (!(await offers(page)).includes("slice")) { // until the tables are told
-    await page.keyboard.press("Control+Space");
-    await page.waitForTimeout(50);
-  }
+  while (!(await offers(page)).includes("slice")) await page.keyboard.press("Control+Space"); // until the tables are told
   await page.keyboard.press("Escape");
   await page.fill("#sql", "");
   await page.keyboard.type("select cou");

@@ -41,13 +41,13 @@ test("df_index_resolver: two GPUs, their streams and derived rows", async page =
   await zoomAbout(page);
 }, there("kineto/df_index_resolver.json.gz"));
 
-// What a Python program says of the raw JSON of each rank (intervals of exact integers): time of kernels that compute, of
+// What a Python program says of the raw JSON of each rank (intervals of exact integers): time of kernels that compute and of memsets, of
 // NCCL's, of those while nothing computes, of copies; idle time; the longest launch latency. 777 pieces of work, 1 step each.
 const MEGATRON = [
-  [131390000, 241191000, 241191000, 146000, 222514000, 26095000], [131923000, 481306000, 481306000, 178000, 7383000, 46347000],
-  [131474000, 413325000, 413325000, 170000, 65886000, 39498000], [132743000, 472390000, 472390000, 173000, 20297000, 50586000],
-  [131874000, 495240000, 495240000, 181000, 3329000, 54276000], [131544000, 490928000, 490928000, 181000, 7978000, 51905000],
-  [133554000, 263846000, 263846000, 151000, 208748000, 28648000], [132271000, 481865000, 481865000, 179000, 11015000, 47231000]];
+  [131516000, 241191000, 241191000, 20000, 222514000, 26095000], [132081000, 481306000, 481306000, 20000, 7383000, 46347000],
+  [131624000, 413325000, 413325000, 20000, 65886000, 39498000], [132896000, 472390000, 472390000, 20000, 20297000, 50586000],
+  [132035000, 495240000, 495240000, 20000, 3329000, 54276000], [131706000, 490928000, 490928000, 19000, 7978000, 51905000],
+  [133685000, 263846000, 263846000, 20000, 208748000, 28648000], [132431000, 481865000, 481865000, 19000, 11015000, 47231000]];
 
 test("eight Megatron ranks: sections by rank, and the times of each device as Python counts them", async page => {
   const names = Array.from({length: 8}, (_, rank) => `ranks/megatron-tp8/rank${rank}.json.gz`).map(real);

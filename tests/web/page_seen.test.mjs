@@ -2,7 +2,7 @@
 // on eight; no click and no key is lost while the server answers; the bar on top at a large text
 import assert from "node:assert/strict";
 import {busyTime, onTrack, readChrome} from "./oracle.mjs";
-import {command, drawn, file, open, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, command, drawn, file, open, PATIENCE, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), gpu = onTrack(small, 0);
 const ranks = Array.from({length: 8}, (_, rank) => `rank${rank}.json`);
@@ -180,9 +180,7 @@ test("Ctrl+clicks on derived rows are all kept, in their order, however slow the
   await open(page, "small.json");
   const compute = (await state(page, "tracks")).find(t => t.derived && t.role === "compute");
   await show(page, 0, 3000000);
-  const place = await placeOf(page, compute);
-  const at = time => [place.x + time / 3000000 * place.width, place.y + place.height * 0.7];
-  const wait = [];
+  const wait = [], clicked = [];
   await page.route("**/api/step?*", route => { wait.push(route); });
   await page.evaluate(() => {
     window.heard = [];
@@ -190,16 +188,15 @@ test("Ctrl+clicks on derived rows are all kept, in their order, however slow the
       window.addEventListener(type, e => window.heard.push([Math.round(performance.now()), type, e.clientX, e.clientY]), true);
     }
   });
-  await page.mouse.move(...at(275000));
-  await settled(page);
-  await page.mouse.click(...at(275000));
-  await page.keyboard.down("Control");
-  for (const time of [550000, 1275000, 1550000]) await page.mouse.click(...at(time));
+  for (const time of [275000, 550000, 1275000, 1550000]) {
+    clicked.push(await clickEvent(page, compute, time));
+    await page.keyboard.down("Control");
+  }
   await page.keyboard.up("Control");
   // Each answer comes when it is asked for; none is asked for before the one ahead of it is there.
   const goOn = async () => {
-    for (let k = 0; k < 500 && !wait.length; k++) await drawn(page);
-    assert.ok(wait.length, `a click was lost: ${JSON.stringify([place, await placeOf(page, compute), await state(page, "selected"),
+    for (const end = Date.now() + PATIENCE; !wait.length && Date.now() < end;) await drawn(page);
+    assert.ok(wait.length, `a click was lost: ${JSON.stringify([clicked, await placeOf(page, compute), await state(page, "selected"),
       await state(page, "range"), await state(page, "message"), await page.evaluate(() => window.heard)])}`);
     await wait.shift().continue();
   };

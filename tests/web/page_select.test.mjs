@@ -1,7 +1,7 @@
 // page_select.test.mjs - the exact table of what is selected, search, flows, fidelity and flame, against the file
 import assert from "node:assert/strict";
 import {busyTime, gapsOf, onTrack, readChrome, tableOf} from "./oracle.mjs";
-import {drawn, file, open, PATIENCE, pointAt, placeOf, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, open, placeOf, pointAtEvent, run, settled, setState, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(b)), `${what}: ${a}, not ${b}`);
@@ -84,11 +84,9 @@ test("Ctrl+click adds an event to the selection and takes it away", async page =
   await open(page, "small.json");
   const stream = await trackOf(page, "stream 7");
   await show(page, 150000, 700000);
-  const one = await pointAt(page, stream, 275000);
-  await page.mouse.click(one.x, one.y);
+  await clickEvent(page, stream, 275000);
   await until(page, () => window.heddle.app.state.selected.value.length === 1);
-  await settled(page); // the pane that opens takes room
-  const two = await pointAt(page, stream, 550000);
+  const two = await pointAtEvent(page, stream, 550000);
   await page.keyboard.down("Control");
   await page.mouse.click(two.x, two.y);
   await until(page, () => window.heddle.app.state.selected.value.length === 2, null, "two are selected");
@@ -133,7 +131,7 @@ test("a regex that is none is a message, not an exception", async page => {
   await open(page, "small.json");
   await setState(page, "query", {q: "(((", mode: "regex", in: "names", case: false});
   await page.waitForFunction(() => /regex|expression|parenthes|bracket|\(\(\(/i.test(document.querySelector("#search").textContent
-    + document.querySelector("#status").textContent), null, {timeout: PATIENCE});
+    + document.querySelector("#status").textContent));
   await setState(page, "query", {q: "sgemm", mode: "text", in: "names", case: false});
   await until(page, () => window.heddle.app.state.results.value.get(0)?.count > 0, null, "the next search works");
 }, {expects: [/400/]});
@@ -188,8 +186,7 @@ test("[ and ] follow the arrows of the selected event", async page => {
   await open(page, "small.json");
   const stream = await trackOf(page, "stream 7"), main = await trackOf(page, "main");
   await show(page, 0, 700000);
-  const at = await pointAt(page, stream, 275000);
-  await page.mouse.click(at.x, at.y);
+  await clickEvent(page, stream, 275000);
   await until(page, () => window.heddle.app.state.selected.value.length === 1);
   const go = async (key, track) => {
     await page.keyboard.press(key);

@@ -57,9 +57,11 @@ test("while a server is slow, what is not there is hatched, never idle", async p
 }, FAILS);
 
 test("a slow server is said to be slow", async page => {
-  await withProxy(page, ["small.json"], path => isTiles(path) ? {delay: 5000} : undefined, async proxy => {
-    await page.waitForFunction(() => /slow/i.test(document.querySelector("#status").textContent), null, {timeout: PATIENCE});
-    proxy.rule = () => undefined;
+  let release;
+  const released = new Promise(resolve => { release = resolve; });
+  await withProxy(page, ["small.json"], path => isTiles(path) ? {until: released} : undefined, async () => {
+    await page.waitForFunction(() => /slow/i.test(document.querySelector("#status").textContent));
+    release();
     await settled(page);
     await page.waitForFunction(() => document.querySelector("#status").textContent === "");
   });
@@ -70,11 +72,13 @@ for (const [what, rule] of [["says 500", {status: 500}], ["says 503", {status: 5
   test(`a server that ${what} is reported, and asked again until it is well`, async page => {
     await withProxy(page, ["small.json"], path => isTiles(path) ? rule : undefined, async proxy => {
       await ready(page);
-      await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10, null, {timeout: PATIENCE});
+      await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10);
       assert.ok((await page.evaluate(() => window.heddle.drawList())).hatched.length > 0, "what is missing is hatched");
-      const asked = proxy.asked.filter(isTiles).length;
-      await page.waitForTimeout(1500);
-      assert.ok(proxy.asked.filter(isTiles).length - asked < 10, "it is not hammered");
+      await until(page, () => window.heddle.app.tiles.flights.size === 0, null, "all that was asked for has failed");
+      const times = () => proxy.asked.flatMap((path, k) => isTiles(path) ? [proxy.times[k]] : []), count = times().length;
+      while (times().length === count) await drawn(page);
+      const wait = times()[count] - times()[count - 1];
+      assert.ok(wait >= 395, `it is hammered: asked again after ${wait} ms`);
       proxy.rule = () => undefined;
       await settled(page);
       await page.waitForFunction(() => document.querySelector("#status").textContent === "");
@@ -100,7 +104,7 @@ test("details, selection and search that fail leave a page that works", async pa
       state.tab.value = "selection";
       state.query.value = {q: "gemm", mode: "text", in: "names", case: false};
     }, [`0.${stream.id}`]);
-    await page.waitForFunction(() => /proxy of the test|500/.test(document.body.textContent), null, {timeout: PATIENCE});
+    await page.waitForFunction(() => /proxy of the test|500/.test(document.body.textContent));
     proxy.rule = () => undefined;
     await page.evaluate(([key]) => { window.heddle.app.state.area.value = {from: 0, until: 2000000, tracks: [key]}; }, [`0.${stream.id}`]);
     await page.waitForFunction(() => /sgemm/.test(document.querySelector("#pane").textContent));
@@ -115,10 +119,10 @@ test("a server that was started again is a new session: nothing of the old one s
     await settled(page);
     const old = (await state(page, "session")).session;
     await first.kill();
-    await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10, null, {timeout: PATIENCE});
+    await page.waitForFunction(() => document.querySelector("#status").textContent.length > 10);
     second = await startView(heddle, [file("busy37.json")]);
     proxy.target = second.url;
-    await page.waitForFunction(old => window.heddle.app.state.session.value.session !== old, old, {timeout: PATIENCE});
+    await page.waitForFunction(old => window.heddle.app.state.session.value.session !== old, old);
     await settled(page);
     const tracks = await state(page, "tracks");
     assert.equal(tracks.filter(t => t.name === "stream 7" && !t.derived).length, 1);
@@ -148,11 +152,12 @@ test("what is no longer in view is no longer waited for", async page => {
     }
     // Had any of the 19 views before kept its requests, there would be no room for those of the last.
     const tiles = await requests() - asked;
+    assert.ok(tiles > 8, `${tiles} requests`);
     proxy.rule = () => undefined;
     await setState(page, "range", {from: 1000000, until: 1100000});
     await settled(page);
+    for (const end = Date.now() + PATIENCE; givenUp < tiles - 6 && Date.now() < end;) await drawn(page);
     page.off("requestfailed", count);
-    assert.ok(tiles > 8, `${tiles} requests`);
     assert.ok(givenUp >= tiles - 6, `${givenUp} of ${tiles} were given up`);
   });
 }, FAILS);
@@ -163,16 +168,11 @@ async function barsOf(page) {
   return page.evaluate(() => { const {bars, hatched} = window.heddle.drawList(); return {bars, hatched}; });
 }
 
-// What is drawn when nothing changes any more: on a busy machine a picture may be drawn from coarser tiles for a moment.
-async function restingBars(page, wanted) {
-  const end = Date.now() + PATIENCE;
-  for (let last = null; ;) {
-    await settled(page);
-    const bars = await barsOf(page), now = JSON.stringify(bars);
-    if (Date.now() > end || (wanted ? now === JSON.stringify(wanted) : now === last)) return bars;
-    last = now;
-    await page.waitForTimeout(300);
-  }
+// What is drawn when nothing changes any more: all that is asked for ahead is there, too.
+async function restingBars(page) {
+  await until(page, () => window.heddle.app.tiles.idle(), null, "nothing is asked for ahead");
+  await settled(page);
+  return barsOf(page);
 }
 
 test("?webgl=0 draws the same on a 2D canvas", async page => {
@@ -180,13 +180,14 @@ test("?webgl=0 draws the same on a 2D canvas", async page => {
   const wanted = await restingBars(page);
   await open(page, "small.json", {query: "?webgl=0"});
   assert.equal(await page.evaluate(() => window.heddle.drawList().backend), "canvas2d");
-  assert.deepEqual(await restingBars(page, wanted), wanted);
+  assert.deepEqual(await restingBars(page), wanted);
 });
 
 test("a browser without WebGL has the same picture", async () => {
   const browser = await launch(program, ["--disable-gpu", "--disable-3d-apis", "--disable-webgl", "--disable-webgl2"]);
   try {
     const context = await browser.newContext({viewport: {width: 1400, height: 800}}), page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
     const troubles = watch(context, page, () => true);
     await open(page, "small.json");
     assert.equal(await page.evaluate(() => window.heddle.drawList().backend), "canvas2d");
@@ -204,8 +205,8 @@ test("a card that has WebGL2 but cannot link a program has the same picture", as
   const wanted = await restingBars(page), pixels = await pixelsOf(page);
   await page.addInitScript(() => { WebGL2RenderingContext.prototype.getProgramParameter = () => false; });
   await open(page, "small.json");
-  await page.waitForFunction(() => window.heddle.drawList().backend === "canvas2d", null, {polling: 50});
-  assert.deepEqual(await restingBars(page, wanted), wanted);
+  await page.waitForFunction(() => window.heddle.drawList().backend === "canvas2d");
+  assert.deepEqual(await restingBars(page), wanted);
   assert.equal(Buffer.compare((await pixelsOf(page)).data, pixels.data), 0, "the same picture");
 }, {context: {}}); // what it does to WebGL would stay
 

@@ -1,7 +1,7 @@
 // page_truth.test.mjs - what a click, a box, a list and an address lead to is exactly what they say
 import assert from "node:assert/strict";
 import {onTrack, readChrome} from "./oracle.mjs";
-import {drawn, file, open, placeOf, pointAt, run, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
+import {clickEvent, drawn, file, open, placeOf, run, setState, settled, show, state, test, trackOf, until} from "./page.mjs";
 
 const small = readChrome(file("small.json")), busy = readChrome(file("busy37.json"));
 
@@ -41,8 +41,7 @@ test("the critical path is a row, and details say what an event waited for, with
   const stream = await trackOf(page, "stream 7"), kernel = onTrack(small, 0, 7)[0], start = kernel.start - small.start;
   const launch = small.slices.find(s => s !== kernel && s.args?.correlation === kernel.args.correlation);
   await show(page, start - 100000, start + 300000);
-  const at = await pointAt(page, stream, start + (kernel.end - kernel.start) / 2);
-  await page.mouse.click(at.x, at.y);
+  await clickEvent(page, stream, start + (kernel.end - kernel.start) / 2);
   await setState(page, "tab", "details");
   const bound = page.locator("#pane dt:text-is('Bound by') + dd");
   assert.equal((await bound.textContent()).trim(), `launch ${launch.name}`);
@@ -58,8 +57,7 @@ test("a box dragged while the pane is closed opens its table, a click does not",
   await show(page, start - 100000, start + 300000);
   await setState(page, "tab", "details");
   await setState(page, "tab", null);
-  const at = await pointAt(page, stream, start + 75000);
-  await page.mouse.click(at.x, at.y);
+  const at = await clickEvent(page, stream, start + 75000);
   await until(page, () => window.heddle.app.state.selected.value.length === 1);
   assert.equal(await state(page, "tab"), null, "the pane stays closed");
   await page.mouse.move(at.x - 60, at.y);
@@ -153,9 +151,8 @@ test("several selected events, the timing range and renamed marks are in the add
   const stream = await trackOf(page, "stream 7"), slices = onTrack(small, 0, 7).slice(0, 2).map(s => s.start - small.start);
   await show(page, slices[0] - 50000, slices[1] + 300000);
   for (const [k, start] of slices.entries()) {
-    const at = await pointAt(page, stream, start + 5000);
     if (k) await page.keyboard.down("Control");
-    await page.mouse.click(at.x, at.y);
+    await clickEvent(page, stream, start + 5000);
     if (k) await page.keyboard.up("Control");
     await until(page, n => window.heddle.app.state.selected.value.length === n, k + 1, `${k + 1} are selected`);
   }

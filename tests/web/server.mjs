@@ -44,24 +44,25 @@ export async function getJson(url) {
 }
 
 // Waits until each trace is ready or failed, and nothing is being worked out; the session then.
-export async function waitReady(url, timeout = PATIENCE) {
-  const end = Date.now() + timeout;
+export async function waitReady(url) {
+  const end = Date.now() + PATIENCE;
   for (;;) {
     const session = await getJson(new URL("/api/session", url));
     if (session.traces.every(t => t.state === "failed" || (t.state === "ready" && !t.busy))) return session;
-    assert.ok(Date.now() < end, `not ready after ${timeout} ms: ${JSON.stringify(session)}`);
+    assert.ok(Date.now() < end, `not ready after ${PATIENCE} ms: ${JSON.stringify(session)}`);
     await new Promise(resolve => setTimeout(resolve, 50));
   }
 }
 
 // A proxy before a server. `rule(path)` says what becomes of a request: undefined (pass), {delay: ms}, {until: promise},
-// {status: 500}, {cut: "before" | "within"}; rule and target may change at any time.
+// {status: 500}, {cut: "before" | "within"}; rule and target may change at any time. asked: their paths, and when, in ms.
 export async function startProxy(target) {
   const sockets = new Set();
-  const proxy = {target, rule: () => undefined, asked: []};
+  const proxy = {target, rule: () => undefined, asked: [], times: []};
   const server = http.createServer((request, response) => {
     const what = proxy.rule(request.url) ?? {};
     proxy.asked.push(request.url);
+    proxy.times.push(Date.now());
     if (what.cut === "before") { request.socket.destroy(); return; }
     if (what.status) {
       response.writeHead(what.status, {"Content-Type": "application/json"});

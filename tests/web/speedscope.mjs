@@ -8,7 +8,7 @@ import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import {fileURLToPath} from "node:url";
-import {launch, watch} from "./browser.mjs";
+import {launch, PATIENCE, watch} from "./browser.mjs";
 
 const PAGE = fileURLToPath(new URL("node_modules/speedscope/dist/release/", import.meta.url));
 const TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm"};
@@ -30,6 +30,7 @@ const origin = `http://127.0.0.1:${server.address().port}/`;
 
 const browser = await launch(program), context = await browser.newContext({viewport: {width: 1400, height: 800}});
 const page = await context.newPage(), said = [];
+page.setDefaultTimeout(PATIENCE);
 const troubles = watch(context, page, url => url.startsWith(origin) || url.startsWith("blob:" + origin));
 page.on("console", m => said.push(m.text()));
 page.on("dialog", dialog => { troubles.push("dialog: " + dialog.message()); dialog.dismiss(); });

@@ -189,6 +189,8 @@ static void write_notes(cuda_tracer *t)
     cuda_buffers_statistics(&buffers, &t->buffers);
     hd_session_note(t->session, "cuda.dropped", HD_SESSION_LOSS, c->dropped);
     hd_session_note(t->session, "cuda.bad-times", HD_SESSION_LOSS, c->bad_times);
+    bool has_no_calls = !c->calls && atomic_load(&t->launches.are_recorded); /* though CUPTI took them on */
+    hd_session_note(t->session, "cuda.no-calls", HD_SESSION_LOSS, has_no_calls ? c->kernels : 0);
     hd_session_note(t->session, "cuda.record-damaged", HD_SESSION_LOSS, c->bad);
     hd_session_note(t->session, "cuda.record-unknown", HD_SESSION_LOSS, c->unknown);
     hd_session_note(t->session, "cuda.no-buffer", HD_SESSION_NOTE, buffers.refused);

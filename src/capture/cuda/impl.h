@@ -101,6 +101,8 @@ typedef struct cuda_tracer {
     bool has_own_clock;  /* CUPTI was told to use ours */
     bool has_system_ids; /* of threads */
     bool is_applied;     /* kinds are on */
+    bool is_started;     /* the program uses CUDA: what is switched on now is switched on late */
+    bool all_calls;      /* CUPTI cannot switch single calls: calls that are not shown are recorded, too */
 
     cuda_buffers buffers;
     struct cuda_activity *activity; /* of the tracer's thread */

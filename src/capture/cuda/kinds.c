@@ -60,11 +60,20 @@ static bool set_each_call(cuda_tracer *t, uint32_t domain, bool is_on)
     return has_any;
 }
 
+/* Calls that are switched on one by one once the program uses CUDA give no records before CUPTI 13.5 (13.0.1 on an H100
+ * gave none in any window, 13.5.0 gave all), and nothing says so: then all calls are on. */
+enum { CUPTI_SINGLE_CALLS_LATE = 130500 };
+
 static bool set_calls(cuda_tracer *t, bool is_on)
 {
     static const uint32_t domains[] = {CUPTI_DOMAIN_RUNTIME, CUPTI_DOMAIN_DRIVER};
     bool is_fine = true;
-    for (int i = 0; i < 2; i++) is_fine &= set_each_call(t, domains[i], is_on) || set_kind(t, &calls[i], is_on);
+    if (is_on && t->is_started && t->cupti->version < CUPTI_SINGLE_CALLS_LATE && t->cupti->ActivityEnableRuntimeApi) {
+        t->all_calls = true;
+        hd_session_note(t->session, "cuda.calls-unfiltered", HD_SESSION_NOTE, 1);
+    }
+    for (int i = 0; i < 2; i++)
+        is_fine &= (!t->all_calls && set_each_call(t, domains[i], is_on)) || set_kind(t, &calls[i], is_on);
     return is_fine;
 }
 
@@ -88,6 +97,7 @@ void cuda_kinds_start(cuda_tracer *t)
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) set_kind(t, &facts[i], true);
     if (t->options.memory) set_kind(t, &memory, true); /* also outside of the window: what is live when it opens */
     if (atomic_load(&t->is_open)) apply(t, true);
+    t->is_started = true;
 }
 
 void cuda_capture_set(cuda_tracer *t, bool is_open)

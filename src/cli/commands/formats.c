@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/report_out.h"
+#include "heddle/launches.h"
 
 static hd_status make_table(hd_table **out, bool all, hd_error *err)
 {
@@ -28,6 +29,24 @@ static hd_status make_table(hd_table **out, bool all, hd_error *err)
     return hd_table_finish(out, b, err);
 }
 
+static hd_status make_classes(hd_table **out, hd_error *err)
+{
+    hd_table_builder *b;
+    hd_status status = hd_table_builder_new(&b, "classes", err);
+    if (status != HD_OK) return status;
+    static const char *const columns[] = {"name", "pattern", "class", "collective", "about"};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) hd_table_add_column(b, columns[i], HD_VALUE_STRING);
+    for (size_t i = 0; i < hd_class_rule_count(); i++) {
+        hd_class_rule rule = hd_class_rule_at(i);
+        hd_table_add_text(b, rule.where);
+        hd_table_add_text(b, rule.pattern);
+        hd_table_add_text(b, rule.class_name);
+        hd_table_add_text(b, rule.collective);
+        hd_table_add_text(b, rule.about);
+    }
+    return hd_table_finish(out, b, err);
+}
+
 /* Those that there is something to do about. */
 static void print_lookalikes(cli_run *run)
 {
@@ -42,21 +61,36 @@ static void print_lookalikes(cli_run *run)
     }
 }
 
+struct formats_options {
+    bool classes;
+};
+
+static const cli_option options[] = {
+    {.name = "classes",
+     .kind = CLI_FLAG,
+     .field = offsetof(struct formats_options, classes),
+     .help = "list instead by which names GPU work counts as communication, copy or compute, first match first"},
+    {0},
+};
+
 static int run(cli_run *run)
 {
+    bool classes = ((const struct formats_options *)run->options)->classes;
     const hd_sink sink = {cli_write, run};
     const hd_table_style json = {.format = HD_TABLE_JSON}, text = {.width = run->width, .bold_head = run->color};
+    bool brief = run->global.json || run->global.quiet || classes;
     hd_table *table;
-    if (make_table(&table, run->global.json, &run->err) != HD_OK) return CLI_FAILED;
+    hd_status status = classes ? make_classes(&table, &run->err) : make_table(&table, run->global.json, &run->err);
+    if (status != HD_OK) return CLI_FAILED;
     hd_table_write(table, sink, run->global.json ? &json : &text, &run->err);
     hd_table_free(table);
     if (run->global.json) cli_print(run, "\n");
-    for (size_t i = 0; !run->global.json && !run->global.quiet && i < hd_format_count(); i++) {
+    for (size_t i = 0; !brief && i < hd_format_count(); i++) {
         const hd_format_info *info = hd_format_at(i);
         cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), info->name, cli_style(run, CLI_PLAIN), info->title);
         if (info->writes) cli_print(run, "  keeps  %s\n  loses  %s\n", info->keeps, info->loses);
     }
-    if (!run->global.json && !run->global.quiet) print_lookalikes(run);
+    if (!brief) print_lookalikes(run);
     return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
 }
 
@@ -74,6 +108,8 @@ const cli_command cmd_formats = {
                                       {"heddle formats --json | jq '.[] | select(.writes) | .name'",
                                        "the names that convert --to takes"},
                                       {0}},
+    .options = options,
+    .options_size = sizeof(struct formats_options),
     .has_json = true,
     .run = run,
 };

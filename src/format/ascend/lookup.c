@@ -8,7 +8,7 @@
 #include "base/text/decimal.h"
 #include "format/args.h"
 #include "format/ascend/ascend.h"
-#include "trace/roles/trace_roles.h"
+#include "model/roles/trace_roles.h"
 
 #define COLUMNS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "format/ascend/ascend.h"
-#include "trace/roles/trace_roles.h"
+#include "model/roles/trace_roles.h"
 
 /* ---- tracks ---- */
 

@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 #include "format/sbt/write.h"
 #include "heddle/launches.h"
-#include "trace/roles/copy_ways.h"
+#include "model/roles/copy_ways.h"
 
 enum {
     ARG_TYPE,

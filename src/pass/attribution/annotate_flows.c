@@ -6,8 +6,8 @@
  */
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
 #include "pass/attribution/annotate.h"
-#include "trace/flows/bind.h"
 
 #define EXACT_LIMIT ((int64_t)1 << 53) /* beyond, JSON readers with doubles round */
 

@@ -15,9 +15,9 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/contexts/contexts.h"
 #include "pass/attribution/attribution.h"
 #include "pass/attribution/slices.h"
-#include "pass/contexts/contexts.h"
 #include "trace/event.h"
 #include "trace/spill.h"
 

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "heddle/launches.h"
+#include "model/flows/bind.h"
 #include "pass/attribution/slices.h"
 #include "pass/copy/points.h"
-#include "trace/flows/bind.h"
 #include "trace/spill.h"
 
 typedef struct pair_list {

@@ -9,15 +9,8 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/identity/process.h"
 #include "trace/spill.h"
-
-static uint32_t process_of(const hd_trace *trace, uint32_t track)
-{
-    if (track == HD_NONE) return HD_NONE;
-    const hd_track *t = hd_trace_track_at(trace, track);
-    uint32_t process = t->parent == HD_NONE ? track : t->parent;
-    return hd_trace_track_at(trace, process)->same_as;
-}
 
 static hd_point point_at(const hd_trace *trace, const hd_block *block, uint32_t row)
 {
@@ -32,7 +25,7 @@ static hd_point point_at(const hd_trace *trace, const hd_block *block, uint32_t 
     bool nestable = point.phase == 'b' || point.phase == 'n' || point.phase == 'e';
     if (point.id_type != HD_ID_NONE) point.id = hd_column_at(&c[HD_COL_ID], row);
     if (block->kind == HD_KIND_COUNTER || point.id_type & HD_ID_LOCAL)
-        point.process = process_of(trace, (uint32_t)hd_column_at(&c[HD_COL_TRACK], row));
+        point.process = hd_process_of(trace, (uint32_t)hd_column_at(&c[HD_COL_TRACK], row));
     if (block->kind != HD_KIND_COUNTER) point.category = (uint32_t)hd_column_at(&c[HD_COL_CATEGORY], row);
     if (block->kind != HD_KIND_ASYNC || !nestable) point.name = (uint32_t)hd_column_at(&c[HD_COL_NAME], row);
     return point;

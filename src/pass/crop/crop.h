@@ -17,8 +17,4 @@ typedef struct hd_crop_window {
 hd_status hd_crop(hd_trace **out, hd_pass_result *result, const hd_trace *trace, const hd_crop_window *window,
                   hd_error *err);
 
-/* As hd_crop_window_find, of a trace that lasts from start_ns (HD_NO_TIME: nothing in it has a time) to end_ns. */
-hd_status hd_crop_window_of(int64_t *from_ns, int64_t *until_ns, bool *any, int64_t start_ns, int64_t end_ns,
-                            hd_convert_time from, hd_convert_time until, const char *path, hd_error *err);
-
 #endif

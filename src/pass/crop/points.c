@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
 #include "pass/copy/points.h"
 #include "pass/crop/impl.h"
-#include "trace/flows/bind.h"
 #include "trace/spill.h"
 
 static bool in_window(const hd_crop_window *w, int64_t at)

@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
+#include "model/pattern/pattern.h"
 #include "pass/copy/points.h"
-#include "pass/filter/pattern.h"
-#include "trace/flows/bind.h"
 #include "trace/spill.h"
 
 typedef struct sieve {

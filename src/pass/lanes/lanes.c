@@ -11,9 +11,9 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "model/flows/index.h"
 #include "pass/lanes/names.h"
 #include "pass/lanes/pairs.h"
-#include "trace/flows/index.h"
 #include "trace/spill.h"
 
 typedef struct planner {

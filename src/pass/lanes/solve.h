@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "heddle/status.h"
-#include "trace/flows/index.h"
+#include "model/flows/index.h"
 
 typedef struct hd_lane_result {
     uint32_t lane_count; /* with the primary lane, so at least 1 */

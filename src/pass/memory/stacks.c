@@ -1,8 +1,8 @@
 /* stacks.c - who allocated: the stack of an event itself, or the slices that are open on its thread
  *
  * Events without a stack of their own stand in the order of their lanes and times; the slices of each lane come in
- * start order (contexts/contexts.h), and both are walked side by side. An event belongs to the slice that started last
- * of those that are open: one that begins or ends at the very time counts as open.
+ * start order (model/contexts/contexts.h), and both are walked side by side. An event belongs to the slice that started
+ * last of those that are open: one that begins or ends at the very time counts as open.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "pass/contexts/contexts.h"
+#include "model/contexts/contexts.h"
 #include "pass/memory/impl.h"
 #include "trace/event.h"
 #include "trace/spill.h"

@@ -20,7 +20,7 @@
 
 typedef hd_pass_input hd_merge_input;
 
-/* The rank that a file name tells: rank3, rank_3, worker-3, trace_3.json; HD_NO_NUMBER: none. */
+/* The rank in a file name: rank3, rank_3, worker-3; HD_NO_NUMBER: none. */
 int64_t hd_merge_rank_of_path(const char *path);
 
 /* The rank that a trace says of itself, else its file name; HD_NO_NUMBER: none. */
@@ -32,7 +32,9 @@ hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t c
 /* All of several inputs are of one rank, as single-GPU runs are that all say rank 0, and none of a world of several. */
 bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count);
 
-/* The rank of each input: as above; all by their place if none has one, or all the same. ARGUMENT: some are without. */
+/* The rank of each input: as above. Where none has one, the numbers at the ends of their names (trace_0.json, 1.json) if
+ * they are 0 to count - 1, each once, else their places; their places also if all have the same. ARGUMENT: some are
+ * without. */
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err);
 
 /* What is added to the times of each rank, by texts "RANK=TIME"; of no texts, 0. Ranks that are no input are passed

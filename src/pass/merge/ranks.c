@@ -66,7 +66,7 @@ int64_t hd_merge_rank_of_path(const char *path)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (number_behind(&rank, name, words[i])) return rank;
     }
-    return number_at_end(&rank, name) ? rank : HD_NO_NUMBER;
+    return HD_NO_NUMBER;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -106,8 +106,24 @@ bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count)
     return is_one;
 }
 
+/* Numbers at the ends of names are ranks only if they are 0 to count - 1, each once: else they may be process ids, as in
+ * dynolog's trace_7605.json. */
+static bool number_by_names(hd_merge_input *inputs, size_t count, hd_error *err, hd_status *status)
+{
+    bool *seen = calloc(count + 1, sizeof *seen), are_ranks = seen && count > 1;
+    *status = seen ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < count && are_ranks; i++) {
+        int64_t rank;
+        are_ranks = number_at_end(&rank, hd_base_name(inputs[i].path)) && rank < (int64_t)count && !seen[rank];
+        if (are_ranks) seen[rank] = true, inputs[i].rank = rank;
+    }
+    free(seen);
+    return are_ranks;
+}
+
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err)
 {
+    hd_status status = HD_OK;
     const hd_merge_input *without = NULL;
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
@@ -117,7 +133,9 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
         else if (!without)
             without = &inputs[i];
     }
-    *out_by_place = known == 0 || hd_merge_is_one_rank(inputs, count);
+    *out_by_place = known == 0 ? !number_by_names(inputs, count, err, &status) : hd_merge_is_one_rank(inputs, count);
+    if (status != HD_OK) return status;
+    if (known == 0 && !*out_by_place) return HD_OK;
     for (size_t i = 0; i < count && *out_by_place; i++) inputs[i].rank = (int64_t)i;
     if (without && !*out_by_place)
         return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,

@@ -1,9 +1,7 @@
 /* async.h - the async slices of a trace, with tracks of their own
  *
- * Begins and ends (b, e; legacy S, F) of one id, category and scope meet in the order of time: an end closes the
- * innermost begin of its name, or the innermost if there is none of that name; one without a begin is no slice. A point
- * between them (n) is a slice of no length. Each id has a track, on which depth and parent count. What was not closed
- * has no duration.
+ * model/pairing/async.h pairs begins and ends; an end without a begin is no slice. A point between them (n) is a slice
+ * of no length. Each key has a track, on which depth and parent count. What was not closed has no duration.
  */
 #ifndef HD_QUERY_TABLES_ASYNC_H
 #define HD_QUERY_TABLES_ASYNC_H

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/memory/large.h"
+#include "model/flows/bind.h"
 #include "query/tables/counters.h"
 #include "query/tables/rows.h"
-#include "trace/flows/bind.h"
 #include "trace/spill.h"
 
 /* ---- counter ---- */
@@ -15,7 +15,7 @@ static const hd_query_column_about counter_columns[] = {
     {"track_id", "INT", "its series: counter_track.id", false},
     {"value", "REAL", "value from then on", false},
     {"arg_set_id", "INT", "arguments of the event: args.arg_set_id", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -39,6 +39,12 @@ static void counter_cell(query_cell *out, const query_source *source, const void
     }
 }
 
+static uint32_t track_of_counter(const query_source *source, const void *made, uint64_t row)
+{
+    (void)made;
+    return source->counters->series[source->counters->samples[row].series].process;
+}
+
 /* ---- flow ---- */
 
 static const hd_query_column_about flow_columns[] = {
@@ -49,7 +55,7 @@ static const hd_query_column_about flow_columns[] = {
     {"ts_in", "INT", "time of its end, ns", false},
     {"category", "TEXT", "category", false},
     {"name", "TEXT", "name", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -123,8 +129,20 @@ static void flow_cell(query_cell *out, const query_source *source, const void *m
     }
 }
 
+static uint32_t track_of_flow(const query_source *source, const void *made, uint64_t row)
+{
+    uint32_t at;
+    const hd_block *block = hd_trace_columns_of(&at, source->trace, HD_KIND_SLICE, ((const flow_row *)made)[row].out);
+    return (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], at);
+}
+
 const query_rows_about query_event_tables[] = {
-    {{"counter", "samples of counters", counter_columns}, make_counter, NULL, counter_cell, true},
-    {{"flow", "arrows from a slice to a slice", flow_columns}, make_flow, hd_large_free, flow_cell, true},
+    {{"counter", "samples of counters", counter_columns}, make_counter, NULL, counter_cell, true, track_of_counter},
+    {{"flow", "arrows from a slice to a slice", flow_columns},
+     make_flow,
+     hd_large_free,
+     flow_cell,
+     true,
+     track_of_flow},
     {.about = {0}},
 };

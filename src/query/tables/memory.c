@@ -20,7 +20,7 @@ static const hd_query_column_about memory_columns[] = {
     {"device_type", "INT", "as PyTorch numbers them: 0 is the CPU", false},
     {"device", "INT", "number of the device", false},
     {"category", "TEXT", "what it is for, where the trace tells", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -73,7 +73,7 @@ static const hd_query_column_about frame_columns[] = {
     {"name", "TEXT", "name of the function", false},
     {"kind", "TEXT", "native, python, kernel …", false},
     {"depth", "INT", "frames from the root to here, 1 for one without a caller", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -118,7 +118,7 @@ static const hd_query_column_about sample_columns[] = {
     {"stack_id", "INT", "its stack: stack_frame.id of the innermost frame", false},
     {"name", "TEXT", "event that was sampled", false},
     {"category", "TEXT", "category", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -149,6 +149,14 @@ static void sample_cell(query_cell *out, const query_source *source, const void 
     }
 }
 
+static uint32_t track_of_sample(const query_source *source, const void *made, uint64_t row)
+{
+    (void)made;
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(&at, source->trace, HD_KIND_SAMPLE, row);
+    return (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], at);
+}
+
 const query_rows_about query_memory_tables[] = {
     {{"memory_event", "allocations and frees, paired", memory_columns}, make_memory, free_memory, memory_cell, true},
     {{"stack_frame", "stacks as a tree: each a frame and the stack of its caller", frame_columns},
@@ -156,6 +164,6 @@ const query_rows_about query_memory_tables[] = {
      free_frames,
      frame_cell,
      false},
-    {{"stack_sample", "stack samples", sample_columns}, make_samples, free_frames, sample_cell, true},
+    {{"stack_sample", "stack samples", sample_columns}, make_samples, free_frames, sample_cell, true, track_of_sample},
     {.about = {0}},
 };

@@ -116,7 +116,9 @@ static void cell_at(query_cell *out, const rows_table *table, uint64_t position,
     const query_source *source = &table->tables->sources[part - table->parts];
     *out = (query_cell){.type = SQLITE_NULL};
     if (column == table->column_count - 1)
-        query_cell_int(out, source->rank);
+        query_cell_int(out, source->ranks && table->about->track
+                                ? query_rank_of(source, table->about->track(source, part->made, position - part->first))
+                                : source->rank);
     else if (column == 0 && table->about->id_is_row)
         query_cell_int(out, query_id(source, position - part->first));
     else

@@ -45,6 +45,8 @@ typedef struct query_rows_about {
     /* Column 0 is not asked for if id_is_row. */
     void (*cell)(query_cell *out, const query_source *source, const void *made, uint64_t row, int column);
     bool id_is_row; /* id is query_id(row), and sorted so */
+    /* The track whose rank the row has, HD_NONE: none; NULL: rows have the rank of the input. */
+    uint32_t (*track)(const query_source *source, const void *made, uint64_t row);
 } query_rows_about;
 
 /* The tables, each list ends with one without a name. */

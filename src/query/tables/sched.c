@@ -17,7 +17,7 @@ static const hd_query_column_about columns[] = {
     {"state", "TEXT", "Running, R, S, D …", false},
     {"io_wait", "INT", "1: it waits for a disk", false},
     {"blocked_function", "TEXT", "function of the system that it waits in", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -102,7 +102,18 @@ static void state_cell(query_cell *out, const query_source *source, const void *
     }
 }
 
+static uint32_t track_of_state(const query_source *source, const void *made, uint64_t row)
+{
+    (void)source;
+    return ((const state_rows *)made)->list[row].track;
+}
+
 const query_rows_about query_state_tables[] = {
-    {{"thread_state", "what threads did: ran, waited, slept", columns}, make_states, free_states, state_cell, true},
+    {{"thread_state", "what threads did: ran, waited, slept", columns},
+     make_states,
+     free_states,
+     state_cell,
+     true,
+     track_of_state},
     {.about = {0}},
 };

@@ -24,7 +24,7 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
                     "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead",
                     false},
     [SLICE_CORRELATION] = {"correlation", "INT", "argument that a call shares with the work it launched", false},
-    [SLICE_RANK] = {"rank", "INT", "rank of the input, or its place", false},
+    [SLICE_RANK] = {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
 };
 
 static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};

@@ -223,6 +223,7 @@ static int64_t async_value(const slice_section *section, uint64_t row, slice_col
     case SLICE_CATEGORY: return slice->category;
     case SLICE_NAME: return slice->name;
     case SLICE_DEPTH: return slice->depth;
+    case SLICE_RANK: return query_rank_of(section->source, section->source->async->tracks[slice->track].process);
     case SLICE_PARENT: return slice->parent == HD_NONE ? QUERY_NULL : section->id + slice->parent;
     case SLICE_ARGS:
         block = hd_trace_columns_of(&in_block, section->source->trace, HD_KIND_ASYNC, slice->row);
@@ -244,9 +245,12 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
 {
     int64_t value;
     if (column == SLICE_ID) return section->id + (int64_t)row;
-    if (column == SLICE_RANK) return section->source->rank;
     if (column == SLICE_TYPE) return section->kind;
     if (!block) return async_value(section, row, column);
+    if (column == SLICE_RANK)
+        return section->source->ranks
+                   ? query_rank_of(section->source, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], in_block))
+                   : section->source->rank;
     switch (column) {
     case SLICE_TS: return hd_column_at(&block->columns[HD_COL_START], in_block);
     case SLICE_DUR:

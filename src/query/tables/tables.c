@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "trace/ranks.h"
 
 enum { DECLARATION_BYTES = 4096 };
 
@@ -84,6 +85,32 @@ hd_status query_add_module(query_tables *tables, const char *name, const sqlite3
     return code == SQLITE_OK ? HD_OK : query_failed(tables->query, code, err);
 }
 
+/* source->ranks. */
+static hd_status find_ranks(query_source *source, hd_error *err)
+{
+    uint32_t count = hd_trace_track_count(source->trace);
+    int64_t *ranks = malloc(((size_t)count + 1) * sizeof *ranks), known = HD_NO_NUMBER;
+    bool are_several = false;
+    if (!ranks) return HD_NOMEM(err);
+    for (uint32_t t = 0; t < count; t++) {
+        ranks[t] = hd_trace_rank_of(source->trace, t);
+        are_several |= known != HD_NO_NUMBER && ranks[t] != HD_NO_NUMBER && ranks[t] != known;
+        if (ranks[t] != HD_NO_NUMBER) known = ranks[t];
+    }
+    if (are_several)
+        source->ranks = ranks;
+    else
+        free(ranks);
+    return HD_OK;
+}
+
+int64_t query_rank_of(const query_source *source, uint32_t track)
+{
+    if (!source->ranks) return source->rank;
+    int64_t rank = track < hd_trace_track_count(source->trace) ? source->ranks[track] : HD_NO_NUMBER;
+    return rank == HD_NO_NUMBER ? QUERY_NULL : rank;
+}
+
 hd_status query_tables_register(hd_query *query, hd_error *err)
 {
     query_tables *tables = calloc(1, sizeof *tables);
@@ -98,6 +125,7 @@ hd_status query_tables_register(hd_query *query, hd_error *err)
     for (size_t i = 0; i < tables->count; i++)
         tables->sources[i] = (query_source){
             .tables = tables, .trace = query->inputs[i].trace, .index = (uint32_t)i, .rank = query->inputs[i].rank};
+    for (size_t i = 0; i < tables->count; i++) HD_TRY(find_ranks(&tables->sources[i], err));
     HD_TRY(query_slice_register(tables, err));
     HD_TRY(query_rows_register(tables, err));
     HD_TRY(query_args_register(tables, err));
@@ -119,6 +147,7 @@ void query_tables_unregister(hd_query *query)
         hd_nesting_free(source->nesting);
         hd_launches_free(source->launches);
         query_async_free(source->async);
+        free(source->ranks);
         query_counters_free(source->counters);
     }
     free(tables->sources);

@@ -13,10 +13,10 @@
 #define HD_QUERY_TABLES_H
 
 #include "base/error.h"
+#include "model/roles/trace_roles.h"
 #include "query/impl.h"
 #include "trace/index/nesting.h"
 #include "trace/lazy.h"
-#include "trace/roles/trace_roles.h"
 
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
 #define QUERY_NULL INT64_MIN /* of a column of integers */
@@ -37,7 +37,8 @@ typedef struct query_source {
     query_tables *tables;
     const hd_trace *trace;
     uint32_t index;
-    int64_t rank;
+    int64_t rank;   /* of the input, or its place */
+    int64_t *ranks; /* by track, where tracks are of several: hd_trace_rank_of; NULL: all are of `rank` */
     hd_roles roles;
     bool has_roles;
     hd_nesting *nesting;
@@ -45,6 +46,9 @@ typedef struct query_source {
     query_async *async;       /* async.h */
     query_counters *counters; /* counters.h */
 } query_source;
+
+/* The rank of an event on a track, or of a track; QUERY_NULL: not known, in a trace of several. */
+int64_t query_rank_of(const query_source *source, uint32_t track);
 
 struct query_tables {
     hd_query *query;

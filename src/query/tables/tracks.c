@@ -50,7 +50,7 @@ static const hd_query_column_about columns[] = {
     {"end_ts", "INT", "largest end of its slices, ns", false},
     {"sort_index", "INT", "place among its like that the trace wants", false},
     {"arg_set_id", "INT", "its arguments: args.arg_set_id", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -239,11 +239,19 @@ static void track_cell(query_cell *out, const query_source *source, const void *
         cell_made(out, source, row, column);
 }
 
+static uint32_t track_of_row(const query_source *source, const void *made, uint64_t row)
+{
+    (void)made;
+    bool is_there = row < hd_trace_track_count(source->trace);
+    return is_there ? (uint32_t)row : made_track_at(source, row).process;
+}
+
 const query_rows_about query_track_tables[] = {
     {{"track", "threads, streams, processes, and the tracks of async slices and counters", columns},
      make_tracks,
      free_tracks,
      track_cell,
-     true},
+     true,
+     track_of_row},
     {.about = {0}},
 };

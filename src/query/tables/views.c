@@ -3,7 +3,7 @@
 
 #define RANK                                                                                                           \
     {                                                                                                                  \
-        "rank", "INT", "rank of the input, or its place", false                                                        \
+        "rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false                       \
     }
 
 static const hd_query_column_about thread_columns[] = {

@@ -22,7 +22,7 @@ static const hd_query_column_about launch_columns[] = {
     {"name", "TEXT", "name of the call", false},
     {"work_name", "TEXT", "name of the work", false},
     {"role", "TEXT", "kernel, copy or set", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -105,6 +105,13 @@ static void launch_cell(query_cell *out, const query_source *source, const void 
     if (work) work_cell(out, source, work, launch, column);
 }
 
+static uint32_t track_of_launch(const query_source *source, const void *made, uint64_t row)
+{
+    const hd_launches *all = source->launches;
+    const launch_rows *rows = made;
+    return row < all->work_count ? all->works[row].track : all->launches[rows->alone[row - all->work_count]].track;
+}
+
 /* ---- step ---- */
 
 static const hd_query_column_about step_columns[] = {
@@ -115,7 +122,7 @@ static const hd_query_column_about step_columns[] = {
     {"number", "INT", "N of ProfilerStep#N", false},
     {"track_id", "INT", "track of the annotation", false},
     {"name", "TEXT", "name of the annotation", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
     {0},
 };
 
@@ -156,9 +163,8 @@ static hd_status add_steps(step_rows *out, query_source *source, const bool *is_
         for (uint32_t i = 0; i < block->row_count; i++) {
             uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i);
             if (!is_step[name]) continue;
-            /* The same span is shown on the GPU's row, too, under a category of its own. */
             uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i);
-            if (hd_roles_in(&source->roles, block, i, category) == HD_ROLE_GPU_ANNOTATION) continue;
+            if (!hd_marks_step(hd_roles_in(&source->roles, block, i, category), hd_trace_string(trace, name))) continue;
             if (!hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list)) return HD_NOMEM(err);
             out->list[out->count++] = (step_row){.row = block->first_row + i,
                                                  .start_ns = hd_column_at(&block->columns[HD_COL_START], i),
@@ -205,12 +211,24 @@ static void step_cell(query_cell *out, const query_source *source, const void *m
     }
 }
 
+static uint32_t track_of_step(const query_source *source, const void *made, uint64_t row)
+{
+    (void)source;
+    return ((const step_rows *)made)->list[row].track;
+}
+
 const query_rows_about query_work_tables[] = {
     {{"launch", "calls with the work that they launched on the GPU, and either alone", launch_columns},
      make_launch,
      free_launches,
      launch_cell,
-     true},
-    {{"step", "steps: annotations ProfilerStep#N", step_columns}, make_step, free_steps, step_cell, true},
+     true,
+     track_of_launch},
+    {{"step", "steps: slices ProfilerStep#N on tracks of the host", step_columns},
+     make_step,
+     free_steps,
+     step_cell,
+     true,
+     track_of_step},
     {.about = {0}},
 };

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "model/roles/copy_ways.h"
 #include "replay/hardware/hardware.h"
-#include "trace/roles/copy_ways.h"
 
 enum {
     SPIN_NS = 200000,  /* before a moment it is waited for without sleep */

@@ -18,6 +18,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
                                  "viewers draw it to the end of the trace: the program was cut, or an E is missing"},
     [CHECK_END_WITHOUT_BEGIN] = {"end-without-begin", "warning", "an E event with no open B event on its track",
                                  "viewers ignore it: its begin was before the recording, or went to another tid"},
+    [CHECK_END_OF_OTHER_NAME] = {"end-of-other-name", "warning",
+                                 "an E event closes a B event of another name: none of its own name was open",
+                                 "Perfetto ignores it, others close the innermost slice: durations may be wrong"},
     [CHECK_NO_TIME] = {"no-time", "warning", "an event without a usable ts",
                        "no viewer shows it: look at the ts of the example"},
     [CHECK_FLOW_WITHOUT_START] = {"flow-without-start", "warning",
@@ -33,6 +36,15 @@ const hd_check_code check_codes[CHECK_CODES] = {
          "no arrow is drawn: the point's ts or tid is not that of its slice"},
     [CHECK_GPU_BEFORE_LAUNCH] = {"gpu-before-launch", "warning", "GPU work starts before the call that launched it",
                                  "queue delays come out negative: align the CPU and GPU clocks by the worst lead"},
+    [CHECK_GPU_OVERLAP] =
+        {"gpu-overlap", "error", "GPU activities begin while an earlier one of their stream still runs",
+         "a stream runs one after the other: the duration of the one before is wrong, and with it sums "
+         "and shares; `heddle report kernels` names it"},
+    [CHECK_CLOCKS_APART] =
+        {"clocks-apart", "error",
+         "all GPU activities begin later than their launches by more than the launches of the trace take",
+         "CPU and GPU have clocks of their own: delays, idle time and steps are wrong; record with clocks that are "
+         "joined"},
     [CHECK_GPU_WITHOUT_LAUNCH] = {"gpu-without-launch", "warning",
                                   "GPU work with a correlation id that no runtime or driver call has",
                                   "it cannot be traced back to the code: the launch was before the recording or lost"},

@@ -52,14 +52,25 @@ static hd_status check_slices(check *c, hd_error *err)
     return HD_OK;
 }
 
+/* An end and the slice that it closes have names, and other ones. */
+static bool is_of_other_name(const check *c, const hd_block *ends, uint32_t row, int64_t slice)
+{
+    uint32_t at, name = (uint32_t)hd_column_at(&ends->columns[HD_COL_NAME], row);
+    const hd_block *block = hd_trace_block_of(&at, c->trace, HD_KIND_SLICE, (uint64_t)slice);
+    uint32_t begun = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], at);
+    return name != begun && hd_trace_string(c->trace, name).size && hd_trace_string(c->trace, begun).size;
+}
+
 static void check_ends(check *c)
 {
     for (size_t b = 0; b < hd_trace_block_count(c->trace, HD_KIND_END); b++) {
         const hd_block *block = hd_trace_block_at(c->trace, HD_KIND_END, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], i);
-            if (hd_column_at(&block->columns[HD_COL_PARTNER], i) >= 0) continue;
-            check_found(c, CHECK_END_WITHOUT_BEGIN, track, CHECK_EVENT(HD_KIND_END, block->first_row + i));
+            int64_t slice = hd_column_at(&block->columns[HD_COL_PARTNER], i);
+            if (slice >= 0 && !is_of_other_name(c, block, i, slice)) continue;
+            check_found(c, slice < 0 ? CHECK_END_WITHOUT_BEGIN : CHECK_END_OF_OTHER_NAME, track,
+                        CHECK_EVENT(HD_KIND_END, block->first_row + i));
         }
     }
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "heddle/launches.h"
+#include "model/trust/trust.h"
 #include "report/check/check.h"
 
 static bool is_recorded_on_both_sides(const hd_launches *l)
@@ -65,11 +66,32 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
         check_found(user, code, work->track, CHECK_PAIR(HD_KIND_SLICE, work->row, HD_KIND_SLICE, launch->row, lead));
 }
 
+/* What is impossible, once for the whole trace; what is missing has codes of its own. */
+static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
+{
+    static const struct {
+        gpu_doubt_code doubt;
+        check_code code;
+    } codes[] = {{GPU_DOUBT_OVERLAP, CHECK_GPU_OVERLAP}, {GPU_DOUBT_CLOCKS, CHECK_CLOCKS_APART}};
+    gpu_scope scope;
+    hd_status status =
+        gpu_scope_init(&scope, &(hd_report_input){.trace = c->trace, .launches = l}, &(gpu_options){0}, 0, err);
+    gpu_trust trust = status == HD_OK ? gpu_trust_of(&scope) : (gpu_trust){0};
+    gpu_scope_deinit(&scope);
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        const gpu_doubt *d = &trust.doubts[codes[i].doubt];
+        if (d->count)
+            check_found(c, codes[i].code, l->works[d->work].track, CHECK_EVENT(HD_KIND_SLICE, l->works[d->work].row));
+    }
+    return status;
+}
+
 hd_status check_launches(check *c, hd_error *err)
 {
     hd_launches *l;
     HD_TRY(hd_launches_new(&l, c->trace, err));
     bool fine = check_launches_walk(l, found_launch, c);
+    hd_status status = fine ? check_trust(c, l, err) : HD_NOMEM(err);
     hd_launches_free(l);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }

@@ -9,40 +9,7 @@
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 
-/* ---- names of collectives, sizes of types ---- */
-
-static const struct collective {
-    const char *word, *name;
-} collectives[] = {
-    {"allreduce", "AllReduce"}, {"allgather", "AllGather"}, {"reducescatter", "ReduceScatter"},
-    {"alltoall", "AllToAll"},   {"broadcast", "Broadcast"}, {"sendrecv", "SendRecv"},
-    {"send", "SendRecv"},       {"recv", "SendRecv"},       {"reduce", "Reduce"},
-    {"gather", "Gather"},       {"scatter", "Scatter"},
-};
-enum {
-    COLLECTIVES = sizeof collectives / sizeof *collectives,
-    NO_COLLECTIVE = COLLECTIVES,
-    ALL_REDUCE = 0,
-    ALL_GATHER = 1,
-    REDUCE_SCATTER = 2,
-    ALL_TO_ALL = 3,
-    SEND_RECV = 5,
-    GATHER = 9,
-    SCATTER = 10
-};
-
-/* The first that the letters of a text contain. `letters` has room for the text. */
-static uint8_t collective_in(hd_string text, char *letters)
-{
-    size_t size = 0, i = 0;
-    for (size_t k = 0; k < text.size; k++) {
-        char c = (char)(text.data[k] >= 'A' && text.data[k] <= 'Z' ? text.data[k] + 32 : text.data[k]);
-        if (c >= 'a' && c <= 'z') letters[size++] = c;
-    }
-    letters[size] = '\0';
-    while (i < COLLECTIVES && !strstr(letters, collectives[i].word)) i++;
-    return (uint8_t)(i == SEND_RECV + 1 || i == SEND_RECV + 2 ? SEND_RECV : i);
-}
+/* ---- sizes of types, bandwidths ---- */
 
 static bool is_word(hd_string text, const char *word)
 {
@@ -68,27 +35,28 @@ static unsigned type_bytes(hd_string type)
 }
 
 /* What of the bytes goes over each link of the bus, as nccl-tests count it. false: not known. */
-static bool bus_factor(double *out, uint8_t collective, int64_t ranks)
+static bool bus_factor(double *out, gpu_collective collective, int64_t ranks)
 {
     double others = (double)ranks - 1, all = (double)ranks;
-    if (collective == NO_COLLECTIVE || ranks == HD_NO_NUMBER || ranks < 1) return false;
+    if (collective == GPU_NO_COLLECTIVE || collective == GPU_BARRIER || ranks == HD_NO_NUMBER || ranks < 1)
+        return false;
     switch (collective) {
-    case ALL_REDUCE: *out = 2 * others / all; return true;
-    case ALL_GATHER:
-    case REDUCE_SCATTER:
-    case ALL_TO_ALL:
-    case GATHER:
-    case SCATTER: *out = others / all; return true;
+    case GPU_ALL_REDUCE: *out = 2 * others / all; return true;
+    case GPU_ALL_GATHER:
+    case GPU_REDUCE_SCATTER:
+    case GPU_ALL_TO_ALL:
+    case GPU_GATHER:
+    case GPU_SCATTER: *out = others / all; return true;
     default: *out = 1; return true;
     }
 }
 
 bool gpu_bus_factor(double *out, hd_string collective, int64_t ranks)
 {
-    for (uint8_t i = 0; i < NO_COLLECTIVE; i++) {
-        const char *name = collectives[i].name;
+    for (int i = 0; i < GPU_COLLECTIVES; i++) {
+        const char *name = gpu_collective_names[i];
         if (strlen(name) == collective.size && memcmp(name, collective.data, collective.size) == 0)
-            return bus_factor(out, i, ranks);
+            return bus_factor(out, (gpu_collective)i, ranks);
     }
     return false;
 }
@@ -126,9 +94,7 @@ typedef struct communication {
     gpu_scope scope;
     gpu_arg args[ARGUMENTS];
     gpu_texts texts;
-    uint8_t *known; /* by string: collective + 1 */
-    char *letters;
-    size_t letters_capacity;
+    uint8_t *known;     /* by string: gpu_collective + 1 */
     gpu_slices ops;     /* record_param_comms; without any, NCCL's ranges of NVTX */
     uint32_t *op_of;    /* by launch; NULL: there are none */
     gpu_spans *compute; /* by device */
@@ -139,16 +105,11 @@ typedef struct communication {
     hd_table_builder *list, *by_kind;
 } communication;
 
-static bool collective_of_string(uint8_t *out, communication *c, uint32_t string)
+static gpu_collective collective_of_string(communication *c, uint32_t string)
 {
     uint8_t *known = &c->known[string];
-    hd_string text = hd_trace_string(c->scope.trace, string);
-    if (!*known) {
-        if (!hd_reserve(&c->letters, &c->letters_capacity, text.size + 1)) return false;
-        *known = (uint8_t)(collective_in(text, c->letters) + 1);
-    }
-    *out = (uint8_t)(*known - 1);
-    return true;
+    if (!*known) *known = (uint8_t)(gpu_collective_of(hd_trace_string(c->scope.trace, string)) + 1);
+    return (gpu_collective)(*known - 1);
 }
 
 /* The event that tells of a collective: the kernel, or the op around its launch. */
@@ -165,11 +126,24 @@ static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t w
     return block;
 }
 
+/* The elements that make the bytes of nccl-tests: what a rank of an all-gather gets, what it gives of most others; what
+ * the root of a gather gets, or of a scatter gives, as any rank knows it by its own part. HD_NO_NUMBER */
+static int64_t elements_of(const told *t)
+{
+    int64_t all, ranks = t->kind.size;
+    switch (t->kind.collective) {
+    case GPU_ALL_GATHER: return t->out;
+    case GPU_GATHER: return ranks > 0 && !__builtin_mul_overflow(t->in, ranks, &all) ? all : HD_NO_NUMBER;
+    case GPU_SCATTER: return ranks > 0 && !__builtin_mul_overflow(t->out, ranks, &all) ? all : HD_NO_NUMBER;
+    default: return t->in;
+    }
+}
+
 static void find_bytes(told *t, const communication *c)
 {
-    int64_t elements = t->kind.collective == ALL_GATHER ? t->out : t->in;
+    int64_t elements = elements_of(t);
     t->bytes = t->message != HD_NO_NUMBER && t->message >= 0 ? t->message : -1;
-    if (t->kind.collective == NO_COLLECTIVE || t->kind.type == HD_NONE || elements == HD_NO_NUMBER || elements < 0)
+    if (t->kind.collective == GPU_NO_COLLECTIVE || t->kind.type == HD_NONE || elements == HD_NO_NUMBER || elements < 0)
         return;
     unsigned width = type_bytes(gpu_text_of(&c->texts, t->kind.type));
     if (width) t->bytes = (gpu_i128)elements * width;
@@ -179,7 +153,7 @@ static bool tell(told *t, communication *c, uint32_t index)
 {
     const gpu_work *work = &c->scope.works[index];
     uint32_t row;
-    uint8_t collective = NO_COLLECTIVE;
+    gpu_collective collective = GPU_NO_COLLECTIVE;
     const hd_block *block = teller_of(&row, c, index);
     *t = (told){.kind = {.device = work->device, .step = work->step, .size = HD_NO_NUMBER},
                 .in = HD_NO_NUMBER,
@@ -187,9 +161,8 @@ static bool tell(told *t, communication *c, uint32_t index)
                 .message = HD_NO_NUMBER,
                 .duration = gpu_duration(work)};
     uint32_t said = gpu_arg_text(&c->args[NAME], block, row);
-    if (said != HD_STRING_NONE && !collective_of_string(&collective, c, said)) return false;
-    if (collective == NO_COLLECTIVE && !collective_of_string(&collective, c, c->scope.launches->works[index].name))
-        return false;
+    if (said != HD_STRING_NONE) collective = collective_of_string(c, said);
+    if (collective == GPU_NO_COLLECTIVE) collective = collective_of_string(c, c->scope.launches->works[index].name);
     t->kind.collective = collective;
     gpu_arg_whole(&t->kind.size, &c->args[SIZE], block, row);
     gpu_arg_whole(&t->in, &c->args[IN], block, row);
@@ -229,10 +202,10 @@ static bool sum_up(communication *c, const told *t)
 
 static void add_collective(hd_table_builder *t, uint32_t collective)
 {
-    if (collective == NO_COLLECTIVE)
+    if (collective == GPU_NO_COLLECTIVE)
         hd_table_add_null(t);
     else
-        hd_table_add_text(t, collectives[collective].name);
+        hd_table_add_text(t, gpu_collective_names[collective]);
 }
 
 /* Bytes, algorithm and bus bandwidth; timed_bytes in ns. */
@@ -242,7 +215,7 @@ static void add_bandwidths(hd_table_builder *t, const kind *key, gpu_i128 bytes,
     double factor;
     gpu_cell_count(t, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes, is_known);
     gpu_cell_ratio(t, timed_bytes, is_known ? ns : 0, 1);
-    if (bus_factor(&factor, (uint8_t)key->collective, key->size))
+    if (bus_factor(&factor, (gpu_collective)key->collective, key->size))
         gpu_cell_ratio(t, timed_bytes, is_known ? ns : 0, factor);
     else
         hd_table_add_null(t);
@@ -290,29 +263,45 @@ static void add_kind(communication *c, uint32_t group)
 
 /* ---- all of them ---- */
 
-/* U(compute) of each device that communicates. */
+/* The device on which a work computes; HD_NONE. */
+static uint32_t computes_on(const gpu_scope *s, const gpu_work *work)
+{
+    return work->is_there && work->class == GPU_COMPUTE ? s->rows[work->row].stands_on : HD_NONE;
+}
+
+/* U(compute) of each device that communicates, whatever of it --names and --tracks choose. */
 static bool find_compute(communication *c)
 {
     const gpu_scope *s = &c->scope;
+    size_t *counts = calloc((size_t)s->device_count + 1, sizeof *counts);
+    gpu_span **lists = calloc((size_t)s->device_count + 1, sizeof *lists);
     c->compute = calloc((size_t)s->device_count + 1, sizeof *c->compute);
-    for (uint32_t d = 0; c->compute && d < s->device_count; d++) {
-        const uint32_t *order = s->order + s->devices[d].first;
-        size_t count = 0, communicates = 0;
-        for (uint32_t i = 0; i < s->devices[d].count; i++) {
-            count += s->works[order[i]].class == GPU_COMPUTE;
-            communicates += s->works[order[i]].class == GPU_COMMUNICATION;
-        }
-        if (!count || !communicates) continue;
-        gpu_span *spans = hd_large_new(count, sizeof *spans, s->large);
-        if (!spans) return false;
-        count = 0;
-        for (uint32_t i = 0; i < s->devices[d].count; i++) {
-            const gpu_work *work = &s->works[order[i]];
-            if (work->class == GPU_COMPUTE) spans[count++] = (gpu_span){work->start, work->end};
-        }
-        if (!gpu_spans_union(&c->compute[d], spans, count, s->large)) return false;
+    bool *communicates = calloc((size_t)s->device_count + 1, sizeof *communicates);
+    bool fine = counts && lists && c->compute && communicates;
+    for (size_t i = 0; fine && i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        if (work->device != HD_NONE && work->class == GPU_COMMUNICATION) communicates[work->device] = true;
+        if (computes_on(s, work) != HD_NONE) counts[computes_on(s, work)]++;
     }
-    return c->compute != NULL;
+    for (uint32_t d = 0; fine && d < s->device_count; d++) {
+        if (communicates[d] && counts[d]) fine = (lists[d] = hd_large_new(counts[d], sizeof **lists, s->large)) != NULL;
+        counts[d] = 0;
+    }
+    for (size_t i = 0; fine && i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        uint32_t d = computes_on(s, work);
+        if (d != HD_NONE && lists[d]) lists[d][counts[d]++] = (gpu_span){work->start, work->end};
+    }
+    for (uint32_t d = 0; fine && d < s->device_count; d++) {
+        if (!lists[d]) continue;
+        fine = gpu_spans_union(&c->compute[d], lists[d], counts[d], s->large);
+        lists[d] = NULL;
+    }
+    for (uint32_t d = 0; lists && d < s->device_count; d++) hd_large_free(lists[d]);
+    free(counts);
+    free(lists);
+    free(communicates);
+    return fine;
 }
 
 /* All slices of a role that have one of these names. */
@@ -432,7 +421,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     for (uint32_t d = 0; c.compute && d < c.scope.device_count; d++) gpu_spans_deinit(&c.compute[d]);
     free(c.compute);
     free(c.known);
-    free(c.letters);
     free(c.totals);
     gpu_texts_deinit(&c.texts);
     gpu_groups_deinit(&c.kinds);
@@ -463,7 +451,9 @@ static const hd_report_column communication_columns[] = {
     {"max", HD_VALUE_DURATION, "the longest"},
     {"exposed", HD_VALUE_DURATION, "of the total, while no compute runs on the device"},
     {"exposed_share", HD_VALUE_DECIMAL, "percent of the total"},
-    {"bytes", HD_VALUE_BYTES, "elements times size of the type; what AllGather gives out, else what goes in"},
+    {"bytes", HD_VALUE_BYTES,
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
+     "goes in"},
     BANDWIDTHS,
     {0},
 };
@@ -480,7 +470,9 @@ static const hd_report_column collectives_columns[] = {
     {"dtype", HD_VALUE_STRING, "type of the elements"},
     {"in", HD_VALUE_INT, "elements that go in"},
     {"out", HD_VALUE_INT, "elements that come out"},
-    {"bytes", HD_VALUE_BYTES, "elements times size of the type; what AllGather gives out, else what goes in"},
+    {"bytes", HD_VALUE_BYTES,
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
+     "goes in"},
     BANDWIDTHS,
     {"exposed", HD_VALUE_DURATION, "while no compute runs on the device"},
     {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others"},

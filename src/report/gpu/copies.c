@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "model/roles/copy_ways.h"
 #include "report/gpu/gpu.h"
-#include "trace/roles/copy_ways.h"
 
 typedef struct copies_options {
     gpu_options gpu;
@@ -211,7 +211,8 @@ static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
     hd_table_builder *b;
     for (size_t i = 0; i < c->scope.launches->work_count; i++) {
         const gpu_work *work = &c->scope.works[i];
-        if (work->device != HD_NONE && work->role != HD_ROLE_KERNEL && !add_copy(c, i)) return HD_NOMEM(err);
+        if (work->device != HD_NONE && (work->class == GPU_COPY || work->role == HD_ROLE_SET) && !add_copy(c, i))
+            return HD_NOMEM(err);
     }
     HD_TRY(report_builder(&b, &report_copies_about, "copies", err));
     for (uint32_t g = 0; g < c->kinds.groups.count; g++) add_kind(b, c, g);

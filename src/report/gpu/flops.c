@@ -64,7 +64,7 @@ static bool sum_ops(flops *f)
         if (f->op_time[i] < 0 || !gpu_is_listed(&f->scope, op->start)) continue;
         const gpu_op_arguments *a = gpu_group_key(&f->of.groups, op->user);
         int64_t rank = f->scope.ranks[op->lane];
-        key k = {rank,      of->flop, of->bytes, gpu_step_by(&f->scope, rank, op->start), a->name, of->dims,
+        key k = {rank,      of->flop, of->bytes, gpu_step_by(&f->scope, op->lane, op->start), a->name, of->dims,
                  of->dtype, of->kind, 0};
         uint32_t count = f->keys.count, group = gpu_group(&f->keys, &k);
         if (group == HD_NONE || !hd_grow((void **)&f->sums, &f->sum_capacity, group, sizeof *f->sums)) return false;

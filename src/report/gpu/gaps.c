@@ -75,7 +75,7 @@ static bool find_gaps(gpu_gaps *out, const gpu_scope *s)
 
 typedef struct waiting {
     int64_t rank, start, end;
-    uint32_t row, sync;
+    uint32_t row, sync, process;
 } waiting;
 
 typedef struct timed {
@@ -96,7 +96,7 @@ static bool *lanes_that_launch(const gpu_scope *s)
     return launches;
 }
 
-/* Those on rows that launch, rank by rank, by end, then as in the file. */
+/* Those on rows that launch, by rank and process, by end, then as in the file. */
 static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_slice *syncs, size_t count)
 {
     waiting *list = hd_large_new(count + 1, sizeof *list, s->large);
@@ -105,13 +105,15 @@ static waiting *list_waiting(size_t *out_count, const gpu_scope *s, const gpu_sl
     size_t kept = 0;
     for (uint32_t i = 0; fine && i < count; i++) {
         if (launches[syncs[i].lane])
-            list[kept++] = (waiting){s->ranks[syncs[i].lane], syncs[i].start, syncs[i].end, syncs[i].row, i};
+            list[kept++] = (waiting){s->ranks[syncs[i].lane],         syncs[i].start, syncs[i].end, syncs[i].row, i,
+                                     gpu_process_at(s, syncs[i].lane)};
     }
     if (fine)
         HD_SORT_RUNS(list, spare, kept, x, y,
-                     x->rank != y->rank ? x->rank < y->rank
-                     : x->end != y->end ? x->end < y->end
-                                        : x->row < y->row);
+                     x->rank != y->rank         ? x->rank < y->rank
+                     : x->process != y->process ? x->process < y->process
+                     : x->end != y->end         ? x->end < y->end
+                                                : x->row < y->row);
     free(launches);
     hd_large_free(spare);
     *out_count = kept;
@@ -130,17 +132,20 @@ static uint32_t last_left(uint32_t *left, uint32_t at)
 typedef struct sync_finder {
     gpu_gap *gaps;
     const gpu_scope *s;
-    const waiting *list; /* of the rank */
+    const waiting *list; /* of a process of the rank */
     size_t count;
     timed *gap_order, *call_order, *spare; /* by start */
     uint32_t *left;
 } sync_finder;
 
 /* Backwards in time, calls leave that have not begun; of the others the last that ends by the launch may still wait. */
-static void find_syncs_of_rank(sync_finder *f, size_t first_gap, size_t gap_count)
+static void find_syncs_of_process(sync_finder *f, size_t first_gap, size_t until_gap)
 {
-    size_t next = f->count;
-    for (uint32_t i = 0; i < gap_count; i++) f->gap_order[i] = (timed){f->gaps[first_gap + i].start, i};
+    size_t next = f->count, gap_count = 0;
+    for (size_t i = first_gap; i < until_gap; i++) {
+        if (f->gaps[i].cause == GPU_CAUSES && gpu_process_of(f->s, f->gaps[i].work) == f->list->process)
+            f->gap_order[gap_count++] = (timed){f->gaps[i].start, (uint32_t)(i - first_gap)};
+    }
     for (uint32_t i = 0; i < f->count; i++) f->call_order[i] = (timed){f->list[i].start, i};
     HD_SORT_RUNS(f->gap_order, f->spare, gap_count, x, y, x->time < y->time);
     HD_SORT_RUNS(f->call_order, f->spare, f->count, x, y, x->time < y->time);
@@ -151,7 +156,6 @@ static void find_syncs_of_rank(sync_finder *f, size_t first_gap, size_t gap_coun
             uint32_t at = f->call_order[next - 1].at + 1;
             f->left[at] = at - 1;
         }
-        if (gap->cause != GPU_CAUSES) continue;
         int64_t launch = launch_of(f->s, gap)->start_ns;
         size_t low = 0, high = f->count;
         HD_PARTITION_POINT(low, high, at, f->list[at].end <= launch);
@@ -185,10 +189,13 @@ static bool find_syncs(gpu_gaps *g, const gpu_scope *s, const gpu_slice *syncs, 
     for (uint32_t d = 0, end; fine && d < s->device_count; d = end) {
         end = rank_end(s, d);
         while (at < count && list[at].rank < s->devices[d].rank) at++;
-        f.list = list + at;
-        for (f.count = 0; at + f.count < count && f.list[f.count].rank == s->devices[d].rank;) f.count++;
-        if (f.count) find_syncs_of_rank(&f, g->first[d], g->first[end] - g->first[d]);
-        at += f.count;
+        for (; at < count && list[at].rank == s->devices[d].rank; at += f.count) {
+            f.list = list + at;
+            for (f.count = 1; at + f.count < count && f.list[f.count].rank == f.list->rank &&
+                              f.list[f.count].process == f.list->process;)
+                f.count++;
+            find_syncs_of_process(&f, g->first[d], g->first[end]);
+        }
     }
     hd_large_free(list);
     hd_large_free(f.gap_order);
@@ -200,29 +207,45 @@ static bool find_syncs(gpu_gaps *g, const gpu_scope *s, const gpu_slice *syncs, 
 
 /* ---- copies and communication of other devices ---- */
 
-/* In a gap of a device no work of its own runs, so that what runs is another's. */
+/* In a gap of a device no work of its own runs, so that what runs is another's. `process`: its gaps and works. */
+static bool find_transfers_of(gpu_gaps *g, const gpu_scope *s, uint32_t d, uint32_t end, uint32_t process)
+{
+    size_t from = s->devices[d].first, until = (size_t)s->devices[end - 1].first + s->devices[end - 1].count;
+    size_t count = 0;
+    gpu_spans moved;
+    gpu_span *list = hd_large_new(until - from, sizeof *list, s->large);
+    for (size_t i = from; list && i < until; i++) {
+        const gpu_work *work = &s->works[s->order[i]];
+        if (work->class != GPU_COMPUTE && gpu_may_share(gpu_process_of(s, s->order[i]), process))
+            list[count++] = (gpu_span){work->start, work->end};
+    }
+    if (!list || !gpu_spans_union(&moved, list, count, s->large)) return false;
+    for (size_t i = g->first[d]; i < g->first[end]; i++) {
+        gpu_gap *gap = &g->list[i];
+        if (gap->cause == GPU_CAUSES && gpu_process_of(s, gap->work) == process &&
+            gpu_spans_covered(&moved, gap->start, gap->start + 1))
+            gap->cause = GPU_CAUSE_TRANSFER;
+    }
+    gpu_spans_deinit(&moved);
+    return true;
+}
+
 static bool find_transfers(gpu_gaps *g, const gpu_scope *s)
 {
-    for (uint32_t d = 0, end; d < s->device_count; d = end) {
+    uint32_t tracks = hd_trace_track_count(s->trace);
+    uint32_t *seen = calloc((size_t)tracks + 1, sizeof *seen); /* by process: of which rank's devices, less 1 */
+    bool fine = seen != NULL;
+    for (uint32_t d = 0, end; fine && d < s->device_count; d = end) {
         end = rank_end(s, d);
-        size_t from = s->devices[d].first, until = (size_t)s->devices[end - 1].first + s->devices[end - 1].count;
-        size_t count = 0;
-        if (end == d + 1) continue;
-        gpu_spans moved;
-        gpu_span *list = hd_large_new(until - from, sizeof *list, s->large);
-        for (size_t i = from; list && i < until; i++) {
-            const gpu_work *work = &s->works[s->order[i]];
-            if (work->class != GPU_COMPUTE) list[count++] = (gpu_span){work->start, work->end};
+        for (size_t i = g->first[d]; fine && end > d + 1 && i < g->first[end]; i++) {
+            uint32_t process = gpu_process_of(s, g->list[i].work), at = process == HD_NONE ? tracks : process;
+            if (g->list[i].cause != GPU_CAUSES || seen[at] == d + 1) continue;
+            seen[at] = d + 1;
+            fine = find_transfers_of(g, s, d, end, process);
         }
-        if (!list || !gpu_spans_union(&moved, list, count, s->large)) return false;
-        for (size_t i = g->first[d]; i < g->first[end]; i++) {
-            gpu_gap *gap = &g->list[i];
-            if (gap->cause == GPU_CAUSES && gpu_spans_covered(&moved, gap->start, gap->start + 1))
-                gap->cause = GPU_CAUSE_TRANSFER;
-        }
-        gpu_spans_deinit(&moved);
     }
-    return true;
+    free(seen);
+    return fine;
 }
 
 /* ---- waits on a queue ---- */

@@ -3,14 +3,15 @@
  * gaps.c has the gaps and their causes. Here they are cut by windows into parts, and these are summed up; of the
  * longest the row is kept until the frames of all of them are known.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/host/syncs.h"
 #include "report/gpu/gaps.h"
-#include "report/gpu/syncs.h"
 
 typedef struct idle_options {
     gpu_options gpu;
@@ -360,8 +361,32 @@ static hd_status add_all(idle *r, hd_error *err)
     return HD_OK;
 }
 
+/* Gaps put on the device though they lie between the works of one graph: nodes may be missing. */
+static bool note_graphs(char *out, size_t size, const idle *r)
+{
+    const hd_launches *l = r->scope.launches;
+    int64_t total = 0;
+    uint64_t count = 0;
+    for (size_t i = 0; i < r->gaps.count; i++) {
+        const gpu_gap *gap = &r->gaps.list[i];
+        uint32_t index = gap->cause == GPU_CAUSE_DEVICE ? l->works[gap->work].launch : HD_NONE;
+        if (index == HD_NONE || l->launches[index].sort != HD_LAUNCH_GRAPH) continue;
+        if (l->work_order[l->launches[index].first_work] == gap->work) continue;
+        total = gpu_sum(total, gap->end - gap->start);
+        count++;
+    }
+    snprintf(
+        out, size,
+        "gaps of cause device between the works of one graph: %llu, %.3f ms in all; nodes may wait there for what the "
+        "trace does not tell, or not be recorded",
+        (unsigned long long)count, (double)total / 1e6);
+    return count > 0;
+}
+
 static hd_status add_tables(hd_report *out, idle *r, hd_error *err)
 {
+    char graphs[256];
+    const char *const more[] = {note_graphs(graphs, sizeof graphs, r) ? graphs : NULL, NULL};
     struct {
         hd_table_builder **builder;
         const char *largest;
@@ -371,7 +396,7 @@ static hd_status add_tables(hd_report *out, idle *r, hd_error *err)
         *tables[i].builder = NULL;
         HD_TRY(gpu_add(out, builder, tables[i].largest, err));
     }
-    return gpu_add_notes(out, &report_idle_about, &r->scope, NULL, err);
+    return gpu_add_notes(out, &report_idle_about, &r->scope, more, err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)

@@ -7,8 +7,8 @@
 #include "base/memory/vector.h"
 #include "heddle/attribution.h"
 #include "heddle/names.h"
+#include "model/roles/trace_roles.h"
 #include "report/gpu/gpu.h"
-#include "trace/roles/trace_roles.h"
 #include "trace/stacks/trace_stacks.h"
 
 /* What a row is of. Texts of `texts`, HD_NONE: null. */

@@ -143,7 +143,7 @@ static bool count_launch(launches *l, const hd_launch *launch, const launched *f
 static bool count_alone(launches *l, const hd_launch *launch)
 {
     int64_t rank = l->scope.ranks[launch->track];
-    total *t = total_of(l, rank, gpu_step_by(&l->scope, rank, launch->start_ns));
+    total *t = total_of(l, rank, gpu_step_by(&l->scope, launch->track, launch->start_ns));
     if (t) t->without_work++;
     return t != NULL;
 }

@@ -127,7 +127,7 @@ static bool add_call(operators *o, const gpu_slice *op, bool is_outer)
 {
     if (!gpu_is_listed(&o->scope, op->start)) return true;
     int64_t rank = o->scope.ranks[op->lane];
-    op_sum *sum = sum_of(o, rank, gpu_step_by(&o->scope, rank, op->start), op->user);
+    op_sum *sum = sum_of(o, rank, gpu_step_by(&o->scope, op->lane, op->start), op->user);
     if (!sum) return false;
     sum->calls++;
     sum->cpu_self += (gpu_i128)op->end - op->start;
@@ -145,7 +145,7 @@ static bool take_from_parent(operators *o, open_op *parent, const gpu_slice *chi
     parent->until = end;
     if (!gpu_is_listed(&o->scope, op->start)) return true;
     int64_t rank = o->scope.ranks[op->lane];
-    op_sum *sum = sum_of(o, rank, gpu_step_by(&o->scope, rank, op->start), op->user);
+    op_sum *sum = sum_of(o, rank, gpu_step_by(&o->scope, op->lane, op->start), op->user);
     if (sum) sum->cpu_self -= (gpu_i128)end - start;
     return sum != NULL;
 }

@@ -1,7 +1,9 @@
 /* queue.c - how much work waits on each row: see "queue" in docs/reports/definitions.md */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "report/gpu/gpu.h"
 
@@ -30,6 +32,8 @@ typedef struct queue {
     queue_sum *sums; /* by window */
     size_t capacity;
     const gpu_row *row; /* at hand */
+    uint32_t *seen;     /* by launch: the pass in which a work of it was seen last */
+    uint32_t pass;
     hd_table_builder *table, *series, *over_time;
 } queue;
 
@@ -69,19 +73,29 @@ static hd_status add_change(void *user, const gpu_stretch *stretch, hd_error *er
     return HD_OK;
 }
 
+/* A queue holds launches, and a graph is one of them: of the works of a launch on the row at hand the first counts. */
+static bool is_first(queue *q, const gpu_work *work)
+{
+    bool first = q->seen[work->launch] != q->pass;
+    q->seen[work->launch] = q->pass;
+    return first;
+}
+
 /* The linked work of the row at hand; *from and *until are the first launch and the last end of waiting. */
 static bool add_works(queue *q, gpu_sweep *sweep, int64_t *first_launch, int64_t *until)
 {
     const gpu_scope *s = &q->scope;
     *first_launch = INT64_MAX;
     *until = INT64_MIN;
+    q->pass++;
     for (uint32_t i = 0; i < q->row->count; i++) {
         const gpu_work *work = &s->works[s->by_row[q->row->first + i]];
         if (work->launch == HD_NONE) continue;
         int64_t launch = s->launches->launches[work->launch].start_ns;
         if (launch < *first_launch) *first_launch = launch;
-        if (launch < work->start && work->start > *until) *until = work->start;
-        if (!gpu_sweep_add(sweep, launch, work->start, 0)) return false;
+        bool first = is_first(q, work);
+        if (first && launch < work->start && work->start > *until) *until = work->start;
+        if (first && !gpu_sweep_add(sweep, launch, work->start, 0)) return false;
         if (!work->is_listed) continue;
         queue_sum *sum = &q->sums[gpu_window_of(&q->windows, work->start)];
         sum->works++;
@@ -97,9 +111,10 @@ static bool add_pieces(queue *q)
     gpu_pieces pieces = gpu_pieces_of(s, q->row->device, q->options->pieces);
     double *sums = calloc((size_t)pieces.count + 1, sizeof *sums);
     if (!sums) return false;
+    q->pass++;
     for (uint32_t i = 0; i < q->row->count; i++) {
         const gpu_work *work = &s->works[s->by_row[q->row->first + i]];
-        if (work->launch == HD_NONE) continue;
+        if (work->launch == HD_NONE || !is_first(q, work)) continue;
         gpu_pieces_add(sums, &pieces, s->launches->launches[work->launch].start_ns, work->start, 1);
     }
     for (uint32_t i = 0; i < pieces.count; i++) {
@@ -161,6 +176,9 @@ static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
 static hd_status add_tables(hd_report *out, queue *q, hd_error *err)
 {
     q->sweep.large = q->scope.large;
+    q->seen = hd_large_new(q->scope.launches->launch_count + 1, sizeof *q->seen, q->scope.large);
+    if (!q->seen) return HD_NOMEM(err);
+    memset(q->seen, 0, (q->scope.launches->launch_count + 1) * sizeof *q->seen);
     HD_TRY(report_builder(&q->table, &report_queue_about, "queue", err));
     if (q->options->series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
     if (q->options->pieces) HD_TRY(report_builder(&q->over_time, &report_queue_about, "queue_over_time", err));
@@ -187,6 +205,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_table_builder_free(q.series);
     hd_table_builder_free(q.over_time);
     free(q.sums);
+    hd_large_free(q.seen);
     gpu_scope_deinit(&q.scope);
     return status;
 }

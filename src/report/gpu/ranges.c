@@ -91,7 +91,7 @@ static bool find_below(ranges *r)
 static bool add_range(ranges *r, const gpu_slice *a, const gpu_projection *below)
 {
     int64_t rank = r->scope.ranks[a->lane], duration = (int64_t)((uint64_t)a->end - (uint64_t)a->start);
-    const range_key key = {rank, gpu_step_by(&r->scope, rank, a->start), a->name};
+    const range_key key = {rank, gpu_step_by(&r->scope, a->lane, a->start), a->name};
     uint32_t count = r->groups.count, group = gpu_group(&r->groups, &key);
     if (group == HD_NONE || !hd_grow((void **)&r->sums, &r->capacity, group, sizeof *r->sums)) return false;
     range_sum *sum = &r->sums[group];
@@ -173,9 +173,8 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     for (size_t i = 0; fine && i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         bool counts = work->device != HD_NONE && work->launch != HD_NONE;
-        step_of[i] = counts
-                         ? gpu_step_at(s, s->devices[work->device].rank, s->launches->launches[work->launch].start_ns)
-                         : HD_NONE;
+        const hd_launch *launch = counts ? &s->launches->launches[work->launch] : NULL;
+        step_of[i] = launch ? gpu_step_at(s, launch->track, launch->start_ns) : HD_NONE;
         if (step_of[i] != HD_NONE) first[step_of[i] + 2]++;
     }
     for (uint32_t i = 0; fine && i < s->step_count; i++) first[i + 2] += first[i + 1];
@@ -190,7 +189,7 @@ static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step
 {
     bool any = below->until > below->first;
     report_cell_int(b, step->rank);
-    report_cell_string(b, s->trace, step->name);
+    gpu_cell_step(b, s, (uint32_t)(step - s->steps));
     hd_table_add_int(b, step->start);
     hd_table_add_int(b, (int64_t)((uint64_t)step->end - (uint64_t)step->start));
     gpu_cell_count(b, below->until - below->first, s->has_launches);

@@ -329,7 +329,9 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
         bool fine = sum_steps(&sum, &steps, from, until);
         finding *f = NULL;
         const reader breakdown = read_rows(s, BREAKDOWN, "breakdown", &steps, from, NULL);
-        bool is_slow = fine && sum.count > 2 && sum.slowest / 2 > sum.median && breakdown.first < breakdown.end;
+        bool is_guess = fine && strstr(sum.name, GPU_STEP_GUESSED); /* a guess is no base of a finding */
+        bool is_slow =
+            fine && !is_guess && sum.count > 2 && sum.slowest / 2 > sum.median && breakdown.first < breakdown.end;
         if (is_slow) fine = (f = add_finding(s, &breakdown, breakdown.first, sum.slowest - sum.median)) != NULL;
         if (!fine) {
             hd_table_builder_free(b);
@@ -449,6 +451,15 @@ static hd_status add_notes(hd_report *out, const summary *s, hd_error *err)
     const reader notes = read_table(s, BREAKDOWN, "notes");
     HD_TRY(report_builder(&b, &report_summary_about, "notes", err));
     for (size_t i = 0; i < notes.end; i++) hd_table_add_cell(b, notes.table, i, 0);
+    const reader steps = read_table(s, STEPS, "steps");
+    size_t empty = 0;
+    for (size_t i = 0; i < steps.end; i++) empty += number(&steps, i, "works") == 0;
+    if (empty && empty < steps.end) {
+        char text[128];
+        snprintf(text, sizeof text, "%zu of %zu steps have no GPU activity: it may not have been recorded", empty,
+                 steps.end);
+        hd_table_add_text(b, text);
+    }
     return report_add(out, b, err);
 }
 

@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "report/gpu/syncs.h"
+#include "model/host/syncs.h"
+#include "report/gpu/gpu.h"
 
 typedef struct sync_key {
     int64_t rank;
@@ -17,9 +18,10 @@ typedef struct sync_sum {
     int64_t longest;
 } sync_sum;
 
-/* When some work of a rank runs. */
+/* When some work of a rank, or of one of its processes, runs. */
 typedef struct rank_busy {
     int64_t rank;
+    uint32_t process; /* HD_NONE: all */
     gpu_spans spans;
 } rank_busy;
 
@@ -28,7 +30,7 @@ typedef struct syncs {
     gpu_slices calls;
     uint32_t *ops, *frames; /* by call: names of what stands around it */
     rank_busy *busy;
-    size_t busy_count;
+    size_t busy_count, busy_capacity;
     gpu_texts texts;
     uint32_t *call_names;
     gpu_groups groups;
@@ -38,36 +40,62 @@ typedef struct syncs {
 
 /* ---- when the GPUs of a rank work ---- */
 
+/* Of works, order[0] … order[count - 1], those of a process. */
+static bool add_busy(syncs *t, int64_t rank, uint32_t process, const uint32_t *order, size_t count)
+{
+    const gpu_scope *s = &t->scope;
+    size_t kept = 0;
+    gpu_span *list = hd_large_new(count + 1, sizeof *list, s->large);
+    if (!list || !hd_grow((void **)&t->busy, &t->busy_capacity, t->busy_count, sizeof *t->busy)) {
+        hd_large_free(list);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const gpu_work *work = &s->works[order[i]];
+        if (gpu_may_share(gpu_process_of(s, order[i]), process)) list[kept++] = (gpu_span){work->start, work->end};
+    }
+    rank_busy *busy = &t->busy[t->busy_count];
+    *busy = (rank_busy){.rank = rank, .process = process};
+    if (!gpu_spans_union(&busy->spans, list, kept, s->large)) return false;
+    t->busy_count++;
+    return true;
+}
+
+static size_t busy_at(const syncs *t, int64_t rank, uint32_t process)
+{
+    size_t i = 0;
+    while (i < t->busy_count && (t->busy[i].rank != rank || t->busy[i].process != process)) i++;
+    return i;
+}
+
 /* Devices stand by rank. */
 static bool find_busy(syncs *t)
 {
     const gpu_scope *s = &t->scope;
-    t->busy = calloc((size_t)s->device_count + 1, sizeof *t->busy);
-    if (!t->busy) return false;
-    for (uint32_t d = 0; d < s->device_count;) {
+    bool fine = true;
+    for (uint32_t d = 0; fine && d < s->device_count;) {
         size_t count = 0;
         const gpu_device *first = &s->devices[d];
+        const uint32_t *order = s->order + first->first;
         for (; d < s->device_count && s->devices[d].rank == first->rank; d++) count += s->devices[d].count;
-        gpu_span *list = hd_large_new(count + 1, sizeof *list, s->large);
-        if (!list) return false;
-        for (size_t i = 0; i < count; i++) {
-            const gpu_work *work = &s->works[s->order[first->first + i]];
-            list[i] = (gpu_span){work->start, work->end};
+        fine = add_busy(t, first->rank, HD_NONE, order, count);
+        uint32_t last = HD_NONE;
+        for (size_t i = 0; fine && s->launches->process_count > 1 && i < count; i++) {
+            uint32_t process = gpu_process_of(s, order[i]);
+            if (process == last) continue;
+            last = process;
+            if (process != HD_NONE && busy_at(t, first->rank, process) == t->busy_count)
+                fine = add_busy(t, first->rank, process, order, count);
         }
-        rank_busy *busy = &t->busy[t->busy_count];
-        busy->rank = first->rank;
-        if (!gpu_spans_union(&busy->spans, list, count, s->large)) return false;
-        t->busy_count++;
     }
-    return true;
+    return fine;
 }
 
+/* A call of a process that launches nothing may wait for what any of the rank did. */
 static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
 {
-    for (size_t i = 0; i < t->busy_count; i++) {
-        if (t->busy[i].rank == rank) return gpu_spans_covered(&t->busy[i].spans, call->start, call->end);
-    }
-    return 0;
+    size_t i = busy_at(t, rank, gpu_process_at(&t->scope, call->lane));
+    return i < t->busy_count ? gpu_spans_covered(&t->busy[i].spans, call->start, call->end) : 0;
 }
 
 /* ---- calls ---- */
@@ -92,7 +120,7 @@ static bool add_call(syncs *t, uint32_t index)
     if (!gpu_is_listed(&t->scope, call->start)) return true;
     sync_key key = {
         .rank = rank,
-        .step = gpu_step_by(&t->scope, rank, call->start),
+        .step = gpu_step_by(&t->scope, call->lane, call->start),
         .call = gpu_call_name(&t->texts, t->call_names, t->scope.trace, call->name),
         .kind = call->user,
         .op = t->ops[index],
@@ -179,7 +207,7 @@ static const hd_report_column columns[] = {
     {"total", HD_VALUE_DURATION, "time in them"},
     {"mean", HD_VALUE_DURATION, "of the calls"},
     {"longest", HD_VALUE_DURATION, "of the calls"},
-    {"gpu_busy", HD_VALUE_DURATION, "of the total, while a GPU of the rank works: it waits for that"},
+    {"gpu_busy", HD_VALUE_DURATION, "of the total, while a GPU works for its process: it waits for that"},
     {"implicit", HD_VALUE_BOOL, "nobody asked for it: a copy, or an operator such as aten::item did"},
     {0},
 };

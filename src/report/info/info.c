@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "model/roles/trace_roles.h"
 #include "report/info/info.h"
 #include "report/report.h"
 #include "trace/clock_base.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
-#include "trace/roles/trace_roles.h"
 
 /* ---- the file ---- */
 

@@ -6,7 +6,7 @@
 #define HD_REPORT_INFO_INFO_H
 
 #include "heddle/report.h"
-#include "trace/roles/trace_roles.h"
+#include "model/roles/trace_roles.h"
 
 /* One lane: the tracks whose pid and tid read the same. */
 typedef struct info_lane {

@@ -28,7 +28,7 @@ static void add_busy(busy_sum *sum, int64_t start, int64_t end)
 /* Whether a slice is something to be busy with: on a device's row only its work is. */
 static bool is_busy(hd_roles *roles, const hd_block *block, uint32_t row, hd_row_sort sort)
 {
-    if (sort == HD_ROW_HOST) return true;
+    if (hd_row_is_host(sort)) return true;
     return hd_role_is_work(
         hd_roles_in(roles, block, row, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row)));
 }
@@ -243,7 +243,7 @@ static void sum_processes(process_sum *sums, const info_tracks *tracks)
         const hd_track *track = hd_trace_track_at(tracks->trace, lane->track);
         uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
         process_sum *sum = &sums[hd_trace_track_at(tracks->trace, process)->same_as];
-        sum->threads += lane->kind == HD_TRACK_THREAD && lane->sort == HD_ROW_HOST;
+        sum->threads += lane->kind == HD_TRACK_THREAD && hd_row_is_host(lane->sort);
         sum->streams += is_queue(lane);
         sum->events += lane->events;
         sum->slices += lane->rows[HD_KIND_SLICE];

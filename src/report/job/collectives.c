@@ -18,10 +18,10 @@
 #include "base/memory/arena.h"
 #include "base/sorted.h"
 #include "base/text/decimal.h"
+#include "model/roles/trace_roles.h"
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
 #include "report/job/job.h"
-#include "trace/roles/trace_roles.h"
 
 struct hd_collectives {
     hd_report report; /* has the texts, but for: */

@@ -5,6 +5,7 @@
  * samples are sorted by name and rank, and a run of them is a row.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,35 @@ static hd_status add_names(samples *s, job *j, const char *table, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
+/* ---- notes ---- */
+
+/* A file without ranks may hold several processes, which are no rank together. */
+static hd_status add_notes(hd_report *out, job *j, hd_error *err)
+{
+    static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"device", HD_VALUE_INT}};
+    hd_table_builder *b;
+    HD_TRY(report_builder(&b, &report_imbalance_about, "notes", err));
+    hd_status status = HD_OK;
+    for (size_t m = 0; m < hd_job_count(j->of) && status == HD_OK; m++) {
+        job_cells cells;
+        bool several = false;
+        status = job_cells_of(&cells, j->of, m, "breakdown", wanted, 2, NULL, err);
+        for (size_t row = 1; status == HD_OK && row < cells.rows; row++)
+            several |= job_int(&cells, row, 0) == HD_NO_NUMBER && job_int(&cells, row, 1) != job_int(&cells, 0, 1);
+        job_cells_deinit(&cells);
+        if (!several) continue;
+        char text[256];
+        hd_string file = hd_job_at(j->of, m)->file;
+        snprintf(text, sizeof text,
+                 "%.*s tells no ranks and has several devices: their times are added up as if one rank had them all",
+                 file.size < 120 ? (int)file.size : 120, file.data ? file.data : "");
+        hd_table_add_text(b, *text == ' ' ? text + 1 : text);
+    }
+    if (status == HD_OK) return report_add(out, b, err);
+    hd_table_builder_free(b);
+    return status;
+}
+
 /* ---- rows ---- */
 
 /* Bytes are counts. */
@@ -148,7 +178,7 @@ static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t c
     add_value(b, is_bytes, s[high].value);
     hd_table_add_int(b, s[high].rank);
     gpu_cell_decimal(b, 100 * ((double)s[high].value - mean) / mean, mean > 0);
-    gpu_cell_decimal(b, 100 * sqrt(squares / (double)count) / mean, mean > 0);
+    gpu_cell_decimal(b, 100 * sqrt(squares / (double)(count - 1)) / mean, mean > 0 && count > 1);
     gpu_cell_decimal(b, ((double)s[high].value - middle) / spread, spread > 0);
     add_value(b, is_bytes, (int64_t)llround((double)s[high].value - mean));
     return fine;
@@ -204,6 +234,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     j.of = own ? own : input->job;
     hd_status status = report_builder(&j.lost, &report_imbalance_about, "lost", err);
     if (status == HD_OK) status = add_tables(out, &j, err);
+    if (status == HD_OK) status = add_notes(out, &j, err);
     if (status == HD_OK) {
         status = report_add(out, j.lost, err);
         j.lost = NULL;
@@ -219,7 +250,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         {"min", type, "the least"}, {"min_rank", HD_VALUE_INT, "who has that; of several the lowest"},                 \
         {"max", type, "the most"}, {"max_rank", HD_VALUE_INT, "who has that; of several the lowest"},                  \
         {"imbalance_percent", HD_VALUE_DECIMAL, "(max - mean) / mean"},                                                \
-        {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean"},                                          \
+        {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean, of a sample (n - 1); null: of one rank"},  \
         {"z", HD_VALUE_DECIMAL, "(max - median) / (1.4826 MAD); above 3 it stands out; null: MAD is 0"},               \
         {"cost", type, "max - mean: what an even share would save, if all wait for the last"},                         \
     {                                                                                                                  \
@@ -243,6 +274,7 @@ static const hd_report_table_about tables[] = {
     {.name = "kernels", .meaning = "a row per kernel: its time on each rank", .columns = name_columns},
     {.name = "operators", .meaning = "a row per operator: its time on each rank", .columns = name_columns},
     {.name = "memory", .meaning = "the peak of each rank", .columns = memory_columns},
+    {.name = "notes", .meaning = "what makes ranks hard to compare", .columns = gpu_notes_columns},
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0},
 };

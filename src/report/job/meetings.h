@@ -56,6 +56,12 @@ typedef struct job_meeting {
     uint32_t kind : JOB_KIND_BITS, is_counted : 1, is_compared : 1;
 } job_meeting;
 
+/* The member that came last; HD_NONE: all came at once. */
+static inline uint32_t job_meeting_last(const job_meeting *of)
+{
+    return of->longest > of->shortest ? of->last : HD_NONE;
+}
+
 /* Durations of one that is compared; of others longest is below shortest. */
 typedef struct job_span {
     int64_t shortest, longest;

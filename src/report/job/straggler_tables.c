@@ -32,7 +32,7 @@ static const hd_report_column collective_columns[] = {
     {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
     {"members", HD_VALUE_COUNT, "that have it"},
-    {"last_rank", HD_VALUE_INT, "who came last"},
+    {"last_rank", HD_VALUE_INT, "who came last; null: all came at once"},
     {"last_device", HD_VALUE_INT, "its GPU"},
     {"late", HD_VALUE_DURATION, "by how much it came after the first: longest less shortest duration"},
     {"transfer", HD_VALUE_DURATION, "the shortest duration"},

@@ -105,7 +105,7 @@ static void add_group(hd_table_builder *b, const job *j, uint32_t group)
 
 static void add_member(hd_table_builder *b, const member *m)
 {
-    hd_table_add_int(b, m->rank);
+    report_cell_int(b, m->rank);
     report_cell_int(b, m->device);
 }
 
@@ -132,6 +132,8 @@ static void add_collective(job *j, const job_meeting *of)
 {
     hd_table_builder *b = j->collectives;
     const job_meeting_kind *kind = job_meeting_kind_of(&j->meetings, of);
+    static const member nobody = {.rank = HD_NO_NUMBER, .device = HD_NO_NUMBER};
+    uint32_t last = job_meeting_last(of);
     double factor;
     bool known = kind->bytes != HD_NO_NUMBER && of->shortest > 0 && kind->operation != HD_NONE &&
                  gpu_bus_factor(&factor, gpu_text_of(&j->meetings.texts, kind->operation),
@@ -141,7 +143,7 @@ static void add_collective(job *j, const job_meeting *of)
     hd_table_add_bool(b, of->is_counted);
     gpu_cell_text(b, &j->meetings.texts, kind->operation);
     hd_table_add_count(b, of->count);
-    add_member(b, &j->members[of->last]);
+    add_member(b, last != HD_NONE ? &j->members[last] : &nobody);
     hd_table_add_int(b, of->longest - of->shortest);
     hd_table_add_int(b, of->shortest);
     gpu_cell_count(b, (uint64_t)kind->bytes, kind->bytes != HD_NO_NUMBER);
@@ -153,7 +155,7 @@ static void add_collectives(job *j)
     for (size_t i = 0; i < j->meetings.count; i++) {
         const job_meeting *of = &j->meetings.list[j->meetings.order[i]];
         if (!of->is_compared) continue;
-        j->members[of->last].last++;
+        if (job_meeting_last(of) != HD_NONE) j->members[of->last].last++;
         add_collective(j, of);
     }
 }

@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "model/roles/trace_roles.h"
 #include "report/gpu/gpu.h"
 #include "report/job/job.h"
 #include "trace/clock_base.h"
 #include "trace/ranks.h"
-#include "trace/roles/trace_roles.h"
 
 /* ---- what a summary has ---- */
 

@@ -21,6 +21,8 @@ typedef struct name_sum {
     gpu_i128 total;
     double squares;
     uint32_t buckets[BUCKETS];
+    uint32_t lane; /* of the last operator, and the end of the last of its lane */
+    int64_t end;
 } name_sum;
 
 typedef struct sums {
@@ -31,12 +33,13 @@ typedef struct sums {
     size_t capacity;
 } sums;
 
-static bool add_duration(sums *s, const sum_key *key, int64_t duration)
+/* NULL: no memory. */
+static name_sum *add_duration(sums *s, const sum_key *key, int64_t duration)
 {
     uint32_t known = s->keys.count, group = gpu_group(&s->keys, key);
-    if (group == HD_NONE || !hd_grow((void **)&s->list, &s->capacity, group, sizeof *s->list)) return false;
+    if (group == HD_NONE || !hd_grow((void **)&s->list, &s->capacity, group, sizeof *s->list)) return NULL;
     name_sum *sum = &s->list[group];
-    if (group == known) *sum = (name_sum){.min = INT64_MAX};
+    if (group == known) *sum = (name_sum){.min = INT64_MAX, .lane = HD_NONE};
     if (duration < 0) duration = 0;
     sum->count++;
     sum->total += duration;
@@ -44,7 +47,7 @@ static bool add_duration(sums *s, const sum_key *key, int64_t duration)
     if (duration < sum->min) sum->min = duration;
     if (duration > sum->max) sum->max = duration;
     sum->buckets[duration ? 63 - __builtin_clzll((uint64_t)duration) : 0]++;
-    return true;
+    return sum;
 }
 
 static bool add_kernels(sums *s)
@@ -61,12 +64,18 @@ static bool add_kernels(sums *s)
     return true;
 }
 
+/* What an operator does within one of its name is in the total of that one. */
 static bool add_operators(sums *s)
 {
     for (size_t i = 0; i < s->ops.count; i++) {
         const gpu_slice *op = &s->ops.list[i];
         sum_key key = {s->scope.ranks[op->lane], HD_NO_NUMBER, op->name, false};
-        if (!add_duration(s, &key, op->end - op->start)) return false;
+        name_sum *sum = add_duration(s, &key, op->end - op->start);
+        if (!sum) return false;
+        if (sum->lane != op->lane) sum->end = INT64_MIN;
+        if (sum->end > op->start) sum->total -= op->end - op->start;
+        if (op->end > sum->end) sum->end = op->end;
+        sum->lane = op->lane;
     }
     return true;
 }
@@ -75,7 +84,7 @@ static bool add_operators(sums *s)
 
 #define SUMS                                                                                                           \
     {"name", HD_VALUE_STRING, "in full"}, {"count", HD_VALUE_COUNT, "how often it ran"},                               \
-        {"total", HD_VALUE_DURATION, "sum of the durations; of operators with what ran in them"},                      \
+        {"total", HD_VALUE_DURATION, "sum of the durations; of operators those not within another of the same name"},  \
         {"min", HD_VALUE_DURATION, "the shortest"}, {"max", HD_VALUE_DURATION, "the longest"},                         \
         {"squares", HD_VALUE_DECIMAL, "sum of the squares of the durations in ns"},                                    \
     {                                                                                                                  \

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
-#include "trace/roles/trace_roles.h"
 #include "trace/spill.h"
 
 enum { READ_AHEAD = 64, UNKNOWN_SORT = -2, NO_SORT = -1 };
@@ -46,8 +46,8 @@ static int sort_of(context_finder *f, const view_slice *slice)
     if (slice->row >= hd_trace_row_count(f->trace, HD_KIND_SLICE)) return NO_SORT;
     const hd_block *block = hd_trace_block_of(&at, f->trace, HD_KIND_SLICE, slice->row);
     switch (hd_roles_in(f->roles, block, at, (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at))) {
-    case HD_ROLE_OP: return view_is_step(name) ? NO_SORT : VIEW_CONTEXT_OPS;
-    case HD_ROLE_ANNOTATION: return view_is_step(name) ? NO_SORT : VIEW_CONTEXT_SCOPES;
+    case HD_ROLE_OP: return hd_is_profiler_step(name) ? NO_SORT : VIEW_CONTEXT_OPS;
+    case HD_ROLE_ANNOTATION: return hd_is_profiler_step(name) ? NO_SORT : VIEW_CONTEXT_SCOPES;
     case HD_ROLE_PYTHON: return view_is_module(name) ? VIEW_CONTEXT_SCOPES : NO_SORT;
     default: return NO_SORT;
     }

@@ -15,18 +15,17 @@
 
 /* ---- the track ---- */
 
-static hd_path_class class_of_work(const hd_trace *trace, const hd_launches *launches, uint32_t row)
+static hd_path_class class_of_work(gpu_classes *known, const hd_launches *launches, uint32_t row)
 {
-    static const hd_path_class classes[VIEW_WORK_SORTS] = {HD_PATH_COMPUTE, HD_PATH_COMMUNICATION, HD_PATH_COPY};
+    static const hd_path_class classes[GPU_CLASSES] = {HD_PATH_COMPUTE, HD_PATH_COMMUNICATION, HD_PATH_COPY};
     size_t low = 0, high = launches->work_count;
     HD_PARTITION_POINT(low, high, at, launches->works[at].row < row);
-    const hd_work *work = &launches->works[low];
-    return classes[view_work_sort_of(work->role, hd_trace_string(trace, work->name))];
+    return classes[gpu_class_of(known, &launches->works[low])];
 }
 
 /* Each run of pieces of one class, and behind it its pieces. */
-static bool add_pieces(view_slices *out, const view_scene *scene, const hd_graph *graph, const hd_graph_piece *pieces,
-                       size_t count, const uint32_t names[HD_PATH_CLASSES])
+static bool add_pieces(view_slices *out, const view_scene *scene, gpu_classes *known, const hd_graph *graph,
+                       const hd_graph_piece *pieces, size_t count, const uint32_t names[HD_PATH_CLASSES])
 {
     const hd_trace *trace = view_scene_trace(scene);
     size_t run = 0;
@@ -35,7 +34,7 @@ static bool add_pieces(view_slices *out, const view_scene *scene, const hd_graph
         const hd_graph_piece *p = &pieces[i];
         uint32_t row = graph->slices[p->node];
         hd_path_class class = hd_graph_piece_class(graph, p);
-        if (class == HD_PATH_COMPUTE) class = class_of_work(trace, view_scene_launches(scene), row);
+        if (class == HD_PATH_COMPUTE) class = class_of_work(known, view_scene_launches(scene), row);
         view_slice slice = {.start_ns = p->start_ns, .end_ns = p->end_ns, .name = names[class], .row = row};
         if ((int)class == last) {
             out->list[run].end_ns = p->end_ns;
@@ -86,7 +85,10 @@ static hd_status derive_track(view_scene *scene, const hd_graph *graph, hd_error
     if (node == HD_NONE || graph->lanes[0].is_queue) return HD_OK; /* without threads it is the queue that ends last */
     HD_TRY(hd_graph_path(&pieces, &count, graph, node, graph->start_ns, graph->ends[node], err));
     view_slices slices = {.large = hd_trace_large_bytes(graph->trace)};
-    bool fine = name_classes(names, scene) && add_pieces(&slices, scene, graph, pieces, count, names);
+    gpu_classes classes;
+    bool fine = gpu_classes_init(&classes, graph->trace) && name_classes(names, scene) &&
+                add_pieces(&slices, scene, &classes, graph, pieces, count, names);
+    gpu_classes_deinit(&classes);
     hd_graph_pieces_free(pieces);
     if (fine && slices.count) return add_track(scene, &slices, err);
     hd_large_free(slices.list);

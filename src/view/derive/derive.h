@@ -8,21 +8,12 @@
 #ifndef HD_VIEW_DERIVE_DERIVE_H
 #define HD_VIEW_DERIVE_DERIVE_H
 
+#include "model/class/class.h"
 #include "trace/index/lane_index.h"
 #include "view/scene/scene.h"
 
 /* ---- rules (rules.c) ---- */
 
-typedef enum view_work_sort {
-    VIEW_WORK_COMPUTE,
-    VIEW_WORK_COMMUNICATION, /* kernels of collectives and of messages between devices */
-    VIEW_WORK_COPY,          /* copies and sets of memory */
-    VIEW_WORK_SORTS
-} view_work_sort;
-
-view_work_sort view_work_sort_of(hd_role role, hd_string name);
-/* "ProfilerStep#12", "step 3", "train_step_7", "Iteration: 5": a range that numbers steps. */
-bool view_is_step(hd_string name);
 /* "nn.Module: Linear_0": the frame of a module. */
 bool view_is_module(hd_string name);
 

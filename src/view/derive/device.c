@@ -11,7 +11,7 @@
 #include "base/memory/large.h"
 #include "view/derive/derive.h"
 
-enum { EXPOSED = VIEW_WORK_SORTS, IDLE, ROWS };
+enum { EXPOSED = GPU_CLASSES, IDLE, ROWS };
 
 typedef struct row_about {
     const char *role, *name, *detail;
@@ -19,40 +19,23 @@ typedef struct row_about {
 } row_about;
 
 static const row_about abouts[ROWS] = {
-    [VIEW_WORK_COMPUTE] = {"compute", "Compute",
-                           "When any stream of the device runs a kernel that computes. Where several do, the one that "
-                           "began first is named; overlaps count once.",
-                           VIEW_PLACE_COMPUTE},
-    [VIEW_WORK_COMMUNICATION] =
-        {"communication", "Communication",
-         "When any stream of the device runs a kernel of a collective or of a message between "
-         "devices, as its name says (NCCL, RCCL, all_reduce and the like). Overlaps count once.",
-         VIEW_PLACE_COMMUNICATION},
-    [VIEW_WORK_COPY] = {"copy", "Copies and sets",
-                        "When any stream of the device copies or sets memory. Overlaps count once.", VIEW_PLACE_COPY},
+    [GPU_COMPUTE] = {"compute", "Compute",
+                     "When any stream of the device runs a kernel that computes, or sets memory. Where several do, "
+                     "the one that began first is named; overlaps count once.",
+                     VIEW_PLACE_COMPUTE},
+    [GPU_COMMUNICATION] = {"communication", "Communication",
+                           "When any stream of the device runs a kernel of a collective or of a message between "
+                           "devices, as its name says (NCCL, RCCL, all_reduce and the like). Overlaps count once.",
+                           VIEW_PLACE_COMMUNICATION},
+    [GPU_COPY] = {"copy", "Copies", "When any stream of the device copies memory. Overlaps count once.",
+                  VIEW_PLACE_COPY},
     [EXPOSED] = {"exposed", "Exposed communication",
-                 "Communication while no kernel computes on the device: the time that it costs.", VIEW_PLACE_EXPOSED},
+                 "Communication while nothing computes on the device: the time that it costs.", VIEW_PLACE_EXPOSED},
     [IDLE] = {"idle", "Idle",
               "When no stream of the device does any work, between its first work and its last. Waits that a profiler "
               "shows on a stream are no work.",
               VIEW_PLACE_IDLE},
 };
-
-/* By string id: view_work_sort + 1 of kernels, 0: not asked yet. */
-typedef struct sort_memo {
-    const hd_trace *trace;
-    uint8_t *of_name;
-    uint32_t name_count;
-} sort_memo;
-
-static view_work_sort sort_of(const sort_memo *memo, const hd_work *work)
-{
-    if (work->role != HD_ROLE_KERNEL) return VIEW_WORK_COPY;
-    if (work->name >= memo->name_count) return VIEW_WORK_COMPUTE;
-    uint8_t *known = &memo->of_name[work->name];
-    if (!*known) *known = (uint8_t)(view_work_sort_of(work->role, hd_trace_string(memo->trace, work->name)) + 1);
-    return (view_work_sort)(*known - 1);
-}
 
 /* The ordinals of spans, which are indices of works, into rows of the slice table. */
 static void to_rows(lane_span *spans, uint32_t count, const hd_launches *launches)
@@ -65,15 +48,15 @@ static bool cover_sorts(view_slices rows[ROWS], const lane_span *spans, const ui
 {
     int64_t end = INT64_MIN;
     for (uint32_t i = 0; i < count; i++) end = spans[i].end > end ? spans[i].end : end;
-    for (uint8_t sort = 0; sort < VIEW_WORK_SORTS; sort++) {
+    for (uint8_t sort = 0; sort < GPU_CLASSES; sort++) {
         if (!view_slices_cover(&rows[sort], spans, count, sorts, sort)) return false;
     }
-    return view_slices_minus(&rows[EXPOSED], &rows[VIEW_WORK_COMMUNICATION], &rows[VIEW_WORK_COMPUTE]) &&
+    return view_slices_minus(&rows[EXPOSED], &rows[GPU_COMMUNICATION], &rows[GPU_COMPUTE]) &&
            view_slices_free_time(&rows[IDLE], spans, count, spans[0].start, end, idle_name);
 }
 
 static hd_status cover_device(view_slices rows[ROWS], view_scene *scene, const view_devices *devices,
-                              const view_device *device, const sort_memo *memo, hd_error *err)
+                              const view_device *device, gpu_classes *classes, hd_error *err)
 {
     const hd_launches *launches = view_scene_launches(scene);
     uint32_t idle_name = view_scene_name(scene, "idle", 4);
@@ -82,7 +65,7 @@ static hd_status cover_device(view_slices rows[ROWS], view_scene *scene, const v
     HD_TRY(view_device_spans(&spans, launches, devices, device->first, device->count, err));
     uint8_t *sorts = malloc((size_t)device->count + 1);
     for (uint32_t i = 0; sorts && i < device->count; i++)
-        sorts[i] = (uint8_t)sort_of(memo, &launches->works[spans[i].ordinal]);
+        sorts[i] = (uint8_t)gpu_class_of(classes, &launches->works[spans[i].ordinal]);
     to_rows(spans, device->count, launches);
     bool fine = sorts && cover_sorts(rows, spans, sorts, device->count, idle_name);
     free(sorts);
@@ -117,11 +100,11 @@ static hd_status add_tracks(view_scene *scene, const view_device *device, view_s
 }
 
 static hd_status derive_one(view_scene *scene, const view_devices *devices, const view_device *device,
-                            const sort_memo *memo, hd_error *err)
+                            gpu_classes *classes, hd_error *err)
 {
     view_slices rows[ROWS] = {0};
     for (int i = 0; i < ROWS; i++) rows[i].large = devices->large;
-    hd_status status = cover_device(rows, scene, devices, device, memo, err);
+    hd_status status = cover_device(rows, scene, devices, device, classes, err);
     if (status == HD_OK) status = add_tracks(scene, device, rows, err);
     for (int i = 0; i < ROWS; i++) hd_large_free(rows[i].list);
     return status;
@@ -130,15 +113,13 @@ static hd_status derive_one(view_scene *scene, const view_devices *devices, cons
 hd_status view_derive_device(view_scene *scene, const atomic_bool *stop, hd_error *err)
 {
     view_devices devices;
-    sort_memo memo = {.trace = view_scene_trace(scene)};
+    gpu_classes classes;
     HD_TRY(view_devices_find(&devices, scene, err));
     if (!devices.count) return HD_OK;
-    memo.name_count = hd_trace_string_count(memo.trace);
-    memo.of_name = calloc((size_t)memo.name_count + 1, 1);
-    hd_status status = memo.of_name ? HD_OK : HD_NOMEM(err);
+    hd_status status = gpu_classes_init(&classes, view_scene_trace(scene)) ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < devices.count && status == HD_OK && !atomic_load(stop); i++)
-        status = derive_one(scene, &devices, &devices.list[i], &memo, err);
-    free(memo.of_name);
+        status = derive_one(scene, &devices, &devices.list[i], &classes, err);
+    gpu_classes_deinit(&classes);
     view_devices_deinit(&devices);
     return status;
 }

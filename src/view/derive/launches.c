@@ -1,7 +1,8 @@
 /* launches.c - how long work was in the queue, from its launch to its start, per device, as a counter
  *
- * A sample stands where the work starts. Of a call that launched several works (a graph) the first counts: the others
- * wait for it. Latency is negative where work starts before its launch, as clocks that differ make it.
+ * While a launch waits, the counter is how long its work has to wait in all; while none does, 0. Of a call that
+ * launched several works (a graph) the first counts: the others wait for it. Work that starts before its launch, as
+ * clocks that differ make it, is in the text alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +18,21 @@ typedef struct latency_sum {
     double total;
 } latency_sum;
 
-/* The samples of the works in start order; their number at most `count`. */
+static void add_sample(view_series *series, int64_t time, double value)
+{
+    series->times_ns[series->count] = time;
+    series->values[series->count++] = value;
+    if (value > series->max) series->max = value;
+}
+
+/* The samples of the works in start order, two at most of each: the wait of the launch whose work comes next lasts from
+ * the launch, or from the work before, until its work starts; then it is 0, unless the next launch waits already. */
 static latency_sum sample(view_series *series, const hd_launches *launches, const lane_span *spans, uint32_t count)
 {
     latency_sum sum = {.min = INT64_MAX, .max = INT64_MIN};
+    int64_t before = INT64_MIN;
+    *series = (view_series){
+        .unit = series->unit, .ends = series->ends, .times_ns = series->times_ns, .values = series->values};
     for (uint32_t i = 0; i < count; i++) {
         const hd_work *work = &launches->works[spans[i].ordinal];
         if (work->launch == HD_NONE) continue;
@@ -28,15 +40,17 @@ static latency_sum sample(view_series *series, const hd_launches *launches, cons
         if (launches->work_order[launch->first_work] != spans[i].ordinal) continue;
         int64_t latency;
         if (__builtin_sub_overflow(work->start_ns, launch->start_ns, &latency)) continue;
-        series->times_ns[sum.count] = work->start_ns;
-        series->values[sum.count++] = (double)latency;
+        sum.count++;
         sum.total += (double)latency;
         if (latency < sum.min) sum.min = latency;
         if (latency > sum.max) sum.max = latency;
+        int64_t from = launch->start_ns > before ? launch->start_ns : before;
+        if (from >= work->start_ns) continue;
+        if (series->count && from > before) add_sample(series, before, 0);
+        add_sample(series, from, (double)latency);
+        before = work->start_ns;
     }
-    series->count = sum.count;
-    series->min = (double)sum.min;
-    series->max = (double)sum.max;
+    if (series->count) add_sample(series, before, 0);
     return sum;
 }
 
@@ -63,8 +77,8 @@ static bool make_series(view_track *track, uint32_t count)
     track->series_count = 1;
     track->series->unit = "ns";
     track->series->ends = true;
-    track->series->times_ns = malloc(((size_t)count + 1) * sizeof *track->series->times_ns);
-    track->series->values = malloc(((size_t)count + 1) * sizeof *track->series->values);
+    track->series->times_ns = malloc((2 * (size_t)count + 1) * sizeof *track->series->times_ns);
+    track->series->values = malloc((2 * (size_t)count + 1) * sizeof *track->series->values);
     return track->series->times_ns && track->series->values;
 }
 
@@ -111,7 +125,7 @@ static hd_status derive_one(view_scene *scene, const view_devices *devices, cons
         latency_sum sum = sample(&samples.series[0], launches, spans, device->count);
         hd_large_free(spans);
         spans = NULL;
-        if (sum.count) status = add_track(scene, device, &samples, &sum, err);
+        if (samples.series[0].count) status = add_track(scene, device, &samples, &sum, err);
     }
     hd_large_free(spans);
     view_track_deinit(&samples);

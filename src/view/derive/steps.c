@@ -1,6 +1,6 @@
 /* steps.c - the steps of a run, on the CPU that drives a device and on the device itself
  *
- * A step is an annotation (of old profilers an operator) that numbers steps by its name. On a device come those of the
+ * What marks a step is the model's (hd_marks_step). On a device come those of the
  * processes that launched its work. What the device did of them stands on a second row: the spans that the profiler
  * wrote (gpu_user_annotation); where it wrote none, from the first to the last work that was launched within a step.
  */
@@ -11,6 +11,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "view/derive/derive.h"
@@ -36,7 +37,7 @@ static uint8_t *mark_names(bool *out_failed, const hd_trace *trace)
     uint32_t count = hd_trace_string_count(trace);
     *out_failed = false;
     for (uint32_t id = 1; id < count; id++) {
-        if (!view_is_step(hd_trace_string(trace, id))) continue;
+        if (!hd_is_profiler_step(hd_trace_string(trace, id))) continue;
         if (!marks) marks = calloc((size_t)count / 8 + 1, 1);
         if (!marks) {
             *out_failed = true;
@@ -54,8 +55,7 @@ static bool add_step(step_list *steps, const hd_trace *trace, const view_devices
     hd_block_event(&event, block, row);
     if (event.start_ns == HD_NO_TIME || event.track >= devices->track_count) return true;
     hd_role role = hd_role_of(hd_trace_string(trace, event.category), hd_trace_string(trace, event.name));
-    if (role != HD_ROLE_ANNOTATION && role != HD_ROLE_GPU_ANNOTATION && role != HD_ROLE_OP && role != HD_ROLE_OTHER)
-        return true;
+    if (role != HD_ROLE_GPU_ANNOTATION && !hd_marks_step(role, hd_trace_string(trace, event.name))) return true;
     uint32_t device = view_devices_at(devices, event.track);
     if (role != HD_ROLE_GPU_ANNOTATION) device = HD_NONE;
     if (role == HD_ROLE_GPU_ANNOTATION && device == HD_NONE) return true;

@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "model/flows/bind.h"
 #include "trace/event.h"
-#include "trace/flows/bind.h"
 #include "view/derive/bounds.h"
 #include "view/event/event.h"
 #include "view/flows.h"

@@ -131,10 +131,11 @@ view_meeting ranks_meeting_of(const view_picture *p, const hd_collective *c)
     HD_PARTITION_POINT(low, high, at, compare(m, &m->list[m->order[at]], c) < 0);
     if (low == m->count || compare(m, &m->list[m->order[low]], c) != 0) return (view_meeting){.number = HD_NONE};
     const job_meeting *of = &m->list[m->order[low]];
+    uint32_t last = job_meeting_last(of);
     return (view_meeting){.number = of->is_compared ? m->order[low] : HD_NONE,
                           .ranks = of->count,
-                          .last_rank = m->members[of->last].rank,
-                          .last_device = m->members[of->last].device,
+                          .last_rank = last != HD_NONE ? m->members[last].rank : HD_NO_NUMBER,
+                          .last_device = last != HD_NONE ? m->members[last].device : HD_NO_NUMBER,
                           .longest = of->longest,
                           .shortest = of->shortest};
 }

@@ -98,7 +98,7 @@ typedef struct view_meeting {
     uint32_t number;                /* HD_NONE: nobody else is known to have it, or ranks differ */
     uint32_t ranks;                 /* that have it, 0: not in the summaries */
     int64_t last_rank, last_device; /* the shortest there, so that it came last; of several the lowest. rank: or the
-                                       place of its summary */
+                                       place of its summary. HD_NO_NUMBER: all came at once */
     int64_t longest, shortest;
 } view_meeting;
 

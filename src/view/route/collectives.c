@@ -209,7 +209,7 @@ static void put_meeting(hd_json_out *json, const question *q, size_t first, size
                counted && c->sequence >= HD_COLLECTIVES_OF_STEP);
     put_number(json, "size", c->size, c->size != HD_NO_NUMBER);
     put_number(json, "ranks", m->ranks, true);
-    put_number(json, "last_rank", m->last_rank, known);
+    put_number(json, "last_rank", m->last_rank, known && m->last_rank != HD_NO_NUMBER);
     put_number(json, "last_device", m->last_device, known && m->last_device != HD_NO_NUMBER);
     put_number(json, "longest", m->longest, known);
     put_number(json, "shortest", m->shortest, known);

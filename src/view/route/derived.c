@@ -19,6 +19,7 @@ typedef struct derived_question {
     view_event event; /* scene and trace only */
     const view_track *track;
     view_place place;
+    gpu_classes classes;
     uint32_t last_track; /* of the trace, that was asked for last */
     bool last_is_of;
     uint32_t *works; /* indices */
@@ -66,14 +67,14 @@ static bool is_of(derived_question *q, uint32_t source)
     return q->last_is_of;
 }
 
-static bool is_wanted(const derived_question *q, const hd_work *work)
+static bool is_wanted(derived_question *q, const hd_work *work)
 {
     const view_track *track = q->track;
     if (has_role(track, "ops") || has_role(track, "scopes")) return true;
-    view_work_sort sort = view_work_sort_of(work->role, hd_trace_string(q->event.trace, work->name));
-    if (has_role(track, "compute")) return sort == VIEW_WORK_COMPUTE;
-    if (has_role(track, "copy")) return sort == VIEW_WORK_COPY;
-    return sort == VIEW_WORK_COMMUNICATION && (has_role(track, "communication") || has_role(track, "exposed"));
+    gpu_class class = gpu_class_of(&q->classes, work);
+    if (has_role(track, "compute")) return class == GPU_COMPUTE;
+    if (has_role(track, "copy")) return class == GPU_COPY;
+    return class == GPU_COMMUNICATION && (has_role(track, "communication") || has_role(track, "exposed"));
 }
 
 static void look_beside(derived_question *q, const hd_launches *l, uint32_t i)
@@ -200,8 +201,9 @@ hd_status view_route_derived(view_reply *reply, const view_request *request, hd_
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "start: no derived slice begins there");
     }
     const hd_launches *launches = view_scene_launches(scene);
-    bool fine = find_works(&q, launches) && sort_works(&q, launches);
+    bool fine = gpu_classes_init(&q.classes, q.event.trace) && find_works(&q, launches) && sort_works(&q, launches);
     if (fine) put_answer(&reply->json, &q);
+    gpu_classes_deinit(&q.classes);
     free(q.works);
     return fine ? view_json_done(reply, err) : HD_NOMEM(err);
 }

@@ -35,7 +35,7 @@ typedef struct track_maker {
     size_t kept_count;
     size_t id, rank;   /* columns that say which trace a row is of; SIZE_MAX: none */
     const char *value; /* the column of a counter; NULL: slices */
-    uint64_t rows;
+    int64_t rows, rows_most;
 } track_maker;
 
 /* ---- columns ---- */
@@ -151,9 +151,9 @@ static hd_status add_row(track_maker *m, hd_error *err)
     bool is_mine;
     HD_TRY(is_of_trace(&is_mine, m, err));
     if (!is_mine) return HD_OK;
-    if (m->rows++ == ROWS_MOST)
+    if (m->rows++ == m->rows_most)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
-                            "the result has more than %d rows: too many for tracks", ROWS_MOST);
+                            "the result has more than %" PRId64 " rows: too many for tracks", m->rows_most);
     for (size_t i = 0; i < m->kept_count; i++)
         add_cell(m->builder, &m->kept[i], hd_statement_at(m->run.statement, m->kept[i].from));
     return HD_OK;
@@ -251,6 +251,7 @@ hd_status view_route_query_tracks(view_reply *reply, const view_request *request
     track_maker m = {0};
     view_table_tracks tracks = {0};
     HD_TRY(view_param_scene(&scene, reply, request, err));
+    HD_TRY(view_param_int_or(&m.rows_most, request, "limit", 1, ROWS_MOST, ROWS_MOST, err));
     HD_TRY(view_need_laid_out(reply, scene, err));
     hd_status status = view_query_begin(&m.run, &failure, reply, request, err);
     if (status == HD_OK && failure.status == HD_OK) {

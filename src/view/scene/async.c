@@ -1,28 +1,19 @@
-/* async.c - async slices: begins and ends of one id, category and scope, paired in the order of time
+/* async.c - async slices on tracks of the page
  *
- * Nestable points (b, e, n) and legacy ones (S, T, p, F) are told apart; ids from id2.local count per process. The last
- * begin is closed first. What stands alone is kept: a begin without end reaches to the end of the trace, an end without
- * begin and all points between (n, T, p) have no length. Each process has a track for each name of such slices, in the
- * order in which they first come, at most TRACKS_OF_PROCESS; the rest shares one more.
+ * model/pairing/async.h pairs begins and ends. What has no partner is kept: a begin without end reaches to the end of
+ * the trace, an end without begin and all points between (n, T, p) have no length. Each process has a track for each
+ * name of such slices, in the order in which they first come, at most TRACKS_OF_PROCESS; the rest shares one more.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/hash.h"
+#include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "trace/flows/bind.h"
+#include "model/pairing/async.h"
 #include "view/scene/impl.h"
 
 enum { TRACKS_OF_PROCESS = 64 };
-
-typedef struct async_point {
-    uint64_t key; /* hash of kind, category, id and scope */
-    int64_t start_ns;
-    uint32_t row, process, name;
-    uint32_t slice; /* that it is of */
-    char phase;
-} async_point;
 
 typedef struct async_slice {
     view_slice slice;
@@ -33,80 +24,20 @@ typedef struct async_slice {
 
 typedef struct async_maker {
     view_scene *scene;
-    async_point *points;
+    hd_async_point *points;
     size_t point_count;
+    uint32_t *slice_of; /* by point */
     async_slice *slices;
     size_t slice_count;
-    uint32_t *open; /* slices */
     view_track *tracks;
     size_t track_count, track_capacity;
     uint32_t *track_of; /* [slice number] */
     view_slice *scratch;
 } async_maker;
 
-/* ---- points ---- */
-
-/* The value of a key of the event itself, 0 where it has none. */
-static int64_t scope_of(const hd_trace *trace, const hd_event *event, uint32_t key)
-{
-    if (!event->args || key == HD_STRING_NONE) return 0;
-    int index = hd_shape_find(hd_trace_shape_at(trace, event->shape), key, HD_SCOPE_EVENT);
-    return index < 0 ? 0 : hd_column_at(&event->args->columns[index], event->args_row);
-}
-
-static uint32_t process_of(const view_scene *scene, uint32_t source)
-{
-    if (source >= scene->source_count) return HD_NONE;
-    const hd_track *track = hd_trace_track_at(scene->trace, source);
-    uint32_t process = track->kind == HD_TRACK_PROCESS ? source : track->parent;
-    return process == HD_NONE ? HD_NONE : scene_leader(scene->trace, process);
-}
-
-static void add_point(async_maker *m, const hd_event *event, uint32_t scope_key)
-{
-    const hd_trace *trace = m->scene->trace;
-    if (event->start_ns == HD_NO_TIME) return;
-    async_point *p = &m->points[m->point_count++];
-    hd_point_id id = hd_point_id_of(trace, event->id_type, event->id);
-    struct {
-        int64_t value, scope;
-        uint32_t type, category, process, nestable;
-    } key = {id.value, scope_of(trace, event, scope_key), id.type, event->category, 0, 0};
-    p->process = process_of(m->scene, event->track);
-    if (id.type & HD_ID_LOCAL) key.process = p->process;
-    key.nestable = event->phase == 'b' || event->phase == 'e' || event->phase == 'n';
-    p->key = hd_hash((const char *)&key, sizeof key);
-    p->start_ns = event->start_ns;
-    p->row = (uint32_t)event->row;
-    p->name = event->name;
-    p->phase = event->phase;
-}
-
-static void read_points(async_maker *m)
-{
-    const hd_trace *trace = m->scene->trace;
-    uint32_t scope_key = hd_trace_find_string(trace, "scope", 5);
-    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_ASYNC); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_ASYNC, b);
-        for (uint32_t i = 0; i < block->row_count; i++) {
-            hd_event event;
-            hd_block_event(&event, block, i);
-            add_point(m, &event, scope_key);
-        }
-    }
-}
-
-static int by_key_and_time(const void *a, const void *b)
-{
-    const async_point *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
-}
-
 /* ---- slices ---- */
 
-static uint32_t add_slice(async_maker *m, const async_point *p, uint32_t flags)
+static uint32_t add_slice(async_maker *m, const hd_async_point *p, uint32_t flags)
 {
     int64_t end = hd_trace_facts_of(m->scene->trace)->end_ns;
     if (!(flags & VIEW_SLICE_NO_END) || end < p->start_ns) end = p->start_ns;
@@ -119,21 +50,17 @@ static uint32_t add_slice(async_maker *m, const async_point *p, uint32_t flags)
     return (uint32_t)m->slice_count++;
 }
 
-static void pair_points(async_maker *m)
+static void make_slices(async_maker *m)
 {
-    size_t depth = 0;
     for (size_t i = 0; i < m->point_count; i++) {
-        async_point *p = &m->points[i];
-        if (i && p->key != p[-1].key) depth = 0;
-        if (p->phase == 'b' || p->phase == 'S') {
-            p->slice = m->open[depth++] = add_slice(m, p, VIEW_SLICE_NO_END);
-        } else if ((p->phase == 'e' || p->phase == 'F') && depth) {
-            p->slice = m->open[--depth];
-            view_slice *slice = &m->slices[p->slice].slice;
+        const hd_async_point *p = &m->points[i];
+        if (hd_async_ends(p) && p->other != HD_NONE) {
+            m->slice_of[i] = m->slice_of[p->other];
+            view_slice *slice = &m->slices[m->slice_of[i]].slice;
             slice->end_ns = p->start_ns;
             slice->flags = slice->end_ns == slice->start_ns ? VIEW_SLICE_NO_LENGTH : 0;
         } else {
-            p->slice = add_slice(m, p, VIEW_SLICE_NO_LENGTH);
+            m->slice_of[i] = add_slice(m, p, hd_async_begins(p) ? VIEW_SLICE_NO_END : VIEW_SLICE_NO_LENGTH);
         }
     }
 }
@@ -244,7 +171,7 @@ static hd_status publish(async_maker *m, hd_error *err)
     uint32_t *event_tracks = malloc(rows * sizeof *event_tracks);
     if (!event_tracks) return HD_NOMEM(err);
     for (size_t i = 0; i < rows; i++) event_tracks[i] = HD_NONE;
-    for (size_t i = 0; i < m->point_count; i++) event_tracks[m->points[i].row] = m->track_of[m->points[i].slice];
+    for (size_t i = 0; i < m->point_count; i++) event_tracks[m->points[i].row] = m->track_of[m->slice_of[i]];
     hd_status status = view_scene_add(m->scene, m->tracks, m->track_count, err);
     m->track_count = 0;
     if (status == HD_OK)
@@ -256,15 +183,13 @@ static hd_status publish(async_maker *m, hd_error *err)
 
 static hd_status make_async(async_maker *m, size_t rows, hd_error *err)
 {
-    m->points = malloc(rows * sizeof *m->points);
+    HD_TRY(hd_async_points(&m->points, &m->point_count, m->scene->trace, err));
+    m->slice_of = malloc(rows * sizeof *m->slice_of);
     m->slices = malloc(rows * sizeof *m->slices);
-    m->open = malloc(rows * sizeof *m->open);
     m->track_of = malloc(rows * sizeof *m->track_of);
     m->scratch = malloc(rows * sizeof *m->scratch);
-    if (!m->points || !m->slices || !m->open || !m->track_of || !m->scratch) return HD_NOMEM(err);
-    read_points(m);
-    qsort(m->points, m->point_count, sizeof *m->points, by_key_and_time);
-    pair_points(m);
+    if (!m->slice_of || !m->slices || !m->track_of || !m->scratch) return HD_NOMEM(err);
+    make_slices(m);
     if (!place_groups(m)) return HD_NOMEM(err);
     qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
     limit_groups(m);
@@ -277,13 +202,12 @@ hd_status scene_add_async(view_scene *scene, hd_error *err)
     uint64_t rows = hd_trace_row_count(scene->trace, HD_KIND_ASYNC);
     async_maker m = {.scene = scene};
     if (rows == 0) return HD_OK;
-    if (rows >= UINT32_MAX) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "2^32 async events");
     hd_status status = make_async(&m, (size_t)rows, err);
     for (size_t i = 0; i < m.track_count; i++) view_track_deinit(&m.tracks[i]);
     free(m.tracks);
-    free(m.points);
+    hd_large_free(m.points);
+    free(m.slice_of);
     free(m.slices);
-    free(m.open);
     free(m.track_of);
     free(m.scratch);
     return status;

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "model/flows/bind.h"
 #include "trace/event.h"
-#include "trace/flows/bind.h"
 #include "view/scene/impl.h"
 
 enum { TRACK_LIMIT = 16384 };

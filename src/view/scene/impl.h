@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 #include "base/map.h"
+#include "model/roles/trace_roles.h"
 #include "trace/index/lane_index.h"
-#include "trace/roles/trace_roles.h"
 #include "view/rows/impl.h"
 #include "view/scene/scene.h"
 

@@ -1,6 +1,6 @@
 /* layout.c - the events of a lane, put into start order and onto rows
  *
- * The summary of a device's row on which works run (trace/roles/trace_roles.h) is the union of these alone, as that of
+ * The summary of a device's row on which works run (model/roles/trace_roles.h) is the union of these alone, as that of
  * the device: annotations and waits that are shown there cover what is idle. A row of a device without any work is not
  * busy, and one that only tells of work elsewhere has no such time.
  */
@@ -212,8 +212,8 @@ hd_status scene_lay_out_lane(view_scene *scene, view_track *track, scene_lane *l
         if (status == HD_OK) status = place_rows(&l, err);
     }
     hd_row_sort row = track->events == HD_KIND_SLICE ? hd_roles_row(&scene->roles, track->source) : HD_ROW_HOST;
-    if (status == HD_OK && row != HD_ROW_HOST) status = pick_works(&works, &l, scene, err);
-    track->told = row != HD_ROW_HOST && works.events.count == 0;
+    if (status == HD_OK && !hd_row_is_host(row)) status = pick_works(&works, &l, scene, err);
+    track->told = !hd_row_is_host(row) && works.events.count == 0;
     free(lane->rows);
     lane->rows = NULL;
     if (status == HD_OK) status = finish_rows(scene, track, &l, &works, err);

@@ -102,7 +102,7 @@ uint32_t view_scene_track_of_event(const view_scene *scene, hd_kind kind, uint64
 hd_status view_scene_summary(const view_row **out, view_scene *scene, uint32_t track, hd_error *err);
 /* NULL: not found yet. */
 const hd_launches *view_scene_launches(const view_scene *scene);
-/* What its slices are (trace/roles/trace_roles.h), which remembers answers. */
+/* What its slices are (model/roles/trace_roles.h), which remembers answers. */
 struct hd_roles *view_scene_roles(const view_scene *scene);
 
 /* What routes work out once and keep with the scene (view/queries.h). Any thread. */

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "trace/ranks.h"
 #include "view/scene/impl.h"
 
 /* A lane or a process of the trace, with what its twins have. */
@@ -51,13 +52,14 @@ static int64_t number_of(const hd_trace *trace, hd_ident ident)
     return *end ? INT64_MAX : number;
 }
 
-static void add_source(source_track *s, const hd_track *track)
+static void add_source(source_track *s, const hd_trace *trace, uint32_t index)
 {
+    const hd_track *track = hd_trace_track_at(trace, index);
     static const hd_kind more[] = {HD_KIND_SLICE, HD_KIND_SAMPLE, HD_KIND_COUNTER, HD_KIND_ASYNC};
     if (s->name == HD_STRING_NONE) s->name = track->name;
     if (s->labels == HD_STRING_NONE) s->labels = track->labels;
     if (s->sort_index == HD_NO_NUMBER) s->sort_index = track->sort_index;
-    if (s->rank == HD_NO_NUMBER) s->rank = track->rank;
+    if (s->rank == HD_NO_NUMBER) s->rank = hd_trace_rank_of(trace, index);
     if (s->device == HD_NO_NUMBER) s->device = track->device;
     if (s->stream == HD_NO_NUMBER) s->stream = track->stream;
     if (track->kind == HD_TRACK_STREAM) s->kind = HD_TRACK_STREAM;
@@ -84,7 +86,7 @@ static void read_sources(track_maker *m)
     }
     for (uint32_t i = 0; i < m->scene->source_count; i++) {
         const hd_track *track = hd_trace_track_at(trace, i);
-        add_source(&m->sources[track->same_as], track);
+        add_source(&m->sources[track->same_as], trace, i);
     }
     for (uint32_t i = 0; i < m->scene->source_count; i++) { /* a process has what is below it */
         source_track *s = &m->sources[i];
@@ -153,7 +155,7 @@ static bool fill_lane(track_maker *m, view_track *track, const source_track *s, 
         const hd_lane *lane = index ? hd_index_lane_of(index, trace, s->source) : NULL;
         track->start_ns = s->start_ns;
         track->end_ns = s->end_ns;
-        if (lane && hd_roles_row(&m->scene->roles, s->source) == HD_ROW_HOST) track->busy_ns = lane->busy_ns;
+        if (lane && hd_row_is_host(hd_roles_row(&m->scene->roles, s->source))) track->busy_ns = lane->busy_ns;
     }
     m->scene->lane_tracks[kind][s->source] = track->id;
     return scene_name_lane(track, trace, s->name,

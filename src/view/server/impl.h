@@ -26,8 +26,7 @@ enum {
     VIEW_CONNECTION_MEMORY = 64 << 10, /* the head of a request must fit */
     VIEW_SLOW_BYTES_A_MS = 16,         /* what is progress of bodies and answers: 16 kB/s */
     VIEW_LOST_BYTES = 64 << 20,
-    VIEW_POLL_MS = 20000, /* a long poll is answered */
-    VIEW_TICK_MS = 50,    /* while jobs run, their clients are looked at */
+    VIEW_TICK_MS = 50, /* while jobs run, their clients are looked at */
     VIEW_IDLE_TICK_MS = 250,
     VIEW_SPARE = 8, /* connections: from an eighth below their limit on, one that waits ends for each that comes */
 };
@@ -38,9 +37,10 @@ typedef struct view_limits {
     unsigned connections;
     int64_t slow_ms;    /* without progress a connection ends */
     uint64_t body_room; /* largest body, if the disk has room for it */
+    int64_t poll_ms;    /* a long poll is answered */
 } view_limits;
 
-#define VIEW_LIMITS ((view_limits){view_routes, 1024, 30000, UINT64_MAX})
+#define VIEW_LIMITS ((view_limits){view_routes, 1024, 30000, UINT64_MAX, 20000})
 
 /* A connection. In the list of the view. */
 typedef struct view_client {

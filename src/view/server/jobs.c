@@ -63,7 +63,7 @@ bool view_job_queue(view_job *job)
     if (open) {
         bool parked = job->route->waits && job->route->waits(&job->request);
         job->state = parked ? VIEW_JOB_PARKED : VIEW_JOB_QUEUED;
-        job->parked_until_ms = hd_now_ms() + VIEW_POLL_MS;
+        job->parked_until_ms = hd_now_ms() + view->limits.poll_ms;
         job->client->deadline_ms = 0;
         job->previous = view->last_job;
         *(view->last_job ? &view->last_job->next : &view->jobs) = job;

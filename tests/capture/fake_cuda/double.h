@@ -29,6 +29,7 @@
  *     bad-times-every N zero|reversed   every N-th record of the GPU has such times
  *     unknown-every N           a record of a kind that nobody knows after every N-th
  *     damaged-every N           every N-th buffer has a part that cannot be read
+ *     late-calls-lost           calls that are switched on one by one once CUDA is in use are not recorded, as by 13.0.1
  *     hold-back                 a buffer is kept as long as something runs, but for a forced flush
  *     overhead-every N          an OVERHEAD record with every N-th call
  *     subscriber-taken          there is another subscriber
@@ -68,7 +69,7 @@ typedef struct double_script {
     double_order order;
     double_bad bad;
     uint64_t buffer_records, drop_every, bad_every, unknown_every, damaged_every, overhead_every;
-    bool subscriber_taken, pthread_ids, hold_back, mps, mig;
+    bool subscriber_taken, pthread_ids, late_calls_lost, hold_back, mps, mig;
     double_rule fails[DOUBLE_RULES], slows[DOUBLE_RULES];
     unsigned fail_count, slow_count;
 } double_script;
@@ -83,6 +84,8 @@ _Noreturn void double_misuse(const char *format, ...) __attribute__((format(prin
 uint64_t double_now(void);
 
 /* ---- double_driver.c ---- */
+
+bool double_is_in_use(void); /* cuInit is done, and with it the injection */
 
 /* A call of the API, on the stack of the thread that makes it. */
 typedef struct double_call {

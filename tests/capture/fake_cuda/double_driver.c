@@ -77,6 +77,11 @@ static void inject(void)
     if (library && start) start();
 }
 
+bool double_is_in_use(void)
+{
+    return atomic_load(&gpu.pid) != 0;
+}
+
 int cuInit(unsigned flags)
 {
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;

@@ -85,6 +85,8 @@ static bool read_flags(double_script *s, const char *line)
         s->subscriber_taken = true;
     else if (strcmp(line, "hold-back") == 0)
         s->hold_back = true;
+    else if (strcmp(line, "late-calls-lost") == 0)
+        s->late_calls_lost = true;
     else if (strcmp(line, "mps") == 0)
         s->mps = true;
     else if (strcmp(line, "mig") == 0)

@@ -19,6 +19,10 @@ import termios
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from patience import patience  # noqa: E402
+
+PATIENCE = patience(300)
 PROMPT = rb"heddle> "
 MORE = rb"   \.\.\.> "
 ENDLESS = "select 'be' || 'gun' as x; with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c;"
@@ -41,16 +45,16 @@ class Shell:
 
     def press(self, keys):
         """Keys of the line editor: libedit takes the terminal over behind its prompt, and what comes before is the terminal's."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while termios.tcgetattr(self.terminal)[3] & termios.ICANON:
             if time.monotonic() > end:
                 raise TimeoutError("the shell does not read keys")
             time.sleep(0.001)
         self.type(keys)
 
-    def wait_for(self, pattern, seconds=60):
+    def wait_for(self, pattern):
         """What is printed up to what matches first, and with it."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while not (found := re.search(pattern, self.seen)):
             if not select.select([self.terminal], [], [], max(0, end - time.monotonic()))[0]:
                 raise TimeoutError(f"no {pattern} in {self.seen[-2000:]}")
@@ -74,7 +78,7 @@ class Shell:
 
     def wait(self):
         """The exit status; a shell that does not end is killed."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while not (done := os.waitpid(self.pid, os.WNOHANG))[0]:
             if time.monotonic() > end:
                 self.kill()

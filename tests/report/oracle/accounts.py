@@ -248,6 +248,16 @@ def waiting_spans(works):
     return [(w.launch.start, w.start) for w in works if w.launch is not None and w.launch.start < w.start]
 
 
+def first_of_launches(works):
+    """A graph is one launch: of its works on a row that which starts first."""
+    found = {}
+    for w in works:
+        known = found.setdefault(w.launch.index, w)
+        if (w.start, w.index) < (known.start, known.index):
+            found[w.launch.index] = w
+    return found.values()
+
+
 def common(span, piece):
     return max(0, min(span[1], piece[1]) - max(span[0], piece[0]))
 
@@ -259,7 +269,7 @@ def queue(scope):
             linked = [w for w in works if w.launch is not None]
             if not linked:
                 continue
-            waiting = waiting_spans(linked)
+            waiting = waiting_spans(first_of_launches(linked))
             for step, window, inside in scope.windows(key):
                 inside = [w for w in inside if w.row == row and w.launch is not None]
                 if not scope.options.by_step and scope.options.since is None:

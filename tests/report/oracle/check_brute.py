@@ -204,7 +204,10 @@ def check_rows(seed, t, works):
              dict(collections.Counter((a, b) for a, b in zip(path, path[1:]) if a != b)))
         if linked:
             since = min([first] + [w.launch.start for w in linked])
-            lengths = [length(at) for at in range(since, last)]
+            begun = {}  # a graph is one launch: when its first work of the row starts
+            for w in linked:
+                begun[w.launch.index] = (w.launch.start, min(w.start, begun.get(w.launch.index, (0, w.start))[1]))
+            lengths = [sum(asked <= at < start for asked, start in begun.values()) for at in range(since, last)]
             said = next(r for r in queues if r["row"] == " ".join(row))
             most = max(lengths, default=0)
             same(seed, "queue", [said[c] for c in ("most", "mean", "time_queued", "time_most")],
@@ -268,10 +271,10 @@ def check_kernels(seed, t, works):
 
 def check_copies(seed, t, works):
     for r in reports.report("copies", t)["copies"]:
-        mine = [w for w in works if w.role != "kernel" and device_of(w) == cells(r) and
+        mine = [w for w in works if (w.role != "kernel" or scope.class_of(w) == "copy") and device_of(w) == cells(r) and
                 (r["kind"] == "set") == (w.role == "set") and
                 (w.role == "set" or w.name == "Memcpy %s (%s)" % (r["kind"], r["memory"]) or
-                 (r["kind"] is None and w.name == "Memcpy weird"))]
+                 (r["kind"] is None and (w.role == "kernel" or w.name == "Memcpy weird")))]
         known = [w for w in mine if "bytes" in w.args]
         same(seed, "copies", [r[c] for c in ("count", "total", "bytes", "unknown")],
              [len(mine), sum(w.duration for w in mine), sum(w.args["bytes"] for w in known) if known else None,
@@ -303,9 +306,9 @@ def check_collectives(seed, t, works):
          sum(r["exposed"] for r in found["collectives"]))
 
 
-def steps_of(t, rank):
-    """Annotations; else what repeats."""
-    if any(a.name.startswith("ProfilerStep#") for a in t.annotations):
+def steps_of(t, rank, auto):
+    """Annotations, or what repeats."""
+    if not auto:
         return [a for a in t.annotations if a.name.startswith("ProfilerStep#") and a.rank == rank]
     works = [((w.launch or w).start, w.index, w) for w in t.works if w.rank == rank]
     works.sort()
@@ -323,6 +326,9 @@ def steps_of(t, rank):
                 if step:
                     found[-2].end = at
                 step += 1
+            elif step == c and len(inside[-1]) == len(inside[-2]):
+                found[-1].end = at
+                break
             if step:
                 inside[step - 1].append(w.name)
         alike = max(sum(sorted(a) == sorted(b) for b in inside) for a in inside)
@@ -337,11 +343,12 @@ def step_at(steps, at):
 
 def check_steps(seed, t, works):
     """Which step each nanosecond of a device is of, asked of that nanosecond."""
-    rows = reports.report("breakdown", t, by=("step",))["breakdown"]
+    auto = not any(a.name.startswith("ProfilerStep#") for a in t.annotations)
+    rows = reports.report("breakdown", t, by=("step",), step="auto" if auto else None)["breakdown"]
     for device in {device_of(w) for w in works}:
         mine = [w for w in works if device_of(w) == device]
         first, last = min(w.start for w in mine), max(w.end for w in mine)
-        steps = steps_of(t, device[0])
+        steps = steps_of(t, device[0], auto)
         compared["steps that repeat"] += any(isinstance(s, scope.Step) for s in steps)
         work = {s.index: [w for w in mine if w.launch and step_at(steps, w.launch.start) is s] for s in steps}
         with_work = sorted((max(w.end for w in work[s.index]), s.start, s.index) for s in steps if work[s.index])
@@ -371,7 +378,7 @@ def check_sums(seed, t, works):
         same(seed, "sum of kernels", sum(r["total"] for r in reports.report("kernels", t, **options)["kernels"]),
              total["kernel"])
     same(seed, "sum of copies", sum(r["total"] for r in reports.report("copies", t, by=("step",))["copies"]),
-         total["copy"] + total["set"])
+         total["copy"] + total["set"] + sum(w.duration for w in works if w.role == "kernel" and scope.class_of(w) == "copy"))
     for name, table, columns in (("breakdown", "breakdown", ("span", "idle", "busy", "compute", "works", "time")),
                                  ("idle", "idle", ("total",)), ("states", "states", ("running", "queued", "idle"))):
         whole, parts = (reports.report(name, t, by=by)[table] for by in ((), ("step",)))

@@ -43,7 +43,7 @@ WAYS["flops"] += [("flops", *WITH_GPUS),
                   ("flops", ["--by", "step", "--gpu", "NVIDIA H100 80GB HBM3"],
                    {"by": ("step",), "gpu": "NVIDIA H100 80GB HBM3"})]
 WAYS["operators"].append(("operators", ["--by", "shape"], {"by": ("shape",)}))
-WAYS["steps"] = [("steps", [], {}), ("steps", ["--step", "forward"], {"step": "forward$"})]
+WAYS["steps"] = [("steps", [], {}), ("steps", ["--step", "forward"], {"step": "forward$"}), ("steps", ["--step", "auto"], {"step": "auto"})]
 WAYS["hta"] = [("idle", ["--hta"], {})]
 for NAME, TRIED in WAYS.items():  # "window": parts of the trace's time, of 8
     if NAME not in ("steps", "hta"):

@@ -155,8 +155,12 @@ def volume(works):
             "bandwidth": ratio(sum(n for n, _ in timed), sum(ns for _, ns in timed)) if timed else None}
 
 
+def is_copied(work):
+    return work.role == "set" or class_of(work) == "copy"
+
+
 def copies(scope):
-    works = scope.listed(w for w in scope.works if w.role in ("copy", "set"))
+    works = scope.listed(w for w in scope.works if is_copied(w))
     out = {"copies": [], "sizes": []}
     for (where, kind, memory), group in grouped(works, lambda w: (head(scope, w), kind_of(w), memory_of(w))).items():
         times = [w.duration for w in group]
@@ -175,7 +179,7 @@ def copies(scope):
 
 
 def bandwidth_over_time(scope):
-    told = [w for w in scope.works if w.role in ("copy", "set") and bytes_of(w) is not None and w.end > w.start]
+    told = [w for w in scope.works if is_copied(w) and bytes_of(w) is not None and w.end > w.start]
     for (device, kind), group in grouped(told, lambda w: (scope.device_key(w), kind_of(w))).items():
         for start, end in scope.pieces(device):
             moved = sum(fractions.Fraction(bytes_of(w) * max(0, min(w.end, end) - max(w.start, start)),
@@ -307,7 +311,7 @@ def ranges(scope):
 def steps(scope):
     rows, works = [], collections.defaultdict(list)
     for w in scope.works:
-        step = scope.step_at(w.rank, w.launch.start) if w.launch is not None else None
+        step = scope.step_at(w.launch.row, w.rank, w.launch.start) if w.launch is not None else None
         if step is not None:
             works[step.index].append(w)
     for step in scope.listed(scope.steps):
@@ -431,13 +435,26 @@ def syncs(scope):
 # ---- communication ----
 
 COLLECTIVES = [("allreduce", "AllReduce"), ("allgather", "AllGather"), ("reducescatter", "ReduceScatter"),
-               ("alltoall", "AllToAll"), ("broadcast", "Broadcast"), ("sendrecv", "SendRecv"), ("send", "SendRecv"),
-               ("recv", "SendRecv"), ("reduce", "Reduce"), ("gather", "Gather"), ("scatter", "Scatter")]
+               ("alltoall", "AllToAll"), ("broadcast", "Broadcast"), ("bcast", "Broadcast"), ("sendrecv", "SendRecv"), ("send", "SendRecv"),
+               ("recv", "SendRecv"), ("barrier", "Barrier"), ("reduce", "Reduce"), ("gather", "Gather"), ("scatter", "Scatter")]
 DTYPES = {"float": 4, "int": 4, "long": 8, "double": 8, "half": 2, "bfloat16": 2, "short": 2, "byte": 1, "bool": 1,
           "char": 1}
 
 
+def named(word):
+    return re.compile("(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:%s)" % "[_ -]*".join(word))
+
+
+# What the letters alone would call otherwise.
+SPECIAL = [(named("crossdevicereduce"), "AllReduce"), (named("quickreduce"), "AllReduce"),
+           (named("allreducescatter"), "ReduceScatter"), (named("all2all"), "AllToAll"),
+           (named("collectivepermute"), "SendRecv")]
+
+
 def collective_of(text):
+    special = next((name for pattern, name in SPECIAL if pattern.search(names.short(text))), None)
+    if special:
+        return special
     letters = re.sub("[^a-z]", "", text.lower())
     return next((name for word, name in COLLECTIVES if word in letters), None)
 
@@ -451,7 +468,7 @@ NCCL_RANGES = {"ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclSend", "nccl
 
 
 def bus_factor(collective, n):
-    if n is None or n < 1 or collective is None:
+    if n is None or n < 1 or collective in (None, "Barrier"):
         return None
     if collective == "AllReduce":
         return fractions.Fraction(2 * (n - 1), n)
@@ -460,12 +477,23 @@ def bus_factor(collective, n):
     return fractions.Fraction(1)
 
 
+def elements_of(collective, into, out, size):
+    """What nccl-tests counts: all ranks' parts, where one rank has them all."""
+    if collective == "AllGather":
+        return out
+    if collective == "Gather":
+        return into * size if into is not None and size is not None and size > 0 else None
+    if collective == "Scatter":
+        return out * size if out is not None and size is not None and size > 0 else None
+    return into
+
+
 def collective_row(scope, w, args, compute):
     said = args.get("Collective name")
     collective = collective_of(str(said)) if said is not None else None
     collective = collective or collective_of(w.name)
-    elements = whole(args.get("Out msg nelems" if collective == "AllGather" else "In msg nelems"))
     size, width = whole(args.get("Group size")), dtype_bytes(args.get("dtype"))
+    elements = elements_of(collective, whole(args.get("In msg nelems")), whole(args.get("Out msg nelems")), size)
     count = elements * width if collective and elements is not None and elements >= 0 and width else None
     message = whole(args.get("Message size [bytes]"))
     if count is None and message is not None and message >= 0:

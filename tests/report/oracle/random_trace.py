@@ -15,14 +15,16 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import random_ops  # noqa: E402
 
 KERNELS = ["gemm", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int, float)",
-           "ampere_sgemm_128x64_nn", "void (anonymous namespace)::softmax<float, 2>(float*, int)", "hipKernel_nccl"]
+           "ampere_sgemm_128x64_nn", "void (anonymous namespace)::softmax<float, 2>(float*, int)", "hipKernel_nccl",
+           "__amd_rocclr_copyBuffer", "void takes_a_comm<float>(ncclComm*)", "triton_poi_fused_all_reduce_0"]
 COMMUNICATION = ["ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
                  "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*)", "ncclDevKernel_Generic(ncclDevKernelArgs)",
-                 "void multimem_all_reduce_kernel<c10::BFloat16, 16>(int)"]
+                 "void multimem_all_reduce_kernel<c10::BFloat16, 16>(int)",
+                 "void vllm::cross_device_reduce_1stage<__half, 8>(vllm::RankData*)", "all-gather.3"]
 COPIES = ["Memcpy HtoD (Pageable -> Device)", "Memcpy DtoH (Device -> Pinned)", "Memcpy DtoD (Device -> Device)",
           "Memcpy PtoP (Device -> Device)", "Memcpy weird"]
 COLLECTIVES = ["allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced", "all_to_all", "broadcast", "barrier",
-               "send"]
+               "send", "gather", "scatter"]
 OPS = ["aten::mm", "aten::add", "aten::copy_", "aten::linear", "aten::item", "aten::_local_scalar_dense",
        "record_param_comms", "aten::conv2d"]
 CALLS = ["cudaMalloc", "cudaEventQuery", "cudaStreamWaitEvent", "cudaDeviceSynchronize", "cudaStreamSynchronize",

@@ -2,13 +2,20 @@
 See "Words" and "Windows and steps" in docs/reports/definitions.md."""
 import collections
 import fractions
+import functools
 import math
 import re
 
+import names
 import spans
 
-COMMUNICATION = re.compile("^(nccl|rccl|msccl|hcom_)|oneccl|hccl|nvshmem|deepep|deep_ep|ncclkernel|nccldevkernel|"
-                           "multimem_all|cross_device_reduce|allreduce_fusion")
+# Words of names; _, - and spaces may part their letters, and a capital behind a small letter begins one as well.
+COMMUNICATION = ("nccl rccl mscclpp msccl oneccl hccl hcom cncl mccl xccl gloo nvshmem rocshmem userbuffers deepep "
+                 "crossdevicereduce quickreduce allreduce allgather alltoall all2all reducescatter collectivepermute "
+                 "collectivebroadcast asynccollective sendrecv").split()
+WORDS = re.compile("(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:%s)" % "|".join("[_ -]*".join(w) for w in COMMUNICATION))
+OPERATIONS = re.compile(r"(sdma|reduce_inline|send|recv)(\.|$)", re.I)
+INJECTED = re.compile(r"Kernel: |\[GPU_Kernel\] ?")
 NOTHING = (None, None)
 
 
@@ -23,17 +30,25 @@ class Options:
         return (self.since is None or t >= self.since) and (self.until is None or t < self.until)
 
 
+@functools.lru_cache(None)
+def class_of_kernel(name):
+    name = names.short(INJECTED.sub("", name, count=1) if INJECTED.match(name) else name)
+    lower = name.lower()
+    if lower.startswith("__amd_rocclr_copy") or re.match(r"copy-start(\.|$)", lower):
+        return "copy"
+    if lower.startswith("hip") or re.match("triton_(poi|red|per|tem)_fused", lower):
+        return "compute"
+    return "communication" if WORDS.search(name) or OPERATIONS.match(name) else "compute"
+
+
 def class_of(work):
     if work.role == "set":
         return "compute"
-    if work.role == "copy" or work.name.startswith("__amd_rocclr_copy"):
+    if work.role == "copy":
         return "copy"
-    name = work.name.lower()
-    if name.startswith("hip"):
-        return "compute"
-    if name.startswith("void "):
-        name = name[5:]
-    return "communication" if COMMUNICATION.search(name) or "Collective name" in work.args else "compute"
+    told = "Collective name" in work.args and not work.name.lower().startswith("hip")
+    found = class_of_kernel(work.name)
+    return "communication" if told and found == "compute" else found
 
 
 # ---- numbers ----
@@ -108,11 +123,11 @@ def add_shares(rows, column="total", within=("rank", "device", "step", "step_sta
 # ---- devices, steps, windows ----
 
 class Step:
-    """One that repetition tells."""
-    role = "step"
+    """One that is guessed from what repeats (--step auto)."""
+    role, row = "step", (None, None)
 
     def __init__(self, name, rank, index, start, end, number=None):
-        self.name, self.rank, self.index, self.start, self.end, self.id = name, rank, index, start, end, number
+        self.name, self.rank, self.index, self.start, self.end, self.id = f"{name[:200]} (guessed)", rank, index, start, end, number
         self.duration = end - start
 
 
@@ -123,7 +138,7 @@ class Scope:
         self.devices = collections.defaultdict(list)  # key: works
         for w in self.works:
             self.devices[self.device_key(w)].append(w)
-        self.steps = self.find_steps()
+        self.steps, self.by_process = self.find_steps(), {}
 
     @staticmethod
     def device_key(work):
@@ -137,14 +152,16 @@ class Scope:
         return {"rank": key[0], "device": key[1] if isinstance(key[1], int) else None}
 
     def find_steps(self):
-        pattern = self.options.step or r"ProfilerStep#\d+$"
-        steps = [a for a in self.trace.annotations if re.match(pattern, a.name)]
-        if not steps and not self.options.step:
+        if self.options.step == "auto":
             steps = [s for rank in {w.rank for w in self.trace.works} for s in self.repetition(rank)]
+        elif self.options.step:
+            steps = [a for a in self.trace.annotations if re.match(self.options.step, a.name)]
+        else:
+            steps = [a for a in self.trace.marks if re.match(r"ProfilerStep#\d+$", a.name)]
         return sorted(steps, key=lambda a: (a.start, a.index))
 
     def repetition(self, rank):
-        """Steps of a rank that no annotation tells."""
+        """Steps of a rank, guessed."""
         def begin(w):
             return w.launch.start if w.launch is not None else w.start
         works = sorted((w for w in self.trace.works if w.rank == rank), key=lambda w: (begin(w), w.index))
@@ -156,17 +173,27 @@ class Scope:
             first = [i for i, w in enumerate(works) if w.name == name]
             starts = [begin(works[i]) for i in first]
             parts = collections.Counter(tuple(sorted(w.name for w in works[i:j]))
-                                        for i, j in zip(first, first[1:] + [len(works)]))
+                                        for i, j in zip(first, first[1:] + [2 * first[-1] - first[-2]]))
             most = max(parts.values())
             if len(set(starts)) == c and most >= 3 and 4 * most >= 3 * c:
-                ends = starts[1:] + [max(w.end for w in works)]
+                length = first[-1] - first[-2]  # the last has as many works as the one before it
+                behind = works[first[-1] + length:first[-1] + length + 1]
+                ends = starts[1:] + [begin(behind[0]) if behind else max(w.end for w in works)]
                 return [Step(name, rank, works[i].index, start, end, works[i].id) for i, start, end in zip(first, starts, ends)]
         return []
 
-    def step_at(self, rank, t):
+    def steps_for(self, row, rank):
+        """Those of a row's process; where it has none, those of the only process of its rank that has some."""
+        own = [s for s in self.steps if s.row[0] is not None and s.row[0] == row[0]]
+        others = [s for s in self.steps if s.rank == rank]
+        return own or (others if len({s.row[0] for s in others}) == 1 else [])
+
+    def step_at(self, row, rank, t):
+        if (row[0], rank) not in self.by_process:
+            self.by_process[row[0], rank] = self.steps_for(row, rank)
         found = None
-        for step in self.steps:
-            if step.rank == rank and step.start <= t < step.end:
+        for step in self.by_process[row[0], rank]:
+            if step.start <= t < step.end:
                 found = step
         return found
 
@@ -175,8 +202,8 @@ class Scope:
         if not self.options.by_step:
             return None
         if event.role in ("kernel", "copy", "set"):
-            return self.step_at(event.rank, event.launch.start) if event.launch is not None else None
-        return self.step_at(event.rank, event.start)
+            return self.step_at(event.launch.row, event.rank, event.launch.start) if event.launch is not None else None
+        return self.step_at(event.row, event.rank, event.start)
 
     @staticmethod
     def step_cells(step):
@@ -207,6 +234,8 @@ class Scope:
             if step is not None:
                 works[step.index].append(w)
         mine = [s for s in self.steps if s.rank == key[0]]
+        if not works and len({s.row[0] for s in mine}) != 1:
+            return []
         if not works:
             starts = [s.start for s in mine] + [last]
             return [(s, max(s.start, first), min(s.end, starts[i + 1], last)) for i, s in enumerate(mine)

@@ -9,7 +9,12 @@ import collections
 import decimal
 import gzip
 import json
+import pathlib
 import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from pairs import pairs_of  # noqa: E402
 
 EXACT = decimal.Context(prec=100)
 
@@ -92,7 +97,8 @@ def role_by_name(name):
 
 
 def role_of(category, name, row_sort):
-    """row_sort: "queue" for rows where a device works, "told" for those that tell of it, "host"."""
+    """row_sort: "queue" for rows where a device works, "told" for those that tell of it, "thread" for a
+    host's, "host" for all else."""
     lower = category.lower()
     if lower not in UNSAID:
         if category.startswith("mtia_ccp_"):
@@ -107,10 +113,13 @@ def role_of(category, name, row_sort):
         return role_by_name(name)
     if row_sort == "told":
         return None
+    if row_sort == "thread":
+        role = role_by_name(name)
+        return None if role in ("kernel", "copy", "set") else role
     plain = name.lower().replace(" ", "_")
-    if plain in WAITS:
+    if plain in WAITS or re.search(r"-done(\.\d+)?$", name):
         return "wait"
-    return role_by_name(name) or ("copy" if re.match("memcpy|sdma", plain) else
+    return role_by_name(name) or ("copy" if plain.startswith("memcpy") else
                                   "set" if plain.startswith("memset") else "kernel")
 
 
@@ -122,6 +131,8 @@ def row_sorts(processes, labels, threads, rows):
         sort = "host"
         if re.fullmatch(r"GPU\d+|Ascend Hardware|COPY", process):
             sort = "queue"
+        elif process.startswith("/host:"):
+            sort = "thread"
         elif process in ("Overlap Analysis", "HCCL") or labels.get(pid) == "NPU":
             sort = "told"
         elif process.startswith("/") and re.search(r"/device:(?!CPU:|cpu:)[^0-9]|/gpu:", process):
@@ -187,16 +198,18 @@ def add_events(trace, events):
         elif phase == "X":
             add_slice(trace, event, row, ts, decimal_of(event.get("dur")) or decimal.Decimal(0), args_of(event),
                       count - 1)
-        elif phase == "B":
-            opened[row].append((event, count - 1))
-        elif phase == "E" and opened[row]:
-            begin, number = opened[row].pop()
-            since = decimal_of(begin["ts"])
-            add_slice(trace, begin, row, since, EXACT.subtract(ts, since), {**args_of(begin), **args_of(event)},
-                      number)
+        elif phase in ("B", "E"):
+            opened[row].append((ts, phase == "E", event.get("name"), (event, ts, count - 1)))
         elif phase in ("s", "t", "f"):
             key = (str(event.get("cat", "")), str(event.get("id")), str(event.get("name", "")))
             trace.flows.append((phase, key, ts, row, phase != "f" or event.get("bp") == "e"))
+    for row, markers in opened.items():
+        for (begin, since, number), end in pairs_of(markers)[0]:
+            if end:
+                add_slice(trace, begin, row, since, EXACT.subtract(end[1], since), {**args_of(begin), **args_of(end[0])}, number)
+    trace.slices.sort(key=lambda s: s.id)
+    for index, s in enumerate(trace.slices):
+        s.index = index
 
 
 def find_devices(trace):
@@ -228,6 +241,7 @@ def read_document(document):
     trace.works = trace.of("kernel", "copy", "set")
     trace.calls, trace.ops, trace.frames = trace.of("call"), trace.of("op"), trace.of("frame")
     trace.annotations, trace.waits = trace.of("annotation"), trace.of("wait")
+    trace.marks = [s for s in trace.of("annotation", "op", None, "other") if s.category.lower() != "gpu_user_annotation"]
     join(trace)
     return trace
 

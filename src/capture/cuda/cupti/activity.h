@@ -43,6 +43,8 @@ typedef struct activity_counts {
     uint64_t facts;      /* devices, contexts, streams, names, external ids, memory outside of the window */
     uint64_t launches;   /* shown calls of the driver that launch */
     uint64_t filtered;   /* calls that are not traced, of a CUPTI that cannot leave them out */
+    uint64_t calls;      /* shown or not */
+    uint64_t kernels;    /* that a call launched */
     uint64_t unknown;    /* of a kind that we did not ask for */
     uint64_t bad;        /* cut off */
     uint64_t bad_times;  /* shown as instants */

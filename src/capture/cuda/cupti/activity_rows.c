@@ -24,6 +24,7 @@ static uint32_t stream_track(cuda_activity *a, uint32_t device, uint32_t stream)
 
 static void kernel_row(cuda_activity *a, const cupti_kernel *k)
 {
+    a->counts.kernels += k->correlation != 0;
     uint64_t shared = (uint64_t)((int64_t)k->shared_static + k->shared_dynamic);
     activity_args args = {.what = CUPTI_KIND_CONCURRENT_KERNEL,
                           .device = k->device,
@@ -154,6 +155,7 @@ static void call_row(cuda_activity *a, const cupti_api *c)
     uint32_t domain = c->kind == CUPTI_KIND_RUNTIME ? CUPTI_DOMAIN_RUNTIME : CUPTI_DOMAIN_DRIVER;
     activity_args args = {.what = c->kind, .words = {c->call, c->result}};
     const cuda_call *call = cuda_call_find(domain, c->call);
+    a->counts.calls++;
     if (!call) {
         a->counts.filtered++;
         return;

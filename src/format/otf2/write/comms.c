@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
+#include "model/class/class.h"
 
 /* ---- collectives ---- */
 
@@ -31,24 +32,20 @@ static void fold(char *out, size_t size, hd_string text)
 
 uint8_t ow_collective_of(hd_string name)
 {
-    /* The longer names stand before those that they contain. */
-    static const struct {
-        const char *text;
-        OTF2_CollectiveOp op;
-    } ops[] = {
-        {"allreduce", OTF2_COLLECTIVE_OP_ALLREDUCE}, {"allgatherv", OTF2_COLLECTIVE_OP_ALLGATHERV},
-        {"allgather", OTF2_COLLECTIVE_OP_ALLGATHER}, {"reducescatter", OTF2_COLLECTIVE_OP_REDUCE_SCATTER},
-        {"alltoallv", OTF2_COLLECTIVE_OP_ALLTOALLV}, {"alltoall", OTF2_COLLECTIVE_OP_ALLTOALL},
-        {"broadcast", OTF2_COLLECTIVE_OP_BCAST},     {"bcast", OTF2_COLLECTIVE_OP_BCAST},
-        {"barrier", OTF2_COLLECTIVE_OP_BARRIER},     {"gather", OTF2_COLLECTIVE_OP_GATHER},
-        {"scatter", OTF2_COLLECTIVE_OP_SCATTER},     {"reduce", OTF2_COLLECTIVE_OP_REDUCE},
+    static const OTF2_CollectiveOp ops[GPU_COLLECTIVES] = {
+        [GPU_ALL_REDUCE] = OTF2_COLLECTIVE_OP_ALLREDUCE, [GPU_ALL_GATHER] = OTF2_COLLECTIVE_OP_ALLGATHER,
+        [GPU_ALL_TO_ALL] = OTF2_COLLECTIVE_OP_ALLTOALL,  [GPU_REDUCE_SCATTER] = OTF2_COLLECTIVE_OP_REDUCE_SCATTER,
+        [GPU_BROADCAST] = OTF2_COLLECTIVE_OP_BCAST,      [GPU_BARRIER] = OTF2_COLLECTIVE_OP_BARRIER,
+        [GPU_GATHER] = OTF2_COLLECTIVE_OP_GATHER,        [GPU_SCATTER] = OTF2_COLLECTIVE_OP_SCATTER,
+        [GPU_REDUCE] = OTF2_COLLECTIVE_OP_REDUCE,
     };
     char folded[128];
+    gpu_collective collective = gpu_collective_of(name);
+    if (collective == GPU_NO_COLLECTIVE || collective == GPU_SEND_RECV) return 0;
     fold(folded, sizeof folded, name);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
-        if (strstr(folded, ops[i].text)) return (uint8_t)(ops[i].op + 1);
-    }
-    return 0;
+    if (strstr(folded, "allgatherv")) return OTF2_COLLECTIVE_OP_ALLGATHERV + 1;
+    if (strstr(folded, "alltoallv")) return OTF2_COLLECTIVE_OP_ALLTOALLV + 1;
+    return (uint8_t)(ops[collective] + 1);
 }
 
 uint64_t ow_type_bytes(hd_string dtype)

@@ -177,7 +177,7 @@ static hd_status write_slice(emitter *e, const ow_item *item)
     const ow_region *known = &w->regions[region.region];
     if (known->copy)
         HD_TRY(start_copy(e, &region, &event, (ow_copy)known->copy));
-    else if (known->is_nccl)
+    else if (known->communicates)
         HD_TRY(start_collective(e, &region, &event));
     w->written++;
     return push(e, &region);

@@ -11,7 +11,8 @@
 #include "base/memory/vector.h"
 #include "format/otf2/write/write.h"
 #include "heddle/launches.h"
-#include "trace/roles/copy_ways.h"
+#include "model/class/class.h"
+#include "model/roles/copy_ways.h"
 
 static bool is(hd_string s, const char *text)
 {
@@ -74,9 +75,8 @@ static ow_region classify(const ow_writer *w, hd_string name, hd_string category
     switch (role) {
     case HD_ROLE_KERNEL:
         out.paradigm = w->accelerator;
-        out.is_nccl =
-            begins(name, "nccl") || begins(name, "rccl") || has(name, "ncclDevKernel") || has(name, "ncclKernel");
-        if (out.is_nccl) out.collective = ow_collective_of(name);
+        out.communicates = gpu_class_of_kernel(name) == GPU_COMMUNICATION;
+        if (out.communicates) out.collective = ow_collective_of(name);
         if (out.collective) out.role = role_of_collective(out.collective);
         break;
     case HD_ROLE_COPY:

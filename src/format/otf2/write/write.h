@@ -109,7 +109,7 @@ typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_CO
 typedef struct ow_region {
     uint8_t role, paradigm;
     uint8_t copy;       /* ow_copy */
-    bool is_nccl;       /* a kernel of a collective, or of point-to-point */
+    bool communicates;  /* a kernel of a collective, or of point-to-point */
     uint8_t collective; /* by its name: OTF2_CollectiveOp + 1, or 0 */
 } ow_region;
 

@@ -6,12 +6,17 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
+#include "model/flows/bind.h"
 #include "trace/event.h"
-#include "trace/flows/bind.h"
 #include "trace/lazy.h"
 
 /* Times beyond 146 years from zero are damage; within, sums and shifts cannot overflow. */
 #define TIME_LIMIT (INT64_MAX / 2)
+
+bool pf_time_fits(int64_t time)
+{
+    return time >= -TIME_LIMIT && time <= TIME_LIMIT;
+}
 
 bool pf_check_time(pf_writer *w, int64_t start, int64_t end)
 {
@@ -19,7 +24,7 @@ bool pf_check_time(pf_writer *w, int64_t start, int64_t end)
         w->notes[PF_NOTE_NO_TIME]++;
         return false;
     }
-    if (start < -TIME_LIMIT || start > TIME_LIMIT || end < -TIME_LIMIT || (end > TIME_LIMIT && end != PF_OPEN_END)) {
+    if (!pf_time_fits(start) || (end != PF_OPEN_END && !pf_time_fits(end))) {
         w->notes[PF_NOTE_BEYOND_TIME]++;
         return false;
     }

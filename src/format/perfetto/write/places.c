@@ -127,7 +127,7 @@ uint32_t pf_place_of_track(pf_writer *w, uint32_t track)
     return w->no_track;
 }
 
-uint32_t pf_place_of_process(pf_writer *w, uint32_t track)
+static uint32_t pf_place_of_process(pf_writer *w, uint32_t track)
 {
     uint32_t place = pf_place_of_track(w, track);
     if (place == HD_NONE || w->places[place].parent == HD_NONE) return place;

@@ -204,7 +204,6 @@ void pf_places_deinit(pf_writer *w);
 /* HD_NONE: no memory. */
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
 /* The place of the process that a track belongs to, or of the track itself. */
-uint32_t pf_place_of_process(pf_writer *w, uint32_t track);
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
 /* key: what is the same of all points that belong together. */
 uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key);
@@ -216,6 +215,7 @@ hd_status pf_emit_places(pf_writer *w, hd_error *err);
 hd_status pf_collect(pf_writer *w, hd_error *err);
 hd_status pf_collect_async(pf_writer *w, hd_error *err);
 /* false with HD_OK: lost, and counted. */
+bool pf_time_fits(int64_t time); /* what Perfetto can tell apart */
 bool pf_check_time(pf_writer *w, int64_t start, int64_t end);
 hd_status pf_add_item(pf_writer *w, pf_item_kind kind, uint32_t place, uint32_t row, int64_t start, int64_t end,
                       hd_error *err);

@@ -97,7 +97,7 @@ function start(source: Source): void {
     mountFidelity(element("fidelity"), app);
     mountDialogs(element("dialogs"), app);
     attachA11y(app);
-    window.heddle = { app, frames: () => shown.frames(), drawList: () => shown.summary() };
+    window.heddle = { app, isDue: () => shown.isDue(), frames: () => shown.frames(), drawList: () => shown.summary() };
   };
   const forget = (): void => {
     app.tiles.clear();
@@ -117,7 +117,7 @@ function start(source: Source): void {
 
 declare global {
   interface Window {
-    heddle?: { app: App; frames(): number[]; drawList(): ReturnType<View["summary"]> };
+    heddle?: { app: App; isDue(): boolean; frames(): number[]; drawList(): ReturnType<View["summary"]> };
   }
 }
 

@@ -362,6 +362,11 @@ export class View {
     }
   }
 
+  // Whether another frame is due, which may show more than the last. For tests.
+  isDue(): boolean {
+    return this.asked || performance.now() < this.heldUntil;
+  }
+
   // Times of the last frames in ms: the page's own work, without what the browser does with it.
   frames(): number[] {
     return [...this.times];

@@ -78,7 +78,7 @@ function Who({ app, meeting }: { app: App; meeting: Meeting }): JSX.Element {
         <>
           <Fact title="Ranks">{formatCount(ranks)}{size !== null && size !== ranks && ` of the group's ${formatCount(size)}`} are known, {formatCount(parts.length)} shown</Fact>
           <Fact title="Came last">
-            {nameOf(meeting.last_rank)}, {formatDuration(longest - shortest)} after the first <span class="dim">of these {formatCount(ranks)}, by the shortest duration: no clock</span>
+            {meeting.last_rank === null ? "nobody, all came at once" : <>{nameOf(meeting.last_rank)}, {formatDuration(longest - shortest)} after the first</>} <span class="dim">of these {formatCount(ranks)}, by the shortest duration: no clock</span>
           </Fact>
           {parts.length > 1 && <Fact title="By the clocks">{raw ? "not compared: times are as the files have them" : clockOrderText(parts, clocks, (each) => offsetOf(app, each))}</Fact>}
           <Fact title="Waits">

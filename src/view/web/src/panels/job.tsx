@@ -103,7 +103,7 @@ function HeatMap({ app, job, reading, waits }: { app: App; job: Job; reading: nu
           {plural(ranks, "rank")}{world !== null && ` of ${formatCount(world)}`}, {plural(job.steps.length, "step")}{reading > 0 && `, ${plural(reading, app.state.session.value?.job ? "file" : "trace")} still being read`}
         </span>
       </div>
-      {extent ? <JobPicture job={job} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={drawnTheme.value}
+      {extent ? <JobPicture job={job} measure={measure} figures={figures} extent={extent} order={rows} groupOf={groupOf} theme={drawnTheme.value}
         onPaint={() => { app.state.hasHeatMap.value = true; }} describe={(cell) => describe(job, cell)} onOpen={(cell) => void openCell(app, job, measure, cell)} />
         : measure !== "time" && waits(measure) ? <p class="hint">{measure === "late" ? "The collectives of all ranks are being compared …" : `Asking for ${TITLES[measure]} …`}</p>
         : <p class="hint">No trace tells the {TITLES[measure]} of its steps.</p>}

@@ -20,6 +20,7 @@ export interface Cell {
 
 interface Props {
   job: Job;
+  measure: string; // what the figures are of
   figures: Float64Array;
   extent: Extent;
   order: readonly number[];
@@ -149,7 +150,7 @@ function walked(key: string, { row, step }: Cell, order: readonly number[], step
 }
 
 export function JobPicture(props: Props): JSX.Element {
-  const { job, figures, order, groupOf, theme, describe, onOpen } = props;
+  const { job, measure, figures, order, groupOf, theme, describe, onOpen } = props;
   const [box, size] = useSize();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [focus, setFocus] = useState<Cell | null>(null);
@@ -161,9 +162,10 @@ export function JobPicture(props: Props): JSX.Element {
   useLayoutEffect(() => {
     if (!canvas.current || size.width <= 0 || size.height <= 0) return;
     paint(canvas.current, props, window, focus, size);
+    canvas.current.dataset.drawn = `${measure}, ${theme}`; // for tests
     performance.mark("heddle: heat map");
     props.onPaint();
-  }, [job.rows, job.steps, figures, order, groupOf, theme, window.from, window.count, focus, size]);
+  }, [job.rows, job.steps, measure, figures, order, groupOf, theme, window.from, window.count, focus, size]);
   const share = (event: { clientY: number }): number => Math.min(1, Math.max(0, (event.clientY - (canvas.current?.getBoundingClientRect().top ?? 0) - TOP) / size.height));
   const at = (event: TargetedMouseEvent<HTMLCanvasElement>): Cell | null => {
     const area = event.currentTarget.getBoundingClientRect();

@@ -64,6 +64,7 @@ class Pointers {
         return;
       }
     }
+    if (this.press?.id === event.pointerId) this.cancel(); // its end was not told
     if (this.press || event.button > 1) return;
     // Whoever clicks on the tracks wants the keys to work there.
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
@@ -88,6 +89,7 @@ class Pointers {
       return;
     }
     this.app.state.pointer.value = { x: spot.x, y: spot.y, time: spot.time };
+    if (this.press?.id === event.pointerId && event.buttons === 0) this.cancel(); // its end was not told
     const press = this.press;
     if (!press || press.id !== event.pointerId) {
       if (!press) {
@@ -155,6 +157,12 @@ class Pointers {
     if (this.press?.id === event.pointerId) this.cancel();
   }
 
+  // A busy browser takes the capture of a press away, as it hears late of the end of the one before: the gesture goes on.
+  uncaptured(event: PointerEvent): void {
+    if (event.pointerType === "touch") this.lost(event);
+    else if (this.press?.id === event.pointerId) this.capture(event.pointerId);
+  }
+
   leave(): void {
     if (this.press) return;
     this.app.state.pointer.value = null;
@@ -201,7 +209,7 @@ export function attachInput(canvas: HTMLCanvasElement, app: App): void {
   canvas.addEventListener("pointermove", (event) => pointers.move(event));
   canvas.addEventListener("pointerup", (event) => pointers.up(event));
   canvas.addEventListener("pointercancel", (event) => pointers.lost(event));
-  canvas.addEventListener("lostpointercapture", (event) => pointers.lost(event));
+  canvas.addEventListener("lostpointercapture", (event) => pointers.uncaptured(event));
   canvas.addEventListener("pointerleave", () => pointers.leave());
   canvas.addEventListener("dblclick", (event) => pointers.double(event));
   canvas.addEventListener("auxclick", (event) => event.preventDefault());

@@ -73,6 +73,10 @@ export class Motions {
     return this.way?.until ?? this.app.state.range.value;
   }
 
+  isMoving(): boolean {
+    return this.way !== null || this.held.size > 0;
+  }
+
   stop(): void {
     this.way = null;
     this.held.clear();

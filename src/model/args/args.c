@@ -1,0 +1,106 @@
+/* args.c - one argument of many events */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/decimal.h"
+#include "model/args/args.h"
+
+enum { NONE = -1, UNKNOWN = -2 };
+
+bool gpu_arg_init(gpu_arg *arg, const hd_trace *trace, const char *name)
+{
+    uint32_t shapes = hd_trace_shape_count(trace);
+    *arg = (gpu_arg){.trace = trace, .key = hd_trace_find_string(trace, name, strlen(name))};
+    if (arg->key == HD_STRING_NONE) return true;
+    arg->places = malloc(((size_t)shapes + 1) * sizeof *arg->places);
+    for (uint32_t s = 0; arg->places && s < shapes; s++) arg->places[s] = UNKNOWN;
+    return arg->places != NULL;
+}
+
+void gpu_arg_deinit(gpu_arg *arg)
+{
+    free(arg->places);
+    *arg = (gpu_arg){0};
+}
+
+bool gpu_arg_is_used(const gpu_arg *arg)
+{
+    return arg->places != NULL;
+}
+
+bool gpu_arg_get(hd_value *out, gpu_arg *arg, const hd_block *block, uint32_t row)
+{
+    if (!arg->places) return false;
+    uint32_t shape = (uint32_t)hd_column_at(&block->columns[HD_COL_SHAPE], row);
+    if (shape >= hd_trace_shape_count(arg->trace)) return false;
+    int16_t *place = &arg->places[shape];
+    if (*place == UNKNOWN) {
+        int found = hd_shape_find(hd_trace_shape_at(arg->trace, shape), arg->key, HD_SCOPE_ARGS);
+        *place = (int16_t)(found >= 0 && found <= INT16_MAX ? found : NONE);
+    }
+    const hd_arg_group *group = *place == NONE ? NULL : hd_block_group(block, shape);
+    uint32_t args_row = (uint32_t)hd_column_at(&block->columns[HD_COL_ARGS_ROW], row);
+    if (!group || args_row >= group->row_count) return false;
+    out->type = (hd_arg_type)hd_trace_shape_at(arg->trace, shape)->keys[*place].type;
+    out->bits = hd_column_at(&group->columns[*place], args_row);
+    return true;
+}
+
+bool gpu_arg_whole(int64_t *out, gpu_arg *arg, const hd_block *block, uint32_t row)
+{
+    hd_value value;
+    if (!gpu_arg_get(&value, arg, block, row)) return false;
+    if (value.type == HD_ARG_INT) {
+        *out = value.bits;
+        return true;
+    }
+    if (value.type == HD_ARG_DECIMAL) {
+        int64_t mantissa = hd_decimal_mantissa(value.bits);
+        for (unsigned i = hd_decimal_scale(value.bits); i-- > 0; mantissa /= 10) {
+            if (mantissa % 10) return false;
+        }
+        *out = mantissa;
+        return true;
+    }
+    if (value.type != HD_ARG_STRING && value.type != HD_ARG_NUMBER) return false;
+    hd_string text = hd_trace_string(arg->trace, (uint32_t)value.bits);
+    return hd_fixed_parse_whole(out, text.data, text.size);
+}
+
+uint32_t gpu_arg_text(gpu_arg *arg, const hd_block *block, uint32_t row)
+{
+    hd_value value;
+    if (!gpu_arg_get(&value, arg, block, row)) return HD_STRING_NONE;
+    return value.type == HD_ARG_STRING || value.type == HD_ARG_JSON || value.type == HD_ARG_NUMBER
+               ? (uint32_t)value.bits
+               : HD_STRING_NONE;
+}
+
+static int print_decimal(char *out, size_t size, int64_t bits)
+{
+    int64_t mantissa = hd_decimal_mantissa(bits);
+    unsigned scale = hd_decimal_scale(bits);
+    unsigned long long digits = mantissa < 0 ? 0 - (unsigned long long)mantissa : (unsigned long long)mantissa;
+    unsigned long long unit = scale <= HD_FIXED_DIGITS ? (unsigned long long)hd_power_of_ten(scale) : 1;
+    return snprintf(out, size, "%s%llu.%0*llu", mantissa < 0 ? "-" : "", digits / unit, (int)scale, digits % unit);
+}
+
+bool gpu_arg_written(uint32_t *out, gpu_texts *texts, gpu_arg *arg, const hd_block *block, uint32_t row)
+{
+    hd_value value;
+    char number[64];
+    *out = HD_NONE;
+    if (!gpu_arg_get(&value, arg, block, row) || value.type == HD_ARG_NULL) return true;
+    if (value.type == HD_ARG_INT || value.type == HD_ARG_DECIMAL) {
+        int size = value.type == HD_ARG_INT ? snprintf(number, sizeof number, "%lld", (long long)value.bits)
+                                            : print_decimal(number, sizeof number, value.bits);
+        *out = gpu_text(texts, number, (size_t)size);
+    } else if (value.type == HD_ARG_BOOL) {
+        *out = value.bits ? gpu_text(texts, "true", 4) : gpu_text(texts, "false", 5);
+    } else {
+        hd_string text = hd_trace_string(arg->trace, (uint32_t)value.bits);
+        *out = value.type == HD_ARG_JSON ? gpu_text_json(texts, text) : gpu_text(texts, text.data, text.size);
+    }
+    return *out != HD_NONE;
+}

@@ -1,0 +1,236 @@
+/* class.c - the table of rules: what kernels of which names do, and which collective a text tells
+ *
+ * Of a kernel the first rule counts that its short name fits (heddle/names.h: without return type, template arguments
+ * and parameters, so that what only takes an ncclComm computes). Names that fit none compute.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "heddle/names.h"
+#include "model/class/class.h"
+
+const char *const gpu_class_names[GPU_CLASSES] = {"compute", "communication", "copy"};
+const char *const gpu_collective_names[GPU_COLLECTIVES] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll",
+                                                           "Broadcast", "SendRecv",  "Barrier",       "Reduce",
+                                                           "Gather",    "Scatter"};
+
+typedef enum rule_match {
+    BEGINS, /* the name begins so, whatever the case */
+    WORD,   /* a word of the name begins so: all_reduce, AllReduce, all-reduce for "allreduce" */
+    OP,     /* an operation of XLA: the pattern, then nothing or what numbers it: "send.3" */
+} rule_match;
+
+enum { AS_NAMED = GPU_NO_COLLECTIVE }; /* the words below tell the collective */
+
+typedef struct rule {
+    uint8_t match;
+    const char *pattern; /* in small letters, without joints for WORD */
+    uint8_t class, collective;
+    const char *about;
+} rule;
+
+/* clang-format off */
+static const rule rules[] = {
+    {BEGINS, "__amd_rocclr_copy", GPU_COPY,          AS_NAMED, "copies that ROCm does by a kernel"},
+    {OP,     "copy-start",        GPU_COPY,          AS_NAMED, "XLA: asynchronous copies"},
+    {BEGINS, "hip",               GPU_COMPUTE,       AS_NAMED, "kernels of HIP, whatever their arguments say"},
+    {BEGINS, "triton_poi_fused",  GPU_COMPUTE,       AS_NAMED, "Inductor: named after the operators around them"},
+    {BEGINS, "triton_red_fused",  GPU_COMPUTE,       AS_NAMED, "Inductor"},
+    {BEGINS, "triton_per_fused",  GPU_COMPUTE,       AS_NAMED, "Inductor"},
+    {BEGINS, "triton_tem_fused",  GPU_COMPUTE,       AS_NAMED, "Inductor"},
+    {WORD,   "nccl",              GPU_COMMUNICATION, AS_NAMED, "NVIDIA NCCL"},
+    {WORD,   "rccl",              GPU_COMMUNICATION, AS_NAMED, "AMD RCCL"},
+    {WORD,   "mscclpp",           GPU_COMMUNICATION, AS_NAMED, "Microsoft MSCCL++"},
+    {WORD,   "msccl",             GPU_COMMUNICATION, AS_NAMED, "Microsoft MSCCL"},
+    {WORD,   "oneccl",            GPU_COMMUNICATION, AS_NAMED, "Intel oneCCL"},
+    {WORD,   "hccl",              GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL, Intel Gaudi"},
+    {WORD,   "hcom",              GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: hcom_allReduce_"},
+    {OP,     "sdma",              GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: a piece of a collective"},
+    {OP,     "reduce_inline",     GPU_COMMUNICATION, AS_NAMED, "Huawei HCCL: a piece of a collective"},
+    {WORD,   "cncl",              GPU_COMMUNICATION, AS_NAMED, "Cambricon CNCL"},
+    {WORD,   "mccl",              GPU_COMMUNICATION, AS_NAMED, "Moore Threads and MetaX MCCL"},
+    {WORD,   "xccl",              GPU_COMMUNICATION, AS_NAMED, "XCCL"},
+    {WORD,   "gloo",              GPU_COMMUNICATION, AS_NAMED, "Gloo"},
+    {WORD,   "nvshmem",           GPU_COMMUNICATION, AS_NAMED, "NVIDIA NVSHMEM"},
+    {WORD,   "rocshmem",          GPU_COMMUNICATION, AS_NAMED, "AMD rocSHMEM"},
+    {WORD,   "userbuffers",       GPU_COMMUNICATION, AS_NAMED, "Transformer Engine's Userbuffers"},
+    {WORD,   "deepep",            GPU_COMMUNICATION, AS_NAMED, "DeepEP"},
+    {WORD,   "crossdevicereduce", GPU_COMMUNICATION, GPU_ALL_REDUCE, "the all-reduce of vLLM, SGLang and aiter"},
+    {WORD,   "quickreduce",       GPU_COMMUNICATION, GPU_ALL_REDUCE, "the quantized all-reduce of vLLM on ROCm"},
+    {WORD,   "allreducescatter",  GPU_COMMUNICATION, GPU_REDUCE_SCATTER, "XLA: an all-reduce that only its part is kept of"},
+    {WORD,   "allreduce",         GPU_COMMUNICATION, AS_NAMED, "any all-reduce: symmetric memory, TensorRT-LLM, FlashInfer, XLA"},
+    {WORD,   "allgather",         GPU_COMMUNICATION, AS_NAMED, "any all-gather"},
+    {WORD,   "alltoall",          GPU_COMMUNICATION, AS_NAMED, "any all-to-all"},
+    {WORD,   "all2all",           GPU_COMMUNICATION, GPU_ALL_TO_ALL, "any all-to-all"},
+    {WORD,   "reducescatter",     GPU_COMMUNICATION, AS_NAMED, "any reduce-scatter"},
+    {WORD,   "collectivepermute", GPU_COMMUNICATION, GPU_SEND_RECV, "XLA"},
+    {WORD,   "collectivebroadcast", GPU_COMMUNICATION, AS_NAMED, "XLA"},
+    {WORD,   "asynccollective",   GPU_COMMUNICATION, AS_NAMED, "XLA: a collective fused with what it computes"},
+    {WORD,   "sendrecv",          GPU_COMMUNICATION, AS_NAMED, "any message"},
+    {OP,     "send",              GPU_COMMUNICATION, GPU_SEND_RECV, "XLA"},
+    {OP,     "recv",              GPU_COMMUNICATION, GPU_SEND_RECV, "XLA"},
+};
+/* clang-format on */
+enum { RULES = sizeof rules / sizeof *rules };
+
+/* The first of these that the letters of a text contain. */
+static const struct collective_word {
+    const char *word;
+    gpu_collective collective;
+} words[] = {
+    {"allreduce", GPU_ALL_REDUCE}, {"allgather", GPU_ALL_GATHER}, {"reducescatter", GPU_REDUCE_SCATTER},
+    {"alltoall", GPU_ALL_TO_ALL},  {"broadcast", GPU_BROADCAST},  {"bcast", GPU_BROADCAST},
+    {"sendrecv", GPU_SEND_RECV},   {"send", GPU_SEND_RECV},       {"recv", GPU_SEND_RECV},
+    {"barrier", GPU_BARRIER},      {"reduce", GPU_REDUCE},        {"gather", GPU_GATHER},
+    {"scatter", GPU_SCATTER},
+};
+enum { WORDS = sizeof words / sizeof *words };
+
+/* ---- matching ---- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_letter(char c)
+{
+    return lower(c) >= 'a' && lower(c) <= 'z';
+}
+
+static bool is_joint(char c)
+{
+    return c == '_' || c == '-' || c == ' ';
+}
+
+/* A word begins behind what is no letter, and with a capital behind a small letter: two|Shot|All|Reduce. */
+static bool begins_word(hd_string text, size_t at)
+{
+    if (at == 0 || !is_letter(text.data[at - 1])) return true;
+    return is_upper(text.data[at]) && !is_upper(text.data[at - 1]);
+}
+
+/* Whether the word stands at a place, whatever the case; joints may part it: all_reduce, AllReduce. */
+static bool stands_at(hd_string text, size_t at, const char *word)
+{
+    for (bool first = true; *word; first = false, at++) {
+        while (!first && at < text.size && is_joint(text.data[at])) at++;
+        if (at >= text.size || lower(text.data[at]) != *word++) return false;
+    }
+    return true;
+}
+
+static bool begins_with(hd_string text, const char *pattern)
+{
+    for (size_t i = 0; pattern[i]; i++) {
+        if (i >= text.size || lower(text.data[i]) != pattern[i]) return false;
+    }
+    return true;
+}
+
+/* Where each word begins is found once for all rules. */
+typedef struct name_words {
+    hd_string text;
+    size_t *starts, count;
+} name_words;
+
+static bool fits(const rule *r, const name_words *name)
+{
+    if (r->match != WORD) {
+        size_t size = strlen(r->pattern);
+        return begins_with(name->text, r->pattern) &&
+               (r->match == BEGINS || name->text.size == size || name->text.data[size] == '.');
+    }
+    for (size_t i = 0; i < name->count; i++) {
+        if (stands_at(name->text, name->starts[i], r->pattern)) return true;
+    }
+    return false;
+}
+
+/* NULL: none. */
+static const rule *rule_of(hd_string name)
+{
+    char text[HD_NAME_BYTES];
+    size_t starts[HD_NAME_BYTES];
+    name_words words_of = {{text, hd_name_short(text, hd_name_plain(name))}, starts, 0};
+    for (size_t at = 0; at < words_of.text.size; at++) {
+        if (is_letter(text[at]) && begins_word(words_of.text, at)) starts[words_of.count++] = at;
+    }
+    for (size_t i = 0; i < RULES; i++) {
+        if (fits(&rules[i], &words_of)) return &rules[i];
+    }
+    return NULL;
+}
+
+/* ---- asking ---- */
+
+gpu_class gpu_class_of_kernel(hd_string name)
+{
+    const rule *r = rule_of(name);
+    return r ? (gpu_class)r->class : GPU_COMPUTE;
+}
+
+gpu_collective gpu_collective_of(hd_string text)
+{
+    char letters[HD_NAME_BYTES];
+    size_t size = 0;
+    const rule *r = rule_of(text);
+    if (r && r->collective != AS_NAMED) return (gpu_collective)r->collective;
+    for (size_t i = 0; i < text.size && size + 1 < sizeof letters; i++) {
+        if (is_letter(text.data[i])) letters[size++] = lower(text.data[i]);
+    }
+    letters[size] = '\0';
+    for (size_t i = 0; i < WORDS; i++) {
+        if (strstr(letters, words[i].word)) return words[i].collective;
+    }
+    return GPU_NO_COLLECTIVE;
+}
+
+bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace)
+{
+    *classes = (gpu_classes){.trace = trace, .by_name = calloc((size_t)hd_trace_string_count(trace) + 1, 1)};
+    return gpu_arg_init(&classes->collective, trace, "Collective name") && classes->by_name;
+}
+
+void gpu_classes_deinit(gpu_classes *classes)
+{
+    free(classes->by_name);
+    gpu_arg_deinit(&classes->collective);
+    *classes = (gpu_classes){0};
+}
+
+/* A kernel that tells of a collective is communication, but not one that begins with "hip". */
+gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work)
+{
+    if (work->role == HD_ROLE_SET) return GPU_COMPUTE;
+    if (work->role == HD_ROLE_COPY) return GPU_COPY;
+    hd_string name = hd_trace_string(classes->trace, work->name);
+    uint8_t *known = &classes->by_name[work->name];
+    if (!*known) *known = (uint8_t)(gpu_class_of_kernel(name) + 1);
+    gpu_class class = (gpu_class)(*known - 1);
+    if (class != GPU_COMPUTE || !gpu_arg_is_used(&classes->collective) || begins_with(name, "hip")) return class;
+    hd_value value;
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(&at, classes->trace, HD_KIND_SLICE, work->row);
+    return gpu_arg_get(&value, &classes->collective, block, at) ? GPU_COMMUNICATION : class;
+}
+
+/* ---- listing ---- */
+
+size_t hd_class_rule_count(void)
+{
+    return RULES;
+}
+
+hd_class_rule hd_class_rule_at(size_t index)
+{
+    static const char *const where[] = {"begins with", "has the word", "is the operation"};
+    const rule *r = &rules[index];
+    return (hd_class_rule){where[r->match], r->pattern, gpu_class_names[r->class],
+                           r->collective == AS_NAMED ? NULL : gpu_collective_names[r->collective], r->about};
+}

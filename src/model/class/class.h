@@ -1,0 +1,46 @@
+/* class.h - what GPU work does: compute, communicate, copy; and which collective: the one table of rules
+ *
+ * In: the role and the name of a piece of work, and what its arguments say. Out: its class, and the kind of its
+ * collective. Whoever tells classes apart asks here. Begin with class.c.
+ */
+#ifndef HD_MODEL_CLASS_CLASS_H
+#define HD_MODEL_CLASS_CLASS_H
+
+#include "heddle/launches.h"
+#include "model/args/args.h"
+
+typedef enum gpu_class { GPU_COMPUTE, GPU_COMMUNICATION, GPU_COPY, GPU_CLASSES } gpu_class;
+extern const char *const gpu_class_names[GPU_CLASSES];
+
+typedef enum gpu_collective {
+    GPU_ALL_REDUCE,
+    GPU_ALL_GATHER,
+    GPU_REDUCE_SCATTER,
+    GPU_ALL_TO_ALL,
+    GPU_BROADCAST,
+    GPU_SEND_RECV,
+    GPU_BARRIER,
+    GPU_REDUCE,
+    GPU_GATHER,
+    GPU_SCATTER,
+    GPU_COLLECTIVES,
+    GPU_NO_COLLECTIVE = GPU_COLLECTIVES,
+} gpu_collective;
+extern const char *const gpu_collective_names[GPU_COLLECTIVES];
+
+/* Of a kernel by its name alone. */
+gpu_class gpu_class_of_kernel(hd_string name);
+/* The collective that a kernel's name or any other text tells, "allreduce", "_allgather_base". */
+gpu_collective gpu_collective_of(hd_string text);
+
+/* Classes of a trace's work, each name looked at once. One thread at a time. */
+typedef struct gpu_classes {
+    const hd_trace *trace;
+    uint8_t *by_name; /* by string: gpu_class + 1 of a kernel, 0: not asked yet */
+    gpu_arg collective;
+} gpu_classes;
+bool gpu_classes_init(gpu_classes *classes, const hd_trace *trace); /* false: no memory; deinit either way */
+void gpu_classes_deinit(gpu_classes *classes);
+gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work);
+
+#endif

@@ -1,0 +1,47 @@
+/* bind.h - flow points: their ids, which of them belong together, and the slices they are bound to
+ *
+ * Flows    of one (category, id, name), ids from id2.local per process, follow each other in time: s starts one, t and
+ * f come from the start or step before them; ends of one start may be several, as with CUDA graphs. Ends before the
+ * first start belong to the starts that nothing follows, one to each and the rest to the last: such a flow runs
+ * backward. Binding  as Chrome does: to the slice around it that began last, or, a flow's end without bp:"e", to the
+ * next slice that begins.
+ *
+ * In: a trace. Out: for each flow point its flow and its slice. Begin with points.c, then bind.c.
+ */
+#ifndef HD_MODEL_FLOWS_BIND_H
+#define HD_MODEL_FLOWS_BIND_H
+
+#include "heddle/trace.h"
+
+/* The id of a flow or async point, so that 31, "31" and "0x1f" are one, as in viewers. */
+typedef struct hd_point_id {
+    int64_t value;
+    uint32_t type; /* 0 none, 1 a number, 2 a text: value is its string id; or-ed with HD_ID_LOCAL, HD_ID_GLOBAL */
+} hd_point_id;
+
+hd_point_id hd_point_id_of(const hd_trace *trace, uint32_t id_type, int64_t id);
+
+typedef struct hd_flow_point {
+    uint64_t key;                  /* equal: points of the same flows */
+    int64_t start_ns, start_below; /* below: as its column has it */
+    uint32_t row, track;
+    uint32_t from; /* index of the point before it in its flow; HD_NONE: a start, or the start is missing */
+    char phase;
+    bool encloses; /* bound to the slice around it, not to the next */
+} hd_flow_point;
+
+/* The points that have a time, in the order of rows; to be freed with hd_large_free. Errors: MEMORY, LIMIT for more
+ * than 2^32 of them. */
+hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
+/* Sort by `compare`, which has to order them by `number` first: in place, into ever smaller buckets by number. */
+typedef uint64_t hd_flow_number(const void *user, const hd_flow_point *point);
+void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *number, const void *user,
+                         int (*compare)(const void *, const void *));
+/* Sort them by (key, time, starts first, row) and find where each comes from. The caller may have left some out. */
+void hd_flow_points_join(hd_flow_point *points, size_t count);
+
+/* The slice of each flow point, by row; UINT32_MAX: bound to none. The caller frees the list with hd_large_free.
+ * Errors: MEMORY, LIMIT (2^32 slices or points). */
+hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err);
+
+#endif

@@ -1,0 +1,42 @@
+/* slices.h - slices of host lanes by role, and those around a time */
+#ifndef HD_MODEL_HOST_SLICES_H
+#define HD_MODEL_HOST_SLICES_H
+
+#include "model/scope/scope.h"
+
+/* All of these roles (bits 1 << hd_role) and of the wanted ranks. Deinit either way. */
+hd_status gpu_slices_init(gpu_slices *out, const gpu_scope *scope, unsigned roles, hd_error *err);
+/* Only those whose name has not 0 in `names`, which is by string id; NULL: all. */
+hd_status gpu_slices_named(gpu_slices *out, const gpu_scope *scope, unsigned roles, const uint8_t *names,
+                           hd_error *err);
+/* Python frames of nn.Modules; what their names begin with. */
+extern const char gpu_module_word[];
+enum { GPU_MODULE_WORD = 11 };
+hd_status gpu_modules_init(gpu_slices *out, const gpu_scope *scope, hd_error *err);
+void gpu_slices_deinit(gpu_slices *slices);
+/* Leave only those for which `keep` is true, which may set their `user`; and of these those that do not begin within
+ * another of them. */
+typedef bool gpu_slice_keep(void *user, gpu_slice *slice);
+void gpu_slices_keep_outermost(gpu_slices *slices, const gpu_scope *scope, gpu_slice_keep *keep, void *user);
+
+typedef struct gpu_place {
+    int64_t time;
+    uint32_t lane; /* HD_NONE: nowhere */
+    uint32_t id;
+} gpu_place;
+
+/* The innermost slices of a role around places, whose ids are below `count` and which get sorted: out[id] is the string
+   of its name, HD_STRING_NONE where there is none. */
+hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, const gpu_scope *scope, hd_role role,
+                              hd_error *err);
+/* For sorted places, one after the other: all slices around, outermost first. Anything but HD_OK ends it. */
+typedef hd_status gpu_around_found(void *user, uint32_t id, const uint32_t *slices, size_t count, hd_error *err);
+hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t count, gpu_around_found *found,
+                     void *user, hd_error *err);
+/* The launches of work that counts as places, sorted, those that are asked for by an operator of another thread where
+ * it begins; id is the launch. The caller frees them with hd_large_free. */
+hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *scope, hd_error *err);
+/* By launch, the innermost slice around it. The caller frees it with hd_large_free. */
+hd_status gpu_innermost_of_launches(uint32_t **out, const gpu_scope *scope, const gpu_slices *slices, hd_error *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* syncs.h - calls that wait for a device: see "syncs" in docs/reports/definitions.md */
+#ifndef HD_MODEL_HOST_SYNCS_H
+#define HD_MODEL_HOST_SYNCS_H
+
+#include "model/host/slices.h"
+#include "model/roles/sync_calls.h"
+
+/* All of them, but none that began within another of its row; `user` is the hd_sync_kind. Free with gpu_slices_deinit
+ * either way. */
+hd_status gpu_syncs_init(gpu_slices *out, const gpu_scope *scope, hd_error *err);
+
+#endif

@@ -1,0 +1,43 @@
+/* process.c - which process a track belongs to */
+#include "model/identity/process.h"
+
+uint32_t hd_process_of(const hd_trace *trace, uint32_t track)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    if (track >= count) return HD_NONE;
+    uint32_t parent = hd_trace_track_at(trace, track)->parent, process = parent < count ? parent : track;
+    uint32_t twin = hd_trace_track_at(trace, process)->same_as;
+    return twin < count ? twin : process;
+}
+
+static size_t digits(hd_string text, size_t from)
+{
+    size_t at = from;
+    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9') at++;
+    return at - from;
+}
+
+/* The pid in "GPU 0 of 4711", as a string id; HD_STRING_NONE. */
+static uint32_t told_pid(const hd_trace *trace, hd_string text)
+{
+    if (text.size < 4 || memcmp(text.data, "GPU ", 4) != 0) return HD_STRING_NONE;
+    size_t at = 4 + digits(text, 4);
+    if (at == 4 || text.size - at < 4 || memcmp(text.data + at, " of ", 4) != 0) return HD_STRING_NONE;
+    at += 4;
+    size_t size = digits(text, at);
+    return size && at + size == text.size ? hd_trace_find_string(trace, text.data + at, size) : HD_STRING_NONE;
+}
+
+uint32_t hd_process_told(const hd_trace *trace, uint32_t track)
+{
+    uint32_t process = hd_process_of(trace, track);
+    if (process == HD_NONE) return HD_NONE;
+    const hd_ident *of = &hd_trace_track_at(trace, process)->pid;
+    uint32_t pid = of->type == HD_IDENT_STRING ? told_pid(trace, hd_trace_string(trace, of->text)) : HD_STRING_NONE;
+    for (uint32_t t = 0; pid != HD_STRING_NONE && t < hd_trace_track_count(trace); t++) {
+        const hd_track *other = hd_trace_track_at(trace, t);
+        if (other->kind == HD_TRACK_PROCESS && other->pid.type == HD_IDENT_NUMBER && other->pid.text == pid)
+            return hd_process_of(trace, t);
+    }
+    return HD_NONE;
+}

@@ -1,0 +1,18 @@
+/* process.h - which process a track belongs to
+ *
+ * Process  a pid of a trace: pids, tids and correlation ids of several processes may be equal, and mean nothing without
+ *          theirs. A device's rows stand in a process of their own in most traces, which is none of the machine's:
+ *          whose work they show is known from launches (hd_launches.processes), or from what hd_process_told reads.
+ */
+#ifndef HD_MODEL_IDENTITY_PROCESS_H
+#define HD_MODEL_IDENTITY_PROCESS_H
+
+#include "heddle/trace.h"
+
+/* The track of its process, of twins the lowest; of a process itself. HD_NONE: there is no such track. */
+uint32_t hd_process_of(const hd_trace *trace, uint32_t track);
+/* The process that uses the GPU whose rows stand below the track's process, as that is called "GPU 0 of 4711" (the
+ * reader of Nsight Systems); HD_NONE: not told. */
+uint32_t hd_process_told(const hd_trace *trace, uint32_t track);
+
+#endif

@@ -1,0 +1,267 @@
+/* gather.c - calls and GPU work of a trace, by several threads
+ *
+ * What a slice is says trace_roles.h.
+ */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/thread.h"
+#include "model/launches/impl.h"
+#include "trace/index/lane_index.h"
+#include "trace/lazy.h"
+
+enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 4 };
+
+/* Where a shape has a number: which of its arguments. */
+typedef struct id_place {
+    int16_t index; /* -1: none */
+    uint8_t type;
+} id_place;
+
+typedef struct gather_shared {
+    launch_finder *f;
+    atomic_uchar *sorts;      /* by string id: hd_launch_sort + 1 */
+    id_place *ids, *creators; /* by shape */
+    uint32_t shape_count;
+    bool has_creators;
+} gather_shared;
+
+/* One thread. */
+typedef struct gatherer {
+    const gather_shared *shared;
+    const hd_trace *trace;
+    size_t block_from, block_until;
+    launch_finder found;      /* only its lists */
+    const hd_arg_group *last; /* group that was looked up last */
+    const hd_block *last_of;
+    bool failed;
+    int64_t category[CHUNK_ROWS];
+} gatherer;
+
+/* ---- calls ---- */
+
+static hd_launch_sort sort_at(const gatherer *g, uint32_t name)
+{
+    unsigned known = atomic_load_explicit(&g->shared->sorts[name], memory_order_relaxed);
+    if (known == 0) {
+        known = (unsigned)hd_launch_sort_of(hd_trace_string(g->trace, name)) + 1;
+        atomic_store_explicit(&g->shared->sorts[name], (unsigned char)known, memory_order_relaxed);
+    }
+    return (hd_launch_sort)(known - 1);
+}
+
+/* ---- ids ---- */
+
+static const hd_arg_group *group_of(gatherer *g, const hd_block *block, uint32_t shape)
+{
+    if (g->last && g->last_of == block && g->last->shape == shape) return g->last;
+    const hd_arg_group *found = hd_block_group(block, shape);
+    if (!found) return NULL;
+    g->last = found;
+    g->last_of = block;
+    return found;
+}
+
+/* The number of a row that `places` tells; 0: none. */
+static int64_t number_at(gatherer *g, const id_place *places, const hd_block *block, uint32_t row)
+{
+    uint32_t shape = (uint32_t)hd_column_at(&block->columns[HD_COL_SHAPE], row);
+    if (shape >= g->shared->shape_count || places[shape].index < 0) return 0;
+    const hd_arg_group *group = group_of(g, block, shape);
+    uint32_t args_row = (uint32_t)hd_column_at(&block->columns[HD_COL_ARGS_ROW], row);
+    if (!group || args_row >= group->row_count) return 0;
+    int64_t number = 0;
+    if (places[shape].type == HD_ARG_INT) return hd_column_at(&group->columns[places[shape].index], args_row);
+    hd_event event = {.shape = shape, .args = group, .args_row = args_row};
+    uint32_t key = hd_trace_shape_at(g->trace, shape)->keys[places[shape].index].key;
+    return hd_event_arg_int(&number, g->trace, &event, key) ? number : 0;
+}
+
+static void find_places(id_place *out, const hd_trace *trace, uint32_t shape_count, const char *const *names)
+{
+    for (uint32_t s = 0; s < shape_count; s++) {
+        const hd_shape *shape = hd_trace_shape_at(trace, s);
+        out[s].index = -1;
+        for (const char *const *name = names; *name && out[s].index < 0; name++) {
+            uint32_t key = hd_trace_find_string(trace, *name, strlen(*name));
+            int index = key == HD_STRING_NONE ? -1 : hd_shape_find(shape, key, HD_SCOPE_ARGS);
+            if (index < 0 || index > INT16_MAX) continue;
+            out[s] = (id_place){(int16_t)index, shape->keys[index].type};
+        }
+    }
+}
+
+/* ---- rows ---- */
+
+static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role role)
+{
+    launch_finder *found = &g->found;
+    int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
+    int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
+    found->without_time += start == HD_NO_TIME;
+    if (start == HD_NO_TIME) return true;
+    found->without_end += duration == HD_NO_TIME;
+    if (!hd_large_grow((void **)&found->works, &found->work_capacity, found->work_count, sizeof *found->works,
+                       g->shared->f->large))
+        return false;
+    if (g->shared->has_creators) {
+        int64_t creator = number_at(g, g->shared->creators, block, row);
+        if (creator) {
+            if (!hd_large_grow((void **)&found->creators, &found->creator_capacity, found->creator_count,
+                               sizeof *found->creators, g->shared->f->large))
+                return false;
+            found->creators[found->creator_count++] = (launch_creator){(uint32_t)found->work_count, creator};
+        }
+    }
+    found->works[found->work_count++] = (hd_work){
+        .row = block->first_row + row,
+        .id = number_at(g, g->shared->ids, block, row),
+        .start_ns = start,
+        .duration_ns = duration > 0 ? duration : 0,
+        .track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row),
+        .name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row),
+        .role = role,
+        .launch = HD_NONE,
+        .graph_launch = HD_NONE,
+    };
+    return true;
+}
+
+static bool add_call(gatherer *g, const hd_block *block, uint32_t row)
+{
+    launch_finder *found = &g->found;
+    int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
+    int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
+    int64_t id = number_at(g, g->shared->ids, block, row);
+    uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
+    hd_launch_sort sort = sort_at(g, name);
+    if (start == HD_NO_TIME) return true;
+    if (!hd_large_grow((void **)&found->calls, &found->call_capacity, found->call_count, sizeof *found->calls,
+                       g->shared->f->large))
+        return false;
+    found->calls[found->call_count++] = (launch_call){
+        .row = block->first_row + row,
+        .id = id,
+        .start_ns = start,
+        .duration_ns = duration > 0 ? duration : 0,
+        .track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row),
+        .name = name,
+        .sort = (uint8_t)sort,
+    };
+    return true;
+}
+
+static bool gather_block(gatherer *g, const hd_block *block)
+{
+    for (uint32_t first = 0; first < block->row_count; first += CHUNK_ROWS) {
+        uint32_t count = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
+        hd_column_decode(g->category, &block->columns[HD_COL_CATEGORY], first, count);
+        for (uint32_t i = 0; i < count; i++) {
+            hd_role role = hd_roles_in(&g->shared->f->roles, block, first + i, (uint32_t)g->category[i]);
+            bool fine = true;
+            if (hd_role_is_work(role))
+                fine = add_work(g, block, first + i, role);
+            else if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER)
+                fine = add_call(g, block, first + i);
+            if (!fine) return false;
+        }
+    }
+    return true;
+}
+
+static void gather_blocks(void *state)
+{
+    gatherer *g = state;
+    for (size_t b = g->block_from; b < g->block_until && !g->failed; b++) {
+        const hd_block *block = hd_trace_block_at(g->trace, HD_KIND_SLICE, b);
+        g->failed = !gather_block(g, block);
+        hd_trace_release(g->trace, block);
+    }
+}
+
+/* ---- threads ---- */
+
+static bool share(gather_shared *s, launch_finder *f)
+{
+    static const char *const ids[] = {"correlation", "correlationId", "correlation_id", NULL};
+    static const char *const creators[] = {"graphNodeCreatorCorrelationId", NULL};
+    size_t strings = (size_t)hd_trace_string_count(f->trace) + 1;
+    s->f = f;
+    s->shape_count = hd_trace_shape_count(f->trace);
+    s->sorts = calloc(strings, sizeof *s->sorts);
+    s->ids = calloc((size_t)s->shape_count + 1, sizeof *s->ids);
+    s->creators = calloc((size_t)s->shape_count + 1, sizeof *s->creators);
+    if (!s->sorts || !s->ids || !s->creators) return false;
+    find_places(s->ids, f->trace, s->shape_count, ids);
+    find_places(s->creators, f->trace, s->shape_count, creators);
+    for (uint32_t i = 0; i < s->shape_count; i++) s->has_creators |= s->creators[i].index >= 0;
+    return true;
+}
+
+static void free_shared(gather_shared *s)
+{
+    free((void *)s->sorts);
+    free(s->ids);
+    free(s->creators);
+}
+
+/* Append a thread's list to the whole; a list that nothing stands before is taken as it is. */
+static bool append(void **list, size_t *count, void *more, size_t more_count, size_t size, uint64_t large)
+{
+    if (*count == 0) {
+        hd_large_free(*list);
+        *list = more;
+        *count = more_count;
+        return true;
+    }
+    bool fine = more_count == 0 || hd_large_resize(list, *count, *count + more_count, size, large);
+    if (fine && more_count) {
+        memcpy((char *)*list + *count * size, more, more_count * size);
+        *count += more_count;
+    }
+    hd_large_free(more);
+    return fine;
+}
+
+static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
+{
+    bool fine = true;
+    for (unsigned i = 0; i < count; i++) {
+        launch_finder *found = &gatherers[i].found;
+        fine = fine && !gatherers[i].failed;
+        for (size_t c = 0; c < found->creator_count; c++) found->creators[c].work += (uint32_t)f->work_count;
+        fine &= append((void **)&f->creators, &f->creator_count, found->creators, found->creator_count,
+                       sizeof *f->creators, f->large);
+        fine &= append((void **)&f->calls, &f->call_count, found->calls, found->call_count, sizeof *f->calls, f->large);
+        f->without_time += found->without_time;
+        f->without_end += found->without_end;
+        fine &= append((void **)&f->works, &f->work_count, found->works, found->work_count, sizeof *f->works, f->large);
+    }
+    f->call_capacity = f->call_count;
+    f->work_capacity = f->work_count;
+    f->creator_capacity = f->creator_count;
+    f->has_limit = f->call_count >= HD_NONE || f->work_count >= HD_NONE;
+    return fine;
+}
+
+bool launches_gather(launch_finder *f)
+{
+    gather_shared shared = {0};
+    size_t blocks = hd_trace_block_count(f->trace, HD_KIND_SLICE);
+    unsigned count = hd_thread_count(0, blocks / THREAD_BLOCKS);
+    gatherer *gatherers = calloc(count, sizeof *gatherers);
+    bool fine = gatherers && share(&shared, f);
+    for (unsigned i = 0; fine && i < count; i++) {
+        gatherers[i].shared = &shared;
+        gatherers[i].trace = f->trace;
+        gatherers[i].block_from = blocks * i / count;
+        gatherers[i].block_until = blocks * (i + 1) / count;
+    }
+    if (fine) {
+        hd_threads_run(gather_blocks, gatherers, sizeof *gatherers, count);
+        fine = collect(f, gatherers, count);
+    }
+    free(gatherers);
+    free_shared(&shared);
+    return fine;
+}

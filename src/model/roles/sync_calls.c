@@ -1,0 +1,77 @@
+/* sync_calls.c - what a call of a runtime or driver waits for, by its name */
+#include "model/roles/sync_calls.h"
+
+#include <string.h>
+
+const char *const hd_sync_kind_names[HD_SYNC_KINDS] = {"", "device", "stream", "event", "copy"};
+
+static bool take(hd_string *text, const char *word)
+{
+    size_t size = strlen(word);
+    if (text->size < size || memcmp(text->data, word, size) != 0) return false;
+    *text = (hd_string){text->data + size, text->size - size};
+    return true;
+}
+
+static bool contains(hd_string text, const char *word)
+{
+    for (; text.size; text = (hd_string){text.data + 1, text.size - 1}) {
+        hd_string rest = text;
+        if (take(&rest, word)) return true;
+    }
+    return false;
+}
+
+/* "_v7000", "_ptsz", "_ptds", as often as they stand there. */
+static bool is_version(hd_string text)
+{
+    while (text.size) {
+        if (take(&text, "_ptsz") || take(&text, "_ptds") || take(&text, "_ptss") || take(&text, "_ptdz")) continue;
+        size_t size = text.size;
+        if (!take(&text, "_v")) return false;
+        while (text.size && text.data[0] >= '0' && text.data[0] <= '9')
+            text = (hd_string){text.data + 1, text.size - 1};
+        if (text.size + 2 == size) return false;
+    }
+    return true;
+}
+
+typedef struct sync_what {
+    const char *word;
+    hd_sync_kind kind;
+} sync_what;
+
+/* Of Ascend's runtime, behind "aclrt": SynchronizeStreamWithTimeout, Memcpy. */
+static hd_sync_kind kind_of_acl(hd_string name, const sync_what *whats, size_t count)
+{
+    if (take(&name, "Memcpy")) return contains(name, "Async") ? HD_SYNC_NONE : HD_SYNC_COPY;
+    if (!take(&name, "Synchronize")) return HD_SYNC_NONE;
+    for (size_t i = 0; i < count; i++) {
+        hd_string rest = name;
+        if (take(&rest, whats[i].word) && (rest.size == 0 || take(&rest, "WithTimeout"))) return whats[i].kind;
+    }
+    return HD_SYNC_NONE;
+}
+
+hd_sync_kind hd_sync_kind_of(hd_string name)
+{
+    static const sync_what whats[] = {{"Device", HD_SYNC_DEVICE},
+                                      {"Stream", HD_SYNC_STREAM},
+                                      {"Event", HD_SYNC_EVENT},
+                                      {"Ctx", HD_SYNC_DEVICE},
+                                      {"Thread", HD_SYNC_DEVICE}};
+    if (!take(&name, "Runtime: ")) take(&name, "Driver: ");
+    if (take(&name, "aclrt")) return kind_of_acl(name, whats, sizeof whats / sizeof *whats);
+    if (!take(&name, "cuda") && !take(&name, "cu") && !take(&name, "hip")) return HD_SYNC_NONE;
+    if (take(&name, "Memcpy")) return contains(name, "Async") ? HD_SYNC_NONE : HD_SYNC_COPY;
+    for (size_t i = 0; i < sizeof whats / sizeof *whats; i++) {
+        hd_string rest = name;
+        if (take(&rest, whats[i].word) && take(&rest, "Synchronize") && is_version(rest)) return whats[i].kind;
+    }
+    return HD_SYNC_NONE;
+}
+
+bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work)
+{
+    return work->role == HD_ROLE_COPY && contains(hd_trace_string(trace, work->name), "Pageable");
+}

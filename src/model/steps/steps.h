@@ -1,0 +1,60 @@
+/* steps.h - steps of a process, and the windows into which they divide the time of a device */
+#ifndef HD_MODEL_STEPS_STEPS_H
+#define HD_MODEL_STEPS_STEPS_H
+
+#include "model/scope/scope.h"
+
+hd_status gpu_annotations(gpu_scope *scope, hd_error *err); /* fills annotations, if they are not there yet */
+hd_status gpu_steps_find(gpu_scope *scope, hd_error *err);  /* by gpu_scope_init, with --by step; twice is once */
+hd_status gpu_steps_by_repetition(gpu_scope *scope, hd_error *err); /* adds to steps: repetition.c */
+/* The step of the track's process that is open at a time; HD_NONE. A process without steps of its own takes those of
+ * the only process of its rank that has some. */
+uint32_t gpu_step_at(const gpu_scope *scope, uint32_t track, int64_t time);
+/* --step auto */
+bool gpu_steps_are_guessed(const gpu_options *options);
+static inline const char *gpu_step_note(const gpu_scope *scope)
+{
+    if (scope->step_count) return scope->step_source;
+    if (gpu_steps_are_guessed(scope->options)) return "there are no steps: no group of kernels repeats";
+    return "there are no steps: name their annotations by --step PATTERN, or guess them from what repeats by --step "
+           "auto (replay: --steps)";
+}
+/* The same with --by step, else HD_NONE. */
+static inline uint32_t gpu_step_by(const gpu_scope *scope, uint32_t track, int64_t time)
+{
+    return scope->by & GPU_BY_STEP ? gpu_step_at(scope, track, time) : HD_NONE;
+}
+
+/* A stretch of a device's time. Those of a device follow one another without gaps, and are together its window. */
+typedef struct gpu_piece {
+    int64_t start, end;
+    uint32_t window; /* index */
+} gpu_piece;
+
+typedef struct gpu_window {
+    uint32_t step;  /* HD_NONE: none, or what is left beside the steps */
+    int64_t length; /* of its pieces */
+    uint64_t works; /* that start in it and are listed */
+} gpu_window;
+
+/* The windows of a device: those of steps by time, then the rest; those with neither time nor work are not there. */
+typedef struct gpu_windows {
+    gpu_window *windows;
+    uint32_t count;
+    gpu_piece *pieces;
+    size_t piece_count;
+    gpu_piece *of_steps; /* the windows of steps, not cut by --from and --until */
+    size_t of_step_count;
+    uint32_t rest; /* the window of all else */
+} gpu_windows;
+
+hd_status gpu_windows_init(gpu_windows *windows, const gpu_scope *scope, uint32_t device, hd_error *err);
+void gpu_windows_deinit(gpu_windows *windows);
+/* Calls `see` for each row that has a device, those of a device together, with *windows made for the device. The caller
+ * has zeroed *windows and deinits it. */
+typedef hd_status (*gpu_see_row)(void *user, const gpu_row *row, hd_error *err);
+hd_status gpu_each_row(const gpu_scope *scope, gpu_windows *windows, gpu_see_row see, void *user, hd_error *err);
+/* The window of an event that is listed. */
+uint32_t gpu_window_of(const gpu_windows *windows, int64_t time);
+
+#endif

@@ -1,0 +1,8 @@
+"""What is known to disagree: (noun, door, input). A line whose door answers right must be removed; none is to be added."""
+ALL = ("sql", "json", "pftrace", "heddle")
+GENERATED = {
+    # `info` leaves out devices without numbers.
+    ("device", "info", "devices_without_numbers"),
+    # A rank that nothing tells is 0 in SQL, and null in reports and on the page.
+    *(("rank", door, "steps") for door in ALL),
+}
