@@ -184,8 +184,7 @@ typedef struct hd_string {
 /* The text of a string id; HD_STRING_NONE and unknown ids give {"", 0}. */
 hd_string hd_trace_string(const hd_trace *trace, uint32_t id);
 uint32_t hd_trace_string_count(const hd_trace *trace);
-/* The id of a text, or HD_STRING_NONE if no event uses it. That is also the category of an event that has none: ask
- * first whether it was found. */
+/* The id of a text, or HD_NONE if the trace does not have it: no name, category or key is equal to that. */
 uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size);
 
 /* ---- shapes and argument values ---- */

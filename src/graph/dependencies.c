@@ -34,9 +34,9 @@ static bool find_keys(teller *t)
     t->id_key = hd_trace_find_string(t->m->trace, "id", 2);
     for (int i = 0; i < LISTS; i++) {
         t->keys[i] = hd_trace_find_string(t->m->trace, names[i], strlen(names[i]));
-        any |= t->keys[i] != HD_STRING_NONE;
+        any |= t->keys[i] != HD_NONE;
     }
-    return any && t->id_key != HD_STRING_NONE;
+    return any && t->id_key != HD_NONE;
 }
 
 /* ---- numbers ---- */

@@ -143,7 +143,7 @@ static int64_t correlation_of(const hd_trace *trace, const hd_event *event)
     int64_t id = 0;
     for (size_t i = 0; i < 3; i++) {
         uint32_t key = hd_trace_find_string(trace, names[i], strlen(names[i]));
-        if (key != HD_STRING_NONE && hd_event_arg_int(&id, trace, event, key)) return id;
+        if (hd_event_arg_int(&id, trace, event, key)) return id;
     }
     return 0;
 }

@@ -114,7 +114,7 @@ static bool wait_for_copies(graph_maker *m)
 static bool number(int64_t *out, const graph_maker *m, const hd_event *event, const char *name)
 {
     uint32_t key = hd_trace_find_string(m->trace, name, strlen(name));
-    return key != HD_STRING_NONE && hd_event_arg_int(out, m->trace, event, key);
+    return hd_event_arg_int(out, m->trace, event, key);
 }
 
 static int by_id(const void *a, const void *b)

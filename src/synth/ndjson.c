@@ -9,7 +9,7 @@
 #include "heddle/synth.h"
 #include "synth/model.h"
 
-/* Ids of the texts that are looked for; HD_STRING_NONE where the trace has none of them. */
+/* Ids of the texts that are looked for; HD_NONE where the trace has none of them. */
 typedef struct ndjson {
     const hd_trace *trace;
     hd_output *out;

@@ -163,7 +163,7 @@ double hd_decimal_double(int64_t packed)
 
 bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, uint32_t key)
 {
-    if (!event->args || key == HD_STRING_NONE) return false;
+    if (!event->args || key == HD_NONE) return false;
     const hd_shape *shape = hd_trace_shape_at(trace, event->shape);
     int index = hd_shape_find(shape, key, HD_SCOPE_ARGS);
     if (index < 0) return false;
@@ -205,7 +205,7 @@ bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *
 {
     hd_value value;
     char text[32], *end;
-    if (key == HD_STRING_NONE || !hd_event_arg(&value, trace, event, key)) return false;
+    if (!hd_event_arg(&value, trace, event, key)) return false;
     if (value.type == HD_ARG_INT) {
         *out = (uint64_t)value.bits;
         return true;

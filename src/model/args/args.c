@@ -12,7 +12,7 @@ bool gpu_arg_init(gpu_arg *arg, const hd_trace *trace, const char *name)
 {
     uint32_t shapes = hd_trace_shape_count(trace);
     *arg = (gpu_arg){.trace = trace, .key = hd_trace_find_string(trace, name, strlen(name))};
-    if (arg->key == HD_STRING_NONE) return true;
+    if (arg->key == HD_NONE) return true;
     arg->places = malloc(((size_t)shapes + 1) * sizeof *arg->places);
     for (uint32_t s = 0; arg->places && s < shapes; s++) arg->places[s] = UNKNOWN;
     return arg->places != NULL;

@@ -84,7 +84,7 @@ static void find_places(id_place *out, const hd_trace *trace, uint32_t shape_cou
         out[s].index = -1;
         for (const char *const *name = names; *name && out[s].index < 0; name++) {
             uint32_t key = hd_trace_find_string(trace, *name, strlen(*name));
-            int index = key == HD_STRING_NONE ? -1 : hd_shape_find(shape, key, HD_SCOPE_ARGS);
+            int index = hd_shape_find(shape, key, HD_SCOPE_ARGS);
             if (index < 0 || index > INT16_MAX) continue;
             out[s] = (id_place){(int16_t)index, shape->keys[index].type};
         }

@@ -390,7 +390,7 @@ static hd_status gather(gatherer *g, hd_error *err)
     memset(g->event_sorts, SORT_UNSET, strings);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         uint32_t key = hd_trace_find_string(cpu, keys[i], strlen(keys[i]));
-        if (key != HD_STRING_NONE) g->id_keys[g->id_key_count++] = key;
+        if (key != HD_NONE) g->id_keys[g->id_key_count++] = key;
     }
     return add_samples(g, err);
 }

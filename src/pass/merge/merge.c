@@ -219,7 +219,7 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     if (is_correlation(m, key)) shift_correlations(m, key, values, count);
     if (m->stacks.open && key->key == m->stacks.sf_key && key->scope == HD_SCOPE_EVENT)
         return merge_stacks_values(m, copy, key->type, values, count, err);
-    if (m->bind_key == HD_STRING_NONE || key->key != m->bind_key || key->scope != HD_SCOPE_EVENT) return HD_OK;
+    if (key->key != m->bind_key || key->scope != HD_SCOPE_EVENT) return HD_OK;
     for (uint32_t i = 0; i < count; i++) {
         if (key->type == HD_ARG_STRING) values[i] = new_id_text(m, copy, (uint32_t)values[i]);
         if (key->type == HD_ARG_INT && !m->rank->ids.as_text) values[i] += m->rank->ids.shift;
@@ -234,8 +234,9 @@ static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
     (void)err;
     if (m->rank->shift_ns) shift_times(m, rows);
     if (kind == HD_KIND_FLOW || kind == HD_KIND_ASYNC) change_ids(m, copy, rows);
-    rows->changes_values = (kind == HD_KIND_META && m->process_name) || (m->bind_key && m->rank->ids.apart) ||
-                           m->stacks.open || m->rank->correlation_shift;
+    rows->changes_values = (kind == HD_KIND_META && m->process_name != HD_NONE) ||
+                           (m->bind_key != HD_NONE && m->rank->ids.apart) || m->stacks.open ||
+                           m->rank->correlation_shift;
     return HD_OK;
 }
 

@@ -130,7 +130,7 @@ static int64_t largest_correlation(const hd_trace *trace)
     int64_t most = 0;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         uint32_t key = hd_trace_find_string(trace, keys[k], strlen(keys[k]));
-        for (uint32_t s = 0; key != HD_STRING_NONE && s < hd_trace_shape_count(trace); s++) {
+        for (uint32_t s = 0; key != HD_NONE && s < hd_trace_shape_count(trace); s++) {
             int64_t value = largest_of_shape(trace, s, key);
             most = value > most ? value : most;
         }

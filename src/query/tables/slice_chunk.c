@@ -103,13 +103,12 @@ static int32_t *find_place(const hd_trace *trace, slice_place place)
     int32_t *out = malloc((shapes + 1) * sizeof *out);
     for (int k = 0; k < 3; k++) {
         const char *key = words[place].keys[k];
-        ids[k] = key ? hd_trace_find_string(trace, key, strlen(key)) : HD_STRING_NONE;
+        ids[k] = key ? hd_trace_find_string(trace, key, strlen(key)) : HD_NONE;
     }
     for (uint32_t shape = 0; shape < shapes && out; shape++) {
         out[shape] = -1;
         for (int k = 0; k < 3 && out[shape] < 0; k++)
-            if (ids[k] != HD_STRING_NONE)
-                out[shape] = hd_shape_find(hd_trace_shape_at(trace, shape), ids[k], words[place].scope);
+            out[shape] = hd_shape_find(hd_trace_shape_at(trace, shape), ids[k], words[place].scope);
     }
     return out;
 }

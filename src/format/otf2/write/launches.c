@@ -47,7 +47,7 @@ hd_status ow_find_launches(ow_writer *w)
 {
     bool has_devices = false;
     for (size_t i = 0; i < w->group_count; i++) has_devices |= w->groups[i].device != HD_NO_NUMBER;
-    if (!has_devices || w->keys.correlation == HD_STRING_NONE) return HD_OK;
+    if (!has_devices || w->keys.correlation == HD_NONE) return HD_OK;
     uint8_t *known = calloc((size_t)hd_trace_string_count(w->trace) + 1, 1); /* by name: 1 no, 2 it copies */
     hd_status status = known ? HD_OK : HD_NOMEM(w->err);
     for (uint32_t i = 0; i < w->location_count && status == HD_OK; i++) {

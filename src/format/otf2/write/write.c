@@ -78,7 +78,7 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Total Reserved"),
                         find(w, "Device Type"),
                         find(w, "Device Id")};
-    if (w->keys.allocated == HD_STRING_NONE && w->keys.reserved == HD_STRING_NONE) w->keys.memory = HD_STRING_NONE;
+    if (w->keys.allocated == HD_NONE && w->keys.reserved == HD_NONE) w->keys.memory = HD_NONE;
     return HD_OK;
 }
 

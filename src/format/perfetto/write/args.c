@@ -74,7 +74,7 @@ static uint32_t intern_text(pf_writer *w, unsigned space, const char *data, size
 {
     pf_intern *t = &w->intern;
     uint32_t id = hd_trace_find_string(w->trace, data, size);
-    if (id != HD_STRING_NONE) return pf_intern_string(w, space, id);
+    if (id != HD_NONE) return pf_intern_string(w, space, id);
     uint32_t at;
     uint64_t hash = hd_hash(data, size) + space;
     HD_SLOTS_FIND(at, &t->slots, hash,
