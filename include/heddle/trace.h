@@ -27,6 +27,7 @@ enum { HD_BLOCK_ROWS = 65536 };
 #define HD_NONE UINT32_MAX     /* no track, no parent, no shape … */
 #define HD_STRING_NONE 0u      /* string id: the key was absent. "" has an id of its own */
 #define HD_NO_NUMBER INT64_MIN /* no sort index, device, stream or rank was given */
+#define HD_NO_CORRELATION (-1) /* no correlation id was given; 0 is one that some producers give to what has none */
 
 typedef struct hd_trace hd_trace;
 
@@ -65,6 +66,8 @@ typedef enum hd_column_id {
     HD_COL_PARTNER,     /* slice 'B': row of its end, END: row of its slice; -1 none */
     HD_COL_SOURCE,      /* byte offset of the event in the (decompressed) input, if it was wanted */
     HD_COL_SOURCE_SIZE, /* bytes of it */
+    HD_COL_CORRELATION, /* slices, instants, samples: what a call and the work it launched share within their process, or
+                           HD_NO_CORRELATION; it is told by the argument hd_shape.correlation */
     HD_COL_COUNT
 } hd_column_id;
 
@@ -167,6 +170,7 @@ typedef struct hd_event {
     uint32_t shape;
     const hd_arg_group *args; /* NULL: the shape has no keys */
     uint32_t args_row;
+    int64_t correlation;
 } hd_event;
 
 /* The arguments of the rows of a shape; NULL: no row has it, or it has no keys. */
@@ -215,6 +219,7 @@ typedef struct hd_shape {
     uint32_t key_count;
     bool has_args;          /* the event had an `args` object, maybe an empty one */
     const hd_arg_key *keys; /* in the order of the input; a key may stand twice */
+    int32_t correlation;    /* index of the key whose values are correlation ids, -1: none */
 } hd_shape;
 
 uint32_t hd_trace_shape_count(const hd_trace *trace);

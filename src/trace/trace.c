@@ -116,6 +116,7 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
         .args_row = (uint32_t)hd_column_at(&c[HD_COL_ARGS_ROW], row),
     };
     out->args = hd_block_group(block, out->shape);
+    out->correlation = hd_column_at(&c[HD_COL_CORRELATION], row);
 }
 
 /* ---- strings, shapes, values ---- */
@@ -182,10 +183,8 @@ static bool text_int(int64_t *out, hd_string s)
     return end == text + s.size && text[0] != ' ' && text[0] != '+';
 }
 
-bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+bool hd_value_int(int64_t *out, const hd_trace *trace, hd_value value)
 {
-    hd_value value;
-    if (!hd_event_arg(&value, trace, event, key)) return false;
     switch (value.type) {
     case HD_ARG_INT: *out = value.bits; return true;
     case HD_ARG_STRING: return text_int(out, hd_trace_string(trace, (uint32_t)value.bits));
@@ -199,6 +198,12 @@ bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event
     }
     default: return false;
     }
+}
+
+bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    return hd_event_arg(&value, trace, event, key) && hd_value_int(out, trace, value);
 }
 
 bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)

@@ -7,6 +7,7 @@
 
 #include "base/thread.h"
 #include "model/launches/impl.h"
+#include "trace/event.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
@@ -20,8 +21,8 @@ typedef struct id_place {
 
 typedef struct gather_shared {
     launch_finder *f;
-    atomic_uchar *sorts;      /* by string id: hd_launch_sort + 1 */
-    id_place *ids, *creators; /* by shape */
+    atomic_uchar *sorts; /* by string id: hd_launch_sort + 1 */
+    id_place *creators;  /* by shape */
     uint32_t shape_count;
     bool has_creators;
 } gather_shared;
@@ -62,9 +63,10 @@ static const hd_arg_group *group_of(gatherer *g, const hd_block *block, uint32_t
     return found;
 }
 
-/* The number of a row that `places` tells; 0: none. */
-static int64_t number_at(gatherer *g, const id_place *places, const hd_block *block, uint32_t row)
+/* The id of the call that made the node of a graph; 0: none. */
+static int64_t creator_of(gatherer *g, const hd_block *block, uint32_t row)
 {
+    const id_place *places = g->shared->creators;
     uint32_t shape = (uint32_t)hd_column_at(&block->columns[HD_COL_SHAPE], row);
     if (shape >= g->shared->shape_count || places[shape].index < 0) return 0;
     const hd_arg_group *group = group_of(g, block, shape);
@@ -77,17 +79,17 @@ static int64_t number_at(gatherer *g, const id_place *places, const hd_block *bl
     return hd_event_arg_int(&number, g->trace, &event, key) ? number : 0;
 }
 
-static void find_places(id_place *out, const hd_trace *trace, uint32_t shape_count, const char *const *names)
+static void find_creators(gather_shared *s, const hd_trace *trace)
 {
-    for (uint32_t s = 0; s < shape_count; s++) {
-        const hd_shape *shape = hd_trace_shape_at(trace, s);
-        out[s].index = -1;
-        for (const char *const *name = names; *name && out[s].index < 0; name++) {
-            uint32_t key = hd_trace_find_string(trace, *name, strlen(*name));
-            int index = hd_shape_find(shape, key, HD_SCOPE_ARGS);
-            if (index < 0 || index > INT16_MAX) continue;
-            out[s] = (id_place){(int16_t)index, shape->keys[index].type};
-        }
+    static const char name[] = "graphNodeCreatorCorrelationId";
+    uint32_t key = hd_trace_find_string(trace, name, sizeof name - 1);
+    for (uint32_t i = 0; i < s->shape_count; i++) {
+        const hd_shape *shape = hd_trace_shape_at(trace, i);
+        int index = hd_shape_find(shape, key, HD_SCOPE_ARGS);
+        s->creators[i].index = -1;
+        if (index < 0 || index > INT16_MAX) continue;
+        s->creators[i] = (id_place){(int16_t)index, shape->keys[index].type};
+        s->has_creators = true;
     }
 }
 
@@ -105,7 +107,7 @@ static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role r
                        g->shared->f->large))
         return false;
     if (g->shared->has_creators) {
-        int64_t creator = number_at(g, g->shared->creators, block, row);
+        int64_t creator = creator_of(g, block, row);
         if (creator) {
             if (!hd_large_grow((void **)&found->creators, &found->creator_capacity, found->creator_count,
                                sizeof *found->creators, g->shared->f->large))
@@ -115,7 +117,7 @@ static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role r
     }
     found->works[found->work_count++] = (hd_work){
         .row = block->first_row + row,
-        .id = number_at(g, g->shared->ids, block, row),
+        .id = hd_correlation_at(block, row),
         .start_ns = start,
         .duration_ns = duration > 0 ? duration : 0,
         .track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row),
@@ -132,7 +134,7 @@ static bool add_call(gatherer *g, const hd_block *block, uint32_t row)
     launch_finder *found = &g->found;
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
-    int64_t id = number_at(g, g->shared->ids, block, row);
+    int64_t id = hd_correlation_at(block, row);
     uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
     hd_launch_sort sort = sort_at(g, name);
     if (start == HD_NO_TIME) return true;
@@ -183,25 +185,19 @@ static void gather_blocks(void *state)
 
 static bool share(gather_shared *s, launch_finder *f)
 {
-    static const char *const ids[] = {"correlation", "correlationId", "correlation_id", NULL};
-    static const char *const creators[] = {"graphNodeCreatorCorrelationId", NULL};
     size_t strings = (size_t)hd_trace_string_count(f->trace) + 1;
     s->f = f;
     s->shape_count = hd_trace_shape_count(f->trace);
     s->sorts = calloc(strings, sizeof *s->sorts);
-    s->ids = calloc((size_t)s->shape_count + 1, sizeof *s->ids);
     s->creators = calloc((size_t)s->shape_count + 1, sizeof *s->creators);
-    if (!s->sorts || !s->ids || !s->creators) return false;
-    find_places(s->ids, f->trace, s->shape_count, ids);
-    find_places(s->creators, f->trace, s->shape_count, creators);
-    for (uint32_t i = 0; i < s->shape_count; i++) s->has_creators |= s->creators[i].index >= 0;
+    if (!s->sorts || !s->creators) return false;
+    find_creators(s, f->trace);
     return true;
 }
 
 static void free_shared(gather_shared *s)
 {
     free((void *)s->sorts);
-    free(s->ids);
     free(s->creators);
 }
 

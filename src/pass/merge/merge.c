@@ -200,7 +200,9 @@ static void shift_correlations(const merger *m, const hd_arg_key *key, int64_t *
 
 static bool is_correlation(const merger *m, const hd_arg_key *key)
 {
-    return m->rank->correlation_shift && (key->key == m->correlation_keys[0] || key->key == m->correlation_keys[1]);
+    bool is_it = false;
+    for (int i = 0; i < MERGE_ID_KEYS; i++) is_it |= key->key == m->correlation_keys[i];
+    return is_it && m->rank->correlation_shift;
 }
 
 static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, const hd_arg_key *key, int64_t *values,
@@ -291,8 +293,7 @@ static hd_status copy_input(merger *m, size_t index, hd_error *err)
     m->process_name = find(m->trace, "process_name");
     m->name_key = find(m->trace, "name");
     m->bind_key = find(m->trace, "bind_id");
-    m->correlation_keys[0] = find(m->trace, "correlation");
-    m->correlation_keys[1] = find(m->trace, "graphNodeCreatorCorrelationId");
+    merge_correlation_keys(m->correlation_keys, m->trace);
     snprintf(m->prefix, sizeof m->prefix, "rank %" PRId64 ": ", input->rank);
     size_t tracks = hd_trace_track_count(m->trace);
     m->new_ids = calloc((size_t)hd_trace_string_count(m->trace) + 1, sizeof *m->new_ids);

@@ -72,7 +72,6 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Root rank"),
                         find(w, "Src Rank"),
                         find(w, "Dst Rank"),
-                        find(w, "correlation"),
                         find(w, "[memory]"),
                         find(w, "Total Allocated"),
                         find(w, "Total Reserved"),
