@@ -7,6 +7,8 @@
 #include "trace/event.h"
 #include "trace/impl.h"
 
+enum { CHUNK_ROWS = 512 };
+
 int32_t hd_correlation_key(const hd_strings *strings, const hd_arg_key *keys, uint32_t count)
 {
     static const char *const names[] = {"correlation", "correlationId", "correlation_id"};
@@ -31,17 +33,15 @@ typedef struct id_place {
 static int64_t id_at(const id_place *place, const hd_trace *trace, uint32_t args_row)
 {
     int64_t id;
-    if (!place->column || args_row >= place->row_count) return HD_NO_CORRELATION;
+    if (args_row >= place->row_count) return HD_NO_CORRELATION;
     int64_t bits = hd_column_at(place->column, args_row);
     if (place->type == HD_ARG_INT) return bits;
     return hd_value_int(&id, trace, (hd_value){place->type, bits}) ? id : HD_NO_CORRELATION;
 }
 
 /* Groups stand by ascending shape, so the last one says how many places there are. */
-static bool fill_ids(hd_block *block, const hd_trace *trace, hd_arena *arena, int64_t *ids)
+static id_place *find_places(const hd_block *block, const hd_trace *trace, uint32_t limit)
 {
-    const hd_column *shapes = &block->columns[HD_COL_SHAPE], *args_rows = &block->columns[HD_COL_ARGS_ROW];
-    uint32_t limit = block->groups[block->group_count - 1].shape + 1;
     id_place *places = calloc(limit, sizeof *places);
     for (uint32_t g = 0; places && g < block->group_count; g++) {
         const hd_arg_group *group = &block->groups[g];
@@ -50,13 +50,27 @@ static bool fill_ids(hd_block *block, const hd_trace *trace, hd_arena *arena, in
         places[group->shape] = (id_place){&group->columns[shape->correlation],
                                           (hd_arg_type)shape->keys[shape->correlation].type, group->row_count};
     }
-    for (uint32_t i = 0; places && i < block->row_count; i++) {
-        uint64_t shape = (uint64_t)hd_column_at(shapes, i);
-        ids[i] = shape < limit ? id_at(&places[shape], trace, (uint32_t)hd_column_at(args_rows, i)) : HD_NO_CORRELATION;
+    return places;
+}
+
+static bool fill_ids(hd_block *block, const hd_trace *trace, hd_arena *arena, int64_t *ids)
+{
+    int64_t shapes[CHUNK_ROWS];
+    const hd_column *args_rows = &block->columns[HD_COL_ARGS_ROW];
+    uint32_t limit = block->groups[block->group_count - 1].shape + 1;
+    id_place *places = find_places(block, trace, limit);
+    if (!places) return false;
+    for (uint32_t first = 0, count; first < block->row_count; first += count) {
+        count = block->row_count - first < CHUNK_ROWS ? block->row_count - first : CHUNK_ROWS;
+        hd_column_decode(shapes, &block->columns[HD_COL_SHAPE], first, count);
+        for (uint32_t i = 0; i < count; i++) {
+            const id_place *place = (uint64_t)shapes[i] < limit ? &places[shapes[i]] : places; /* shape 0 has no keys */
+            ids[first + i] =
+                !place->column ? HD_NO_CORRELATION : id_at(place, trace, (uint32_t)hd_column_at(args_rows, first + i));
+        }
     }
-    bool fine = places && hd_column_seal(&block->columns[HD_COL_CORRELATION], arena, ids, block->row_count);
     free(places);
-    return fine;
+    return hd_column_seal(&block->columns[HD_COL_CORRELATION], arena, ids, block->row_count);
 }
 
 bool hd_correlation_fill(hd_block *block, const hd_trace *trace, hd_arena *arena, int64_t *scratch)
