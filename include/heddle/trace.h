@@ -249,7 +249,7 @@ typedef struct hd_value {
 
 /* The value of an event's argument; false if it has none of that name. */
 bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, uint32_t key);
-/* The same as an integer, from an int, an integral decimal or a string of digits. */
+/* The same as an integer, from any number that is whole, or the text of one. */
 bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key);
 /* Any number or numeric string as a double. */
 bool hd_value_double(double *out, const hd_trace *trace, hd_value value);

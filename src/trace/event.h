@@ -21,7 +21,7 @@ static inline int64_t hd_correlation_at(const hd_block *block, uint32_t row)
     return id == HD_NO_CORRELATION ? 0 : id;
 }
 
-/* A value as an integer: an int, an integral decimal or a string of digits. */
+/* A value as an integer: what is one as a number, or as the text of a number. */
 bool hd_value_int(int64_t *out, const hd_trace *trace, hd_value value);
 
 /* An argument as an address, up to 2^64 - 1: a number, or a text, which may be hexadecimal. */

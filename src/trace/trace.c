@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "base/text/decimal.h"
 #include "trace/event.h"
 #include "trace/impl.h"
 
@@ -173,21 +174,15 @@ bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, u
     return true;
 }
 
-static bool text_int(int64_t *out, hd_string s)
-{
-    char text[24], *end;
-    if (s.size == 0 || s.size >= sizeof text) return false;
-    memcpy(text, s.data, s.size);
-    text[s.size] = '\0';
-    *out = strtoll(text, &end, 10);
-    return end == text + s.size && text[0] != ' ' && text[0] != '+';
-}
-
 bool hd_value_int(int64_t *out, const hd_trace *trace, hd_value value)
 {
     switch (value.type) {
     case HD_ARG_INT: *out = value.bits; return true;
-    case HD_ARG_STRING: return text_int(out, hd_trace_string(trace, (uint32_t)value.bits));
+    case HD_ARG_STRING:
+    case HD_ARG_NUMBER: {
+        hd_string text = hd_trace_string(trace, (uint32_t)value.bits);
+        return hd_fixed_parse_whole(out, text.data, text.size);
+    }
     case HD_ARG_DECIMAL: {
         int64_t mantissa = hd_decimal_mantissa(value.bits);
         for (unsigned i = hd_decimal_scale(value.bits); i-- > 0; mantissa /= 10) {
