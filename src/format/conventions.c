@@ -8,7 +8,7 @@
 #include "base/json/json.h"
 #include "heddle/launches.h"
 
-/* String ids; HD_STRING_NONE where the trace does not have it. */
+/* String ids; HD_NONE where the trace does not have it. */
 typedef struct names {
     uint32_t device, stream;
     uint32_t metax_queue, metax_device, metax_stream; /* what kernels and copies of mcTracer have */

@@ -414,7 +414,7 @@ static size_t begin_field(pf_writer *w, const char *key, size_t size)
 
 static bool is_binding(const pf_writer *w, const hd_arg_key *key)
 {
-    return key->scope == HD_SCOPE_EVENT && key->key != HD_STRING_NONE &&
+    return key->scope == HD_SCOPE_EVENT &&
            (key->key == w->bind_key[0] || key->key == w->bind_key[1] || key->key == w->bind_key[2]);
 }
 
