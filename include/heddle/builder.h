@@ -48,7 +48,9 @@ void hd_builder_set_rank(hd_builder *builder, uint32_t track, int64_t rank);
 
 /* The id of a shape, made at its first use. After HD_SHAPE_LIMIT shapes returns HD_NONE: store what would be its
  * values under the shape that always exists: one HD_ARG_JSON value with the key "", the text of an object of all the
- * event's members without a column, `args` included. */
+ * event's members without a column, `args` included.
+ * Of args, "correlation", else "correlationId", else "correlation_id" is the correlation id (hd_shape.correlation):
+ * who has ids calls them so, and HD_COL_CORRELATION is filled from it. */
 enum { HD_SHAPE_LIMIT = 4096 };
 uint32_t hd_builder_shape(hd_builder *builder, const hd_arg_key *keys, uint32_t key_count, bool has_args);
 uint32_t hd_builder_raw_shape(hd_builder *builder);

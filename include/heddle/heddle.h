@@ -58,8 +58,7 @@
  *             for (uint32_t row = 0; row < block->row_count; row++) {
  *                 hd_event event;
  *                 hd_block_event(&event, block, row);
- *                 if (kernel == HD_STRING_NONE || event.category != kernel) continue; // not in the trace: none is one
- *                 if (event.duration_ns != HD_NO_TIME) total += event.duration_ns;
+ *                 if (event.category == kernel && event.duration_ns != HD_NO_TIME) total += event.duration_ns;
  *             }
  *         }
  *         printf("%" PRIu64 " events, %" PRId64 " ns of kernels\n", hd_trace_event_count(trace), total);

@@ -27,6 +27,7 @@ enum { HD_BLOCK_ROWS = 65536 };
 #define HD_NONE UINT32_MAX     /* no track, no parent, no shape … */
 #define HD_STRING_NONE 0u      /* string id: the key was absent. "" has an id of its own */
 #define HD_NO_NUMBER INT64_MIN /* no sort index, device, stream or rank was given */
+#define HD_NO_CORRELATION (-1) /* no correlation id was given; 0 is one that some producers give to what has none */
 
 typedef struct hd_trace hd_trace;
 
@@ -65,6 +66,8 @@ typedef enum hd_column_id {
     HD_COL_PARTNER,     /* slice 'B': row of its end, END: row of its slice; -1 none */
     HD_COL_SOURCE,      /* byte offset of the event in the (decompressed) input, if it was wanted */
     HD_COL_SOURCE_SIZE, /* bytes of it */
+    HD_COL_CORRELATION, /* slices, instants, samples: what a call and the work it launched share within their process, or
+                           HD_NO_CORRELATION; it is told by the argument hd_shape.correlation */
     HD_COL_COUNT
 } hd_column_id;
 
@@ -167,6 +170,7 @@ typedef struct hd_event {
     uint32_t shape;
     const hd_arg_group *args; /* NULL: the shape has no keys */
     uint32_t args_row;
+    int64_t correlation;
 } hd_event;
 
 /* The arguments of the rows of a shape; NULL: no row has it, or it has no keys. */
@@ -184,8 +188,7 @@ typedef struct hd_string {
 /* The text of a string id; HD_STRING_NONE and unknown ids give {"", 0}. */
 hd_string hd_trace_string(const hd_trace *trace, uint32_t id);
 uint32_t hd_trace_string_count(const hd_trace *trace);
-/* The id of a text, or HD_STRING_NONE if no event uses it. That is also the category of an event that has none: ask
- * first whether it was found. */
+/* The id of a text, or HD_NONE if the trace does not have it: no name, category or key is equal to that. */
 uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size);
 
 /* ---- shapes and argument values ---- */
@@ -216,6 +219,7 @@ typedef struct hd_shape {
     uint32_t key_count;
     bool has_args;          /* the event had an `args` object, maybe an empty one */
     const hd_arg_key *keys; /* in the order of the input; a key may stand twice */
+    int32_t correlation;    /* index of the key whose values are correlation ids, -1: none */
 } hd_shape;
 
 uint32_t hd_trace_shape_count(const hd_trace *trace);
@@ -245,7 +249,7 @@ typedef struct hd_value {
 
 /* The value of an event's argument; false if it has none of that name. */
 bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, uint32_t key);
-/* The same as an integer, from an int, an integral decimal or a string of digits. */
+/* The same as an integer, from any number that is whole, or the text of one. */
 bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key);
 /* Any number or numeric string as a double. */
 bool hd_value_double(double *out, const hd_trace *trace, hd_value value);

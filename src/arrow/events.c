@@ -178,6 +178,7 @@ hd_status arrow_open_slices(arrow_stream *stream, hd_error *err)
 const arrow_field arrow_slice_fields[] = {
     {.name = "depth", .make = make_depth, .null = ARROW_NEVER},
     {.name = "parent_id", .make = make_parent, .null = HD_NONE},
+    {.name = "correlation", .column = HD_COL_CORRELATION, .null = HD_NO_CORRELATION},
     {.name = "end_id", .column = HD_COL_PARTNER, .null = -1},
     {.name = "slice_id", .column = HD_COL_PARTNER, .null = -1},
     {0},

@@ -72,7 +72,7 @@ bool arrow_wants(const arrow_stream *stream, const char *name)
 /* Arguments of a store's block are decoded only where the table has them. */
 static const hd_block *block_at(const arrow_stream *s, hd_kind kind, size_t index)
 {
-    bool needs_all = s->table->walk == ARROW_EXPLODE || kind == HD_KIND_SAMPLE;
+    bool needs_all = s->table->walk == ARROW_EXPLODE || kind == HD_KIND_SAMPLE || arrow_wants(s, "correlation");
     return needs_all ? hd_trace_block_at(s->trace, kind, index) : hd_trace_columns_at(s->trace, kind, index);
 }
 

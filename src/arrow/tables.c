@@ -21,7 +21,8 @@ static const hd_arrow_column slices[] = {
     ID("slices"), TS, {"dur", "l", "duration, ns; null: it never ended"}, TRACK, NAME, CATEGORY,
     {"depth", "l", "slices of its track around it"}, {"parent_id", "l", "the innermost of these"}, ARG_SET, RANK, PHASE,
     TIME, TS_PS, {"end_ps", "l", "picoseconds of the end below the ns"},
-     {"end_id", "l", "of a begin event: its end in `ends`"}, {0}};
+    {"end_id", "l", "of a begin event: its end in `ends`"},
+    {"correlation", "l", "id that a call and the work it launched share within their process; null: it has none"}, {0}};
 static const hd_arrow_column ends[] = {
     EVENT("end events"), {"slice_id", "l", "the slice that it ended; null: none was open"}, {0}};
 static const hd_arrow_column instants[] = {EVENT("instants"), TIME, {0}};

@@ -60,7 +60,7 @@ typedef struct flame_adder {
     size_t path_capacity;
     uint32_t no_stack;               /* name of [no stack] */
     uint32_t *group_of;              /* by track: node of its rank, device, stream or thread, 0: not yet */
-    uint32_t device_key, stream_key; /* strings of the trace */
+    uint32_t device_key, stream_key; /* strings of the trace, HD_NONE: it has none */
     bool many_devices;
     flame_steps steps;
 } flame_adder;

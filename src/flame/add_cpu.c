@@ -105,7 +105,7 @@ static int64_t weight_of(const flame_adder *a, const hd_event *event, uint32_t k
 {
     int64_t weight;
     hd_value value;
-    if (key == HD_STRING_NONE || !hd_event_arg(&value, a->trace, event, key)) return 1;
+    if (!hd_event_arg(&value, a->trace, event, key)) return 1;
     if (value.type == HD_ARG_DECIMAL) return rounded(value.bits);
     return hd_event_arg_int(&weight, a->trace, event, key) ? weight : 1;
 }

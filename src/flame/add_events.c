@@ -31,7 +31,7 @@ static void count_events(events *all, const flame_adder *a, const hd_trace_stack
             hd_event event;
             hd_block_event(&event, block, i);
             if (stacks && hd_trace_stacks_of(stacks, &event) == HD_STACK_NONE &&
-                (weight == HD_STRING_NONE || !hd_event_arg(&value, a->trace, &event, weight)))
+                !hd_event_arg(&value, a->trace, &event, weight))
                 continue;
             if (all->counts[event.name]++) continue;
             if (all->count < EVENTS_SHOWN) all->list[all->count] = event.name;
@@ -64,7 +64,7 @@ static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const 
         return HD_NOMEM(a->err);
     }
     *out = wanted ? hd_trace_find_string(a->trace, wanted, strlen(wanted)) : all->list[0];
-    bool found = *out != HD_STRING_NONE && all->counts[*out] > 0;
+    bool found = *out != HD_NONE && all->counts[*out] > 0;
     hd_status status = HD_OK;
     if (!found)
         status =

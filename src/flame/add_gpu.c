@@ -130,7 +130,7 @@ static int64_t bytes_of(const gpu_adder *g, const hd_work *work)
     hd_event event = hd_event_at(trace, HD_KIND_SLICE, work->row);
     for (int i = 0; i < 2; i++) {
         uint32_t key = i ? g->size_key : g->bytes_key;
-        if (key != HD_STRING_NONE && hd_event_arg_int(&bytes, trace, &event, key)) return bytes > 0 ? bytes : 0;
+        if (hd_event_arg_int(&bytes, trace, &event, key)) return bytes > 0 ? bytes : 0;
     }
     return 0;
 }

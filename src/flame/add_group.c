@@ -42,7 +42,7 @@ static int64_t number_of(const flame_adder *a, const flame_place *place, bool st
         number = stream ? track->stream : track->device;
     if (number == HD_NO_NUMBER && !stream) number = process_of(a->trace, track)->device;
     uint32_t key = stream ? a->stream_key : a->device_key;
-    if (number != HD_NO_NUMBER || key == HD_STRING_NONE) return number;
+    if (number != HD_NO_NUMBER || key == HD_NONE) return number;
     hd_event event = hd_event_at(a->trace, HD_KIND_SLICE, place->gpu_row);
     return hd_event_arg_int(&number, a->trace, &event, key) ? number : HD_NO_NUMBER;
 }

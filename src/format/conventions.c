@@ -8,7 +8,7 @@
 #include "base/json/json.h"
 #include "heddle/launches.h"
 
-/* String ids; HD_STRING_NONE where the trace does not have it. */
+/* String ids; HD_NONE where the trace does not have it. */
 typedef struct names {
     uint32_t device, stream;
     uint32_t metax_queue, metax_device, metax_stream; /* what kernels and copies of mcTracer have */
@@ -46,7 +46,7 @@ static void find_streams_in(hd_builder *builder, const names *n, const hd_block 
         uint8_t class = category_class[category];
         bool is_metax = class == CPU || class == CALL;
         of[track].has_calls |= class == CALL;
-        if ((is_metax && n->metax_queue == HD_STRING_NONE) || (class == SYNC && of[track].any)) continue;
+        if ((is_metax && n->metax_queue == HD_NONE) || (class == SYNC && of[track].any)) continue;
         hd_event event;
         hd_value queue;
         hd_block_event(&event, block, row);

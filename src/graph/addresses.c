@@ -72,7 +72,7 @@ static bool find_keys(accesses *a)
     for (int p = 0; p < PARTS; p++) {
         for (int i = 0; i < NAMES; i++) {
             a->keys[p][i] = hd_trace_find_string(a->m->trace, names[p][i], strlen(names[p][i]));
-            any[p] |= a->keys[p][i] != HD_STRING_NONE;
+            any[p] |= a->keys[p][i] != HD_NONE;
         }
     }
     return any[PART_SOURCE] && any[PART_DESTINATION] && any[PART_BYTES];
@@ -200,8 +200,7 @@ static bool add_slice(accesses *a, uint32_t row, const uint32_t keys[2])
     for (int is_write = 0; is_write < 2; is_write++) {
         hd_value value;
         uint32_t node = graph_node_of(m, row, is_write);
-        if (node == HD_NONE || keys[is_write] == HD_STRING_NONE ||
-            !hd_event_arg(&value, m->trace, &event, keys[is_write]) || value.type != HD_ARG_JSON)
+        if (node == HD_NONE || !hd_event_arg(&value, m->trace, &event, keys[is_write]) || value.type != HD_ARG_JSON)
             continue;
         const access like = {is_write ? end : start, node, 0, 0, start == end ? 1 : is_write ? 0 : 2, is_write};
         if (!add_tensors(a, like, space, hd_trace_string(m->trace, (uint32_t)value.bits), node >= m->first_work))
@@ -214,7 +213,7 @@ static bool add_slices(accesses *a)
 {
     const hd_trace *trace = a->m->trace;
     const uint32_t keys[2] = {hd_trace_find_string(trace, "inputs", 6), hd_trace_find_string(trace, "outputs", 7)};
-    if (keys[0] == HD_STRING_NONE || keys[1] == HD_STRING_NONE) return true;
+    if (keys[0] == HD_NONE || keys[1] == HD_NONE) return true;
     bool fine = graph_find_firsts(a->m);
     for (uint64_t row = 0; fine && row < hd_trace_row_count(trace, HD_KIND_SLICE); row++)
         fine = add_slice(a, (uint32_t)row, keys);

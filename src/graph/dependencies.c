@@ -34,9 +34,9 @@ static bool find_keys(teller *t)
     t->id_key = hd_trace_find_string(t->m->trace, "id", 2);
     for (int i = 0; i < LISTS; i++) {
         t->keys[i] = hd_trace_find_string(t->m->trace, names[i], strlen(names[i]));
-        any |= t->keys[i] != HD_STRING_NONE;
+        any |= t->keys[i] != HD_NONE;
     }
-    return any && t->id_key != HD_STRING_NONE;
+    return any && t->id_key != HD_NONE;
 }
 
 /* ---- numbers ---- */
@@ -135,7 +135,7 @@ static bool add_list(teller *t, const hd_event *event, uint32_t row, uint32_t ke
     uint64_t id;
     bool is_bad = false;
     int64_t rank = t->m->ranks[event->track];
-    if (key == HD_STRING_NONE || !hd_event_arg(&value, t->m->trace, event, key)) return true;
+    if (!hd_event_arg(&value, t->m->trace, event, key)) return true;
     if (value.type == HD_ARG_INT) return add_one(t, rank, row, (uint64_t)value.bits);
     if (value.type != HD_ARG_JSON && value.type != HD_ARG_NUMBER) return true; /* null: it has none */
     hd_string text = hd_trace_string(t->m->trace, (uint32_t)value.bits);

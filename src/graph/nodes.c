@@ -137,17 +137,6 @@ static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start
     add_node(m->g, waits ? HD_NODE_SYNC : HD_NODE_HOST, s->row, start, end);
 }
 
-static int64_t correlation_of(const hd_trace *trace, const hd_event *event)
-{
-    static const char *const names[] = {"correlation", "correlationId", "correlation_id"};
-    int64_t id = 0;
-    for (size_t i = 0; i < 3; i++) {
-        uint32_t key = hd_trace_find_string(trace, names[i], strlen(names[i]));
-        if (key != HD_STRING_NONE && hd_event_arg_int(&id, trace, event, key)) return id;
-    }
-    return 0;
-}
-
 /* Keeps what waits or is about events; of calls that wait within one another the outermost. */
 static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_t *reach)
 {
@@ -155,9 +144,10 @@ static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_
     if (what == HD_SYNC_NONE || what == HD_SYNC_COPY || s->start < *reach) return true;
     if (what < HD_SYNC_KINDS) *reach = s->end;
     if (!hd_large_grow((void **)&m->calls, &m->call_capacity, m->call_count, sizeof *m->calls, m->large)) return false;
-    hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, s->row);
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(&at, m->trace, HD_KIND_SLICE, s->row);
     m->calls[m->call_count++] = (graph_call){.rank = m->ranks[m->g->lanes[lane].track],
-                                             .id = correlation_of(m->trace, &event),
+                                             .id = hd_correlation_at(block, at),
                                              .start = s->start,
                                              .end = s->end,
                                              .lane = lane,

@@ -114,7 +114,7 @@ static bool wait_for_copies(graph_maker *m)
 static bool number(int64_t *out, const graph_maker *m, const hd_event *event, const char *name)
 {
     uint32_t key = hd_trace_find_string(m->trace, name, strlen(name));
-    return key != HD_STRING_NONE && hd_event_arg_int(out, m->trace, event, key);
+    return hd_event_arg_int(out, m->trace, event, key);
 }
 
 static int by_id(const void *a, const void *b)
@@ -141,9 +141,8 @@ static bool link_told(graph_maker *m)
     if (!hd_large_sort(m->calls, m->call_count, sizeof *m->calls, by_id, m->large)) return false;
     for (size_t i = 0; i < m->told_count; i++) {
         hd_event event = hd_event_at(m->trace, HD_KIND_SLICE, m->told[i]);
-        int64_t id;
-        if (event.track >= hd_trace_track_count(m->trace) || !number(&id, m, &event, "correlation") || id == 0)
-            continue;
+        int64_t id = event.correlation;
+        if (event.track >= hd_trace_track_count(m->trace) || id == HD_NO_CORRELATION || id == 0) continue;
         graph_call *call = find_call(m, m->ranks[event.track], m->launches->processes[event.track], id);
         if (call && call->told_by == HD_NONE) call->told_by = m->told[i];
     }

@@ -159,8 +159,8 @@ static bool add_keys(symbolizer *s)
 
 sym_module *sym_module_find(const symbolizer *s, const char *text, size_t size)
 {
-    uint32_t key = s->has_keys ? hd_strings_find(&s->keys, text, size) : HD_STRING_NONE;
-    return key == HD_STRING_NONE ? NULL : &s->modules[s->key_modules[key]];
+    uint32_t key = s->has_keys ? hd_strings_find(&s->keys, text, size) : HD_NONE;
+    return key == HD_NONE ? NULL : &s->modules[s->key_modules[key]];
 }
 
 static int by_start(const void *a, const void *b)

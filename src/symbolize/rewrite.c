@@ -86,7 +86,7 @@ static hd_status make_tree(rewriter *r, hd_error *err)
 static bool has_esf(const hd_trace *trace)
 {
     uint32_t esf = hd_trace_find_string(trace, "esf", 3);
-    for (uint32_t i = 0; esf != HD_STRING_NONE && i < hd_trace_shape_count(trace); i++) {
+    for (uint32_t i = 0; esf != HD_NONE && i < hd_trace_shape_count(trace); i++) {
         if (hd_shape_find(hd_trace_shape_at(trace, i), esf, HD_SCOPE_EVENT) >= 0) return true;
     }
     return false;
@@ -177,7 +177,7 @@ static bool rewrite_text(rewriter *r, hd_string text)
         const char *end = memchr(text.data + at, ';', text.size - at);
         size_t size = end ? (size_t)(end - text.data) - at : text.size - at;
         uint32_t known = hd_strings_find(&r->names, text.data + at, size);
-        uint32_t name = known == HD_STRING_NONE ? 0 : r->name_of[known];
+        uint32_t name = known == HD_NONE ? 0 : r->name_of[known];
         const sym_request *request = name ? answer_of(r->s, name) : NULL;
         if (at) hd_json_put_text(&r->text, ";");
         if (!request) hd_json_put(&r->text, text.data + at, size);
@@ -244,8 +244,8 @@ static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
     (void)err;
     for (uint32_t g = 0; g < rows->block->group_count && !rows->changes_values; g++) {
         const hd_shape *shape = hd_trace_shape_at(r->s->trace, rows->block->groups[g].shape);
-        rows->changes_values = (r->sf && hd_shape_find(shape, r->sf, HD_SCOPE_EVENT) >= 0) ||
-                               (r->stack && hd_shape_find(shape, r->stack, HD_SCOPE_ARGS) >= 0);
+        rows->changes_values =
+            hd_shape_find(shape, r->sf, HD_SCOPE_EVENT) >= 0 || hd_shape_find(shape, r->stack, HD_SCOPE_ARGS) >= 0;
     }
     return HD_OK;
 }
@@ -255,9 +255,9 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
 {
     rewriter *r = user;
     (void)copy;
-    if (key->key == r->sf && r->sf && key->scope == HD_SCOPE_EVENT && is_id_type(key->type))
+    if (key->key == r->sf && key->scope == HD_SCOPE_EVENT && is_id_type(key->type))
         return follow(r, rows, key->type, values, row_of, count, err);
-    if (key->key == r->stack && r->stack && key->scope == HD_SCOPE_ARGS && key->type == HD_ARG_STRING)
+    if (key->key == r->stack && key->scope == HD_SCOPE_ARGS && key->type == HD_ARG_STRING)
         return write_texts(r, values, count, err);
     return HD_OK;
 }

@@ -9,13 +9,13 @@
 #include "heddle/synth.h"
 #include "synth/model.h"
 
-/* Ids of the texts that are looked for; HD_STRING_NONE where the trace has none of them. */
+/* Ids of the texts that are looked for; HD_NONE where the trace has none of them. */
 typedef struct ndjson {
     const hd_trace *trace;
     hd_output *out;
     hd_error *err;
     uint32_t runtime, kernel, copy, set;
-    uint32_t correlation, cbid, grid, block, device, stream, size, type;
+    uint32_t cbid, grid, block, device, stream, size, type;
     uint32_t graph, node, creator;
     char *line;
     size_t used, capacity;
@@ -33,7 +33,6 @@ static void find_texts(ndjson *w)
     w->kernel = find(t, synth_texts[SYNTH_TEXT_CUPTI_KERNEL]);
     w->copy = find(t, synth_texts[SYNTH_TEXT_CUPTI_COPY]);
     w->set = find(t, synth_texts[SYNTH_TEXT_CUPTI_SET]);
-    w->correlation = find(t, "correlationId");
     w->cbid = find(t, "cbid");
     w->grid = find(t, "grid");
     w->block = find(t, "block");
@@ -137,7 +136,8 @@ static hd_status write_event(ndjson *w, const hd_event *event)
         return hd_error_set(w->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the trace is none of a CUPTI library");
     bool fine = call ? put_call(w, event) : kernel ? put_kernel(w, event) : put_copy(w, event);
     fine = fine && put_int_arg(w, "deviceId", event, w->device) && put_int_arg(w, "streamId", event, w->stream) &&
-           put_int_arg(w, "correlationId", event, w->correlation) && put(w, "}\n", 2);
+           (event->correlation == HD_NO_CORRELATION || put_int(w, "correlationId", event->correlation)) &&
+           put(w, "}\n", 2);
     return fine ? hd_output_write(w->out, w->line, w->used, w->err) : HD_NOMEM(w->err);
 }
 

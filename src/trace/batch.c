@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "trace/column.h"
+#include "trace/correlation.h"
 #include "trace/event.h"
 #include "trace/impl.h"
 
@@ -216,6 +217,7 @@ static void gather(int64_t *out, const batch_row *rows, uint32_t count, hd_colum
     case HD_COL_SOURCE: GATHER(row.source_offset);
     case HD_COL_SOURCE_SIZE: GATHER(row.source_size);
     case HD_COL_PARTNER:
+    case HD_COL_CORRELATION:
     case HD_COL_COUNT:
         for (uint32_t i = 0; i < count; i++) out[i] = -1;
         break;
@@ -285,11 +287,13 @@ static hd_status seal_block(hd_batch *batch, hd_kind kind, hd_error *err)
         return HD_NOMEM(err);
     *block = (hd_block){.kind = kind, .row_count = open->count};
     find_block_span(block, open->rows);
-    for (int column = 0; column < HD_COL_COUNT; column++) {
+    for (int column = 0; column < HD_COL_CORRELATION; column++) {
         gather(batch->scratch, open->rows, open->count, (hd_column_id)column);
         if (!hd_column_seal(&block->columns[column], &chunk->arena, batch->scratch, open->count)) return HD_NOMEM(err);
     }
-    if (!seal_groups(batch, block, open)) return HD_NOMEM(err);
+    if (!seal_groups(batch, block, open) ||
+        !hd_correlation_fill(block, &batch->builder->trace, &chunk->arena, batch->scratch))
+        return HD_NOMEM(err);
     chunk->blocks[chunk->block_count++] = block;
     open_block_clear(open);
     return HD_OK;

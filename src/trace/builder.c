@@ -27,7 +27,8 @@ hd_status hd_builder_new(hd_builder **out, hd_error *err)
     hd_spill_init(&trace->spill);
     hd_status status = hd_strings_init(&trace->strings, err);
     if (status == HD_OK) hd_tracks_init(&trace->tracks);
-    if (status == HD_OK) status = hd_shapes_init(&trace->shapes, hd_strings_intern(&trace->strings, "", 0), err);
+    if (status == HD_OK)
+        status = hd_shapes_init(&trace->shapes, &trace->strings, hd_strings_intern(&trace->strings, "", 0), err);
     if (status != HD_OK) {
         hd_builder_free(builder);
         return status;
@@ -122,7 +123,7 @@ void hd_builder_set_rank(hd_builder *builder, uint32_t track, int64_t rank)
 
 uint32_t hd_builder_shape(hd_builder *builder, const hd_arg_key *keys, uint32_t key_count, bool has_args)
 {
-    return hd_shapes_intern(&builder->trace.shapes, keys, key_count, has_args);
+    return hd_shapes_intern(&builder->trace.shapes, &builder->trace.strings, keys, key_count, has_args);
 }
 
 uint32_t hd_builder_raw_shape(hd_builder *builder)

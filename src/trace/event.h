@@ -14,6 +14,16 @@ static inline hd_event hd_event_at(const hd_trace *trace, hd_kind kind, uint64_t
     return event;
 }
 
+/* The correlation id of a row; 0: it has none, as producers write it as well. */
+static inline int64_t hd_correlation_at(const hd_block *block, uint32_t row)
+{
+    int64_t id = hd_column_at(&block->columns[HD_COL_CORRELATION], row);
+    return id == HD_NO_CORRELATION ? 0 : id;
+}
+
+/* A value as an integer: what is one as a number, or as the text of a number. */
+bool hd_value_int(int64_t *out, const hd_trace *trace, hd_value value);
+
 /* An argument as an address, up to 2^64 - 1: a number, or a text, which may be hexadecimal. */
 bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key);
 

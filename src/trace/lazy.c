@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "trace/column.h"
+#include "trace/correlation.h"
 #include "trace/impl.h"
 
 typedef enum lazy_state { NOT_LOADED, COLUMNS_LOADED, LOADED, NOT_LOADABLE } lazy_state;
@@ -99,6 +100,7 @@ static void empty_columns(hd_block *block)
     block->columns[HD_COL_START].base = block->columns[HD_COL_DURATION].base = HD_NO_TIME;
     block->columns[HD_COL_TRACK].base = HD_NONE;
     block->columns[HD_COL_PARTNER].base = -1;
+    block->columns[HD_COL_CORRELATION].base = HD_NO_CORRELATION;
     block->groups = NULL;
     block->group_count = 0;
 }
@@ -107,6 +109,7 @@ static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, la
 {
     const hd_block_source *source = &trace->lazy->source;
     HD_TRY(source->load_block(source->user, block, arena, item->place, columns_only, &item->error));
+    if (!hd_correlation_fill(block, trace, arena, NULL)) return HD_NOMEM(&item->error);
     return hd_spill_block(&trace->spill, trace->shapes.list, block, arena, &item->error);
 }
 
@@ -128,6 +131,7 @@ static lazy_state load_args(hd_trace *trace, lazy_block *lazy)
         return NOT_LOADABLE;
     }
     lazy->block.columns[HD_COL_ARGS_ROW] = whole.columns[HD_COL_ARGS_ROW];
+    lazy->block.columns[HD_COL_CORRELATION] = whole.columns[HD_COL_CORRELATION];
     lazy->block.groups = whole.groups;
     lazy->block.group_count = whole.group_count;
     return LOADED;

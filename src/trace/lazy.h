@@ -12,7 +12,8 @@
 /* Called from any thread, several at once. `place` is what the format gave. */
 typedef struct hd_block_source {
     void *user;
-    /* Fill columns and groups of the block, or all columns but HD_COL_ARGS_ROW and no groups; memory from the arena. */
+    /* Fill columns and groups of the block, or all columns but HD_COL_ARGS_ROW and no groups; memory from the arena.
+     * HD_COL_CORRELATION is filled from the groups. */
     hd_status (*load_block)(void *user, hd_block *block, hd_arena *arena, uint64_t place, bool columns_only,
                             hd_error *err);
     /* Fill out[0 … count) with kinds. */
@@ -56,7 +57,7 @@ void hd_builder_set_stored(hd_builder *builder);
  * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the
  * first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
-/* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and at no group: of a store's
+/* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and HD_COL_CORRELATION, and at no group: of a store's
  * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for that. */
 const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);

@@ -35,8 +35,8 @@ static uint32_t free_number(hd_json_out *name, const hd_trace *trace, const hd_s
     for (;; number++) {
         name->size = 0;
         put_numbered(name, trace, key.key, number);
-        uint32_t id = name->failed ? HD_STRING_NONE : hd_trace_find_string(trace, name->data, name->size);
-        if (id == HD_STRING_NONE || hd_shape_find(shape, id, (hd_arg_scope)key.scope) < 0) return number;
+        uint32_t id = name->failed ? HD_NONE : hd_trace_find_string(trace, name->data, name->size);
+        if (hd_shape_find(shape, id, (hd_arg_scope)key.scope) < 0) return number;
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/memory/arena.h"
 #include "heddle/builder.h"
+#include "trace/strings.h"
 
 typedef struct hd_shapes {
     pthread_mutex_t lock;
@@ -19,9 +20,10 @@ typedef struct hd_shapes {
 /* Shape 0 is the empty one, shape 1 the raw one: see hd_builder_shape. */
 enum { HD_SHAPE_EMPTY = 0, HD_SHAPE_RAW = 1 };
 
-hd_status hd_shapes_init(hd_shapes *shapes, uint32_t empty_key, hd_error *err);
+hd_status hd_shapes_init(hd_shapes *shapes, const hd_strings *strings, uint32_t empty_key, hd_error *err);
 void hd_shapes_deinit(hd_shapes *shapes);
-/* HD_NONE: the limit is reached, or memory ran out. */
-uint32_t hd_shapes_intern(hd_shapes *shapes, const hd_arg_key *keys, uint32_t key_count, bool has_args);
+/* HD_NONE: the limit is reached, or memory ran out. strings: of the keys. */
+uint32_t hd_shapes_intern(hd_shapes *shapes, const hd_strings *strings, const hd_arg_key *keys, uint32_t key_count,
+                          bool has_args);
 
 #endif

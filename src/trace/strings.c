@@ -156,5 +156,7 @@ uint32_t hd_strings_reserve(hd_strings *strings)
 
 uint32_t hd_strings_find(const hd_strings *strings, const char *data, size_t size)
 {
-    return probe(strings, atomic_load_explicit(&strings->slots, memory_order_acquire), hd_hash(data, size), data, size);
+    const hd_string_slots *slots = atomic_load_explicit(&strings->slots, memory_order_acquire);
+    uint32_t id = probe(strings, slots, hd_hash(data, size), data, size);
+    return id == HD_STRING_NONE ? HD_NONE : id;
 }

@@ -27,7 +27,7 @@ typedef struct hd_strings {
 hd_status hd_strings_init(hd_strings *strings, hd_error *err);
 void hd_strings_deinit(hd_strings *strings);
 uint32_t hd_strings_intern(hd_strings *strings, const char *data, size_t size);
-/* HD_STRING_NONE if it was never interned. */
+/* HD_NONE if it was never interned. */
 uint32_t hd_strings_find(const hd_strings *strings, const char *data, size_t size);
 /* An id that is the same for all who reserve one. Its text is "", but it is not found by that. */
 uint32_t hd_strings_reserve(hd_strings *strings);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "base/text/decimal.h"
 #include "trace/event.h"
 #include "trace/impl.h"
 
@@ -116,6 +117,7 @@ void hd_block_event(hd_event *out, const hd_block *block, uint32_t row)
         .args_row = (uint32_t)hd_column_at(&c[HD_COL_ARGS_ROW], row),
     };
     out->args = hd_block_group(block, out->shape);
+    out->correlation = hd_column_at(&c[HD_COL_CORRELATION], row);
 }
 
 /* ---- strings, shapes, values ---- */
@@ -163,7 +165,7 @@ double hd_decimal_double(int64_t packed)
 
 bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, uint32_t key)
 {
-    if (!event->args || key == HD_STRING_NONE) return false;
+    if (!event->args || key == HD_NONE) return false;
     const hd_shape *shape = hd_trace_shape_at(trace, event->shape);
     int index = hd_shape_find(shape, key, HD_SCOPE_ARGS);
     if (index < 0) return false;
@@ -172,23 +174,15 @@ bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, u
     return true;
 }
 
-static bool text_int(int64_t *out, hd_string s)
+bool hd_value_int(int64_t *out, const hd_trace *trace, hd_value value)
 {
-    char text[24], *end;
-    if (s.size == 0 || s.size >= sizeof text) return false;
-    memcpy(text, s.data, s.size);
-    text[s.size] = '\0';
-    *out = strtoll(text, &end, 10);
-    return end == text + s.size && text[0] != ' ' && text[0] != '+';
-}
-
-bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
-{
-    hd_value value;
-    if (!hd_event_arg(&value, trace, event, key)) return false;
     switch (value.type) {
     case HD_ARG_INT: *out = value.bits; return true;
-    case HD_ARG_STRING: return text_int(out, hd_trace_string(trace, (uint32_t)value.bits));
+    case HD_ARG_STRING:
+    case HD_ARG_NUMBER: {
+        hd_string text = hd_trace_string(trace, (uint32_t)value.bits);
+        return hd_fixed_parse_whole(out, text.data, text.size);
+    }
     case HD_ARG_DECIMAL: {
         int64_t mantissa = hd_decimal_mantissa(value.bits);
         for (unsigned i = hd_decimal_scale(value.bits); i-- > 0; mantissa /= 10) {
@@ -201,11 +195,17 @@ bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event
     }
 }
 
+bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
+{
+    hd_value value;
+    return hd_event_arg(&value, trace, event, key) && hd_value_int(out, trace, value);
+}
+
 bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
 {
     hd_value value;
     char text[32], *end;
-    if (key == HD_STRING_NONE || !hd_event_arg(&value, trace, event, key)) return false;
+    if (!hd_event_arg(&value, trace, event, key)) return false;
     if (value.type == HD_ARG_INT) {
         *out = (uint64_t)value.bits;
         return true;

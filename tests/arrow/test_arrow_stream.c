@@ -158,6 +158,26 @@ static void test_arrow__values_are_the_event_s(void **state)
     hd_trace_free(trace);
 }
 
+static void test_arrow__correlation_is_a_column_and_null_where_there_is_none(void **state)
+{
+    static const char calls[] = "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1,\"args\":{\"correlationId\":\"7\"}},"
+                                "{\"ph\":\"X\",\"name\":\"b\",\"ts\":2,\"dur\":1,\"args\":{\"correlation\":0}},"
+                                "{\"ph\":\"X\",\"name\":\"c\",\"ts\":3,\"dur\":1}]";
+    hd_trace *trace = read_text(calls);
+    struct ArrowArrayStream stream = open_stream(trace, "slices", &(hd_arrow_options){.columns = "correlation"});
+    struct ArrowArray batch;
+    (void)state;
+    assert_int_equal(stream.get_next(&stream, &batch), 0);
+    const int64_t *ids = batch.children[0]->buffers[1];
+    assert_int_equal(ids[0], 7);
+    assert_int_equal(ids[1], 0);
+    assert_int_equal(batch.children[0]->null_count, 1);
+    assert_int_equal(*(const uint8_t *)batch.children[0]->buffers[0] & 7, 3);
+    batch.release(&batch);
+    stream.release(&stream);
+    hd_trace_free(trace);
+}
+
 static void test_arrow__filters_choose_events(void **state)
 {
     hd_trace *trace = read_text(text);
@@ -308,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_arrow__tables_hold_every_event),
         cmocka_unit_test(test_arrow__schema_is_what_the_table_tells),
         cmocka_unit_test(test_arrow__values_are_the_event_s),
+        cmocka_unit_test(test_arrow__correlation_is_a_column_and_null_where_there_is_none),
         cmocka_unit_test(test_arrow__filters_choose_events),
         cmocka_unit_test(test_arrow__what_is_unknown_is_refused),
         cmocka_unit_test(test_arrow__arrays_outlive_their_stream_and_children_their_parent),

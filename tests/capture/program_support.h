@@ -159,7 +159,7 @@ static inline bool arg_is_text(const hd_trace *trace, const hd_event *event, con
 {
     hd_value value;
     uint32_t id = hd_trace_find_string(trace, key, strlen(key));
-    return id != HD_STRING_NONE && hd_event_arg(&value, trace, event, id) && text_is(trace, (uint32_t)value.bits, text);
+    return hd_event_arg(&value, trace, event, id) && text_is(trace, (uint32_t)value.bits, text);
 }
 
 static inline const char *track_name(const hd_trace *trace, const hd_event *event)

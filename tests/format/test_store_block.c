@@ -207,11 +207,16 @@ static hd_status decode(fixture *f, hd_block *block, hd_arena *arena, const uint
     return status;
 }
 
+static bool is_stored(int column)
+{
+    return column != HD_COL_SOURCE && column != HD_COL_SOURCE_SIZE && column != HD_COL_CORRELATION;
+}
+
 static void assert_same(const fixture *f, const hd_block *block)
 {
     const store_rows *rows = &f->rows;
     for (int column = 0; column < HD_COL_COUNT; column++) {
-        for (uint32_t i = 0; i < rows->row_count && column != HD_COL_SOURCE && column != HD_COL_SOURCE_SIZE; i++)
+        for (uint32_t i = 0; i < rows->row_count && is_stored(column); i++)
             assert_int_equal(hd_column_at(&block->columns[column], i), rows->columns[column][i]);
     }
     assert_int_equal(block->group_count, rows->group_count);

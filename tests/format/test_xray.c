@@ -22,9 +22,9 @@ static void test_xray__functions_are_named_by_the_program(void **state)
     hd_read_options options = {.size = sizeof options, .binary = program};
     assert_int_equal(hd_trace_read(&trace, log, &options, &err), HD_OK);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_int_not_equal(hd_trace_find_string(trace, names[i], strlen(names[i])), HD_STRING_NONE);
-    assert_int_equal(hd_trace_find_string(trace, "#1", 2), HD_STRING_NONE);
-    assert_int_not_equal(hd_trace_find_string(trace, "#3", 2), HD_STRING_NONE);
+        assert_int_not_equal(hd_trace_find_string(trace, names[i], strlen(names[i])), HD_NONE);
+    assert_int_equal(hd_trace_find_string(trace, "#1", 2), HD_NONE);
+    assert_int_not_equal(hd_trace_find_string(trace, "#3", 2), HD_NONE);
     hd_trace_free(trace);
     options.binary = log;
     assert_int_equal(hd_trace_read(&trace, log, &options, &err), HD_ERR_FORMAT);

@@ -5,6 +5,7 @@
 #include "trace/stacks/trace_stacks.h"
 
 #include "pass_text.h"
+#include "trace/event.h"
 
 enum { MOST = 3 };
 
@@ -288,6 +289,11 @@ static void test_merge__correlation_ids_of_processes_never_meet_and_0_stays_none
         merge_processes("[" C("a", "1", "5", "") "," C("b", "1", "0", "") "]",
                         "[" C("c", "2", "5", "") "," C("d", "2", "0", "") "]"),
         "[" C("a", "1", "5", "") "," C("b", "1", "0", "") "," C("c", "2", "10", "") "," C("d", "2", "0", "") "]");
+#define I(id) "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":{\"correlationId\":" id "}}]"
+    hd_trace *out = merge_processes(I("5"), I("5"));
+    assert_int_equal(hd_event_at(out, HD_KIND_SLICE, 0).correlation, 5);
+    assert_int_equal(hd_event_at(out, HD_KIND_SLICE, 1).correlation, 10);
+    hd_trace_free(out);
 }
 
 #define FRAMES(list) "{\"stackFrames\":{" list "},\"traceEvents\":["

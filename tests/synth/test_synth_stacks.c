@@ -289,7 +289,7 @@ static void test_stacks__other_ids_are_unknown_to_the_trace_and_always_the_same(
         char text[24];
         snprintf(text, sizeof text, "%lld", (long long)sample->tid);
         uint32_t id = hd_trace_find_string(r.trace, text, strlen(text));
-        for (uint32_t t = 0; id != HD_STRING_NONE && t < hd_trace_track_count(r.trace); t++)
+        for (uint32_t t = 0; id != HD_NONE && t < hd_trace_track_count(r.trace); t++)
             assert_int_not_equal(hd_trace_track_at(r.trace, t)->tid.text, id);
     }
     discard(&known);
@@ -523,7 +523,7 @@ static void test_trace__samples_have_node_cpu_and_truth_and_an_id_on_request(voi
             assert_true(hd_event_arg_int(&value, samples, &event, hd_trace_find_string(samples, "cpu", 3)));
             assert_int_equal(value, sample->cpu);
             uint32_t key = hd_trace_find_string(samples, "correlation", 11);
-            bool has_id = key != HD_STRING_NONE && hd_event_arg_int(&value, samples, &event, key);
+            bool has_id = hd_event_arg_int(&value, samples, &event, key);
             assert_int_equal(has_id, with_id);
             uint32_t node = hd_trace_stacks_of(stacks, &event), truth = sample->stack;
             for (; node != HD_STACK_NONE; node = hd_stacks_at(tree, node).caller) {

@@ -344,7 +344,7 @@ static void test_builder__strings_may_hold_nul_and_be_empty(void **state)
     hd_trace *trace = finish(builder, batch_new(builder));
     assert_memory_equal(hd_trace_string(trace, b).data, "a\0c", 3);
     assert_int_equal(hd_trace_find_string(trace, "a\0b", 3), a);
-    assert_int_equal(hd_trace_find_string(trace, "a\0", 2), HD_STRING_NONE);
+    assert_int_equal(hd_trace_find_string(trace, "a\0", 2), HD_NONE);
     assert_int_equal(hd_trace_string(trace, 1u << 30).size, 0);
     hd_trace_free(trace);
 }

@@ -179,7 +179,7 @@ static bool is_taken(top_level *top, uint32_t key, uint32_t number)
     uint32_t id = hd_trace_find_string(top->trace, top->name.data + 1, top->name.size - 2);
     size_t from = 0, to = top->count;
     HD_PARTITION_POINT(from, to, at, top->places[at].key < id);
-    return id != HD_STRING_NONE && from < top->count && top->places[from].key == id;
+    return id != HD_NONE && from < top->count && top->places[from].key == id;
 }
 
 /* The last of a name keeps it, unless that is the events'; others that say something else are called KEY#n. */

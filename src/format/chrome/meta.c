@@ -7,7 +7,7 @@
 #include "format/chrome/chrome.h"
 #include "format/conventions.h"
 
-/* String ids of the names looked for; HD_STRING_NONE where the trace does not have it. */
+/* String ids of the names looked for; HD_NONE where the trace does not have it. */
 typedef struct names {
     uint32_t thread_name, thread_sort_index, process_name, process_labels, process_sort_index;
     uint32_t name, labels, sort_index;
@@ -42,7 +42,7 @@ static uint32_t string_arg(const hd_trace *trace, const hd_event *event, uint32_
 static void apply_meta_event(hd_builder *builder, const names *n, const hd_event *event)
 {
     const hd_trace *trace = hd_builder_trace(builder);
-    if (event->name == HD_STRING_NONE || event->track == HD_NONE) return;
+    if (event->track == HD_NONE) return;
     uint32_t text;
     int64_t order;
     if (event->name == n->thread_name) {

@@ -68,7 +68,8 @@ static const int16_t *indices(sbt_writer *w, uint32_t id)
     w->known[id] = true;
     w->unused[id] = shape->key_count;
     for (int i = 0; i < ARG_COUNT; i++) {
-        index[i] = (int16_t)(w->keys[i] ? hd_shape_find(shape, w->keys[i], HD_SCOPE_ARGS) : -1);
+        index[i] =
+            (int16_t)(i == ARG_CORRELATION ? shape->correlation : hd_shape_find(shape, w->keys[i], HD_SCOPE_ARGS));
         w->unused[id] -= index[i] >= 0;
     }
     return index;

@@ -5,6 +5,7 @@
 
 #include "base/text/decimal.h"
 #include "model/args/args.h"
+#include "trace/event.h"
 
 enum { NONE = -1, UNKNOWN = -2 };
 
@@ -12,7 +13,7 @@ bool gpu_arg_init(gpu_arg *arg, const hd_trace *trace, const char *name)
 {
     uint32_t shapes = hd_trace_shape_count(trace);
     *arg = (gpu_arg){.trace = trace, .key = hd_trace_find_string(trace, name, strlen(name))};
-    if (arg->key == HD_STRING_NONE) return true;
+    if (arg->key == HD_NONE) return true;
     arg->places = malloc(((size_t)shapes + 1) * sizeof *arg->places);
     for (uint32_t s = 0; arg->places && s < shapes; s++) arg->places[s] = UNKNOWN;
     return arg->places != NULL;
@@ -50,22 +51,7 @@ bool gpu_arg_get(hd_value *out, gpu_arg *arg, const hd_block *block, uint32_t ro
 bool gpu_arg_whole(int64_t *out, gpu_arg *arg, const hd_block *block, uint32_t row)
 {
     hd_value value;
-    if (!gpu_arg_get(&value, arg, block, row)) return false;
-    if (value.type == HD_ARG_INT) {
-        *out = value.bits;
-        return true;
-    }
-    if (value.type == HD_ARG_DECIMAL) {
-        int64_t mantissa = hd_decimal_mantissa(value.bits);
-        for (unsigned i = hd_decimal_scale(value.bits); i-- > 0; mantissa /= 10) {
-            if (mantissa % 10) return false;
-        }
-        *out = mantissa;
-        return true;
-    }
-    if (value.type != HD_ARG_STRING && value.type != HD_ARG_NUMBER) return false;
-    hd_string text = hd_trace_string(arg->trace, (uint32_t)value.bits);
-    return hd_fixed_parse_whole(out, text.data, text.size);
+    return gpu_arg_get(&value, arg, block, row) && hd_value_int(out, arg->trace, value);
 }
 
 uint32_t gpu_arg_text(gpu_arg *arg, const hd_block *block, uint32_t row)

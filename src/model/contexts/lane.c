@@ -23,8 +23,7 @@ enum { CROSSING_STEPS = 16 };
 
 bool context_is_cpu(hd_role role, uint32_t category, uint32_t recording)
 {
-    return !hd_role_is_work(role) && role != HD_ROLE_SYNC && role != HD_ROLE_GPU_ANNOTATION &&
-           (category == HD_STRING_NONE || category != recording);
+    return !hd_role_is_work(role) && role != HD_ROLE_SYNC && role != HD_ROLE_GPU_ANNOTATION && category != recording;
 }
 
 static hd_frame_kind frame_of(hd_role role)

@@ -64,6 +64,6 @@ static hd_status find(hd_launches *out, const hd_trace *trace, uint32_t category
 hd_status launches_find_asked(hd_launches *out, const hd_trace *trace, uint64_t large, hd_error *err)
 {
     uint32_t category = hd_trace_find_string(trace, "async_npu", 9);
-    if (category == HD_STRING_NONE || hd_trace_row_count(trace, HD_KIND_FLOW) == 0) return HD_OK;
+    if (category == HD_NONE || hd_trace_row_count(trace, HD_KIND_FLOW) == 0) return HD_OK;
     return find(out, trace, category, large, err);
 }

@@ -6,24 +6,17 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "model/args/args.h"
 #include "model/launches/impl.h"
+#include "trace/event.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 
 enum { CHUNK_ROWS = 2048, THREAD_BLOCKS = 4 };
 
-/* Where a shape has a number: which of its arguments. */
-typedef struct id_place {
-    int16_t index; /* -1: none */
-    uint8_t type;
-} id_place;
-
 typedef struct gather_shared {
     launch_finder *f;
-    atomic_uchar *sorts;      /* by string id: hd_launch_sort + 1 */
-    id_place *ids, *creators; /* by shape */
-    uint32_t shape_count;
-    bool has_creators;
+    atomic_uchar *sorts; /* by string id: hd_launch_sort + 1 */
 } gather_shared;
 
 /* One thread. */
@@ -31,9 +24,8 @@ typedef struct gatherer {
     const gather_shared *shared;
     const hd_trace *trace;
     size_t block_from, block_until;
-    launch_finder found;      /* only its lists */
-    const hd_arg_group *last; /* group that was looked up last */
-    const hd_block *last_of;
+    launch_finder found; /* only its lists */
+    gpu_arg creator;     /* the id of the call that made the node of a graph */
     bool failed;
     int64_t category[CHUNK_ROWS];
 } gatherer;
@@ -50,47 +42,6 @@ static hd_launch_sort sort_at(const gatherer *g, uint32_t name)
     return (hd_launch_sort)(known - 1);
 }
 
-/* ---- ids ---- */
-
-static const hd_arg_group *group_of(gatherer *g, const hd_block *block, uint32_t shape)
-{
-    if (g->last && g->last_of == block && g->last->shape == shape) return g->last;
-    const hd_arg_group *found = hd_block_group(block, shape);
-    if (!found) return NULL;
-    g->last = found;
-    g->last_of = block;
-    return found;
-}
-
-/* The number of a row that `places` tells; 0: none. */
-static int64_t number_at(gatherer *g, const id_place *places, const hd_block *block, uint32_t row)
-{
-    uint32_t shape = (uint32_t)hd_column_at(&block->columns[HD_COL_SHAPE], row);
-    if (shape >= g->shared->shape_count || places[shape].index < 0) return 0;
-    const hd_arg_group *group = group_of(g, block, shape);
-    uint32_t args_row = (uint32_t)hd_column_at(&block->columns[HD_COL_ARGS_ROW], row);
-    if (!group || args_row >= group->row_count) return 0;
-    int64_t number = 0;
-    if (places[shape].type == HD_ARG_INT) return hd_column_at(&group->columns[places[shape].index], args_row);
-    hd_event event = {.shape = shape, .args = group, .args_row = args_row};
-    uint32_t key = hd_trace_shape_at(g->trace, shape)->keys[places[shape].index].key;
-    return hd_event_arg_int(&number, g->trace, &event, key) ? number : 0;
-}
-
-static void find_places(id_place *out, const hd_trace *trace, uint32_t shape_count, const char *const *names)
-{
-    for (uint32_t s = 0; s < shape_count; s++) {
-        const hd_shape *shape = hd_trace_shape_at(trace, s);
-        out[s].index = -1;
-        for (const char *const *name = names; *name && out[s].index < 0; name++) {
-            uint32_t key = hd_trace_find_string(trace, *name, strlen(*name));
-            int index = key == HD_STRING_NONE ? -1 : hd_shape_find(shape, key, HD_SCOPE_ARGS);
-            if (index < 0 || index > INT16_MAX) continue;
-            out[s] = (id_place){(int16_t)index, shape->keys[index].type};
-        }
-    }
-}
-
 /* ---- rows ---- */
 
 static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role role)
@@ -104,18 +55,16 @@ static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role r
     if (!hd_large_grow((void **)&found->works, &found->work_capacity, found->work_count, sizeof *found->works,
                        g->shared->f->large))
         return false;
-    if (g->shared->has_creators) {
-        int64_t creator = number_at(g, g->shared->creators, block, row);
-        if (creator) {
-            if (!hd_large_grow((void **)&found->creators, &found->creator_capacity, found->creator_count,
-                               sizeof *found->creators, g->shared->f->large))
-                return false;
-            found->creators[found->creator_count++] = (launch_creator){(uint32_t)found->work_count, creator};
-        }
+    int64_t creator;
+    if (gpu_arg_whole(&creator, &g->creator, block, row) && creator) {
+        if (!hd_large_grow((void **)&found->creators, &found->creator_capacity, found->creator_count,
+                           sizeof *found->creators, g->shared->f->large))
+            return false;
+        found->creators[found->creator_count++] = (launch_creator){(uint32_t)found->work_count, creator};
     }
     found->works[found->work_count++] = (hd_work){
         .row = block->first_row + row,
-        .id = number_at(g, g->shared->ids, block, row),
+        .id = hd_correlation_at(block, row),
         .start_ns = start,
         .duration_ns = duration > 0 ? duration : 0,
         .track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row),
@@ -132,7 +81,7 @@ static bool add_call(gatherer *g, const hd_block *block, uint32_t row)
     launch_finder *found = &g->found;
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
-    int64_t id = number_at(g, g->shared->ids, block, row);
+    int64_t id = hd_correlation_at(block, row);
     uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
     hd_launch_sort sort = sort_at(g, name);
     if (start == HD_NO_TIME) return true;
@@ -181,30 +130,6 @@ static void gather_blocks(void *state)
 
 /* ---- threads ---- */
 
-static bool share(gather_shared *s, launch_finder *f)
-{
-    static const char *const ids[] = {"correlation", "correlationId", "correlation_id", NULL};
-    static const char *const creators[] = {"graphNodeCreatorCorrelationId", NULL};
-    size_t strings = (size_t)hd_trace_string_count(f->trace) + 1;
-    s->f = f;
-    s->shape_count = hd_trace_shape_count(f->trace);
-    s->sorts = calloc(strings, sizeof *s->sorts);
-    s->ids = calloc((size_t)s->shape_count + 1, sizeof *s->ids);
-    s->creators = calloc((size_t)s->shape_count + 1, sizeof *s->creators);
-    if (!s->sorts || !s->ids || !s->creators) return false;
-    find_places(s->ids, f->trace, s->shape_count, ids);
-    find_places(s->creators, f->trace, s->shape_count, creators);
-    for (uint32_t i = 0; i < s->shape_count; i++) s->has_creators |= s->creators[i].index >= 0;
-    return true;
-}
-
-static void free_shared(gather_shared *s)
-{
-    free((void *)s->sorts);
-    free(s->ids);
-    free(s->creators);
-}
-
 /* Append a thread's list to the whole; a list that nothing stands before is taken as it is. */
 static bool append(void **list, size_t *count, void *more, size_t more_count, size_t size, uint64_t large)
 {
@@ -246,14 +171,15 @@ static bool collect(launch_finder *f, gatherer *gatherers, unsigned count)
 
 bool launches_gather(launch_finder *f)
 {
-    gather_shared shared = {0};
     size_t blocks = hd_trace_block_count(f->trace, HD_KIND_SLICE);
     unsigned count = hd_thread_count(0, blocks / THREAD_BLOCKS);
     gatherer *gatherers = calloc(count, sizeof *gatherers);
-    bool fine = gatherers && share(&shared, f);
+    gather_shared shared = {f, calloc((size_t)hd_trace_string_count(f->trace) + 1, sizeof *shared.sorts)};
+    bool fine = gatherers && shared.sorts;
     for (unsigned i = 0; fine && i < count; i++) {
         gatherers[i].shared = &shared;
         gatherers[i].trace = f->trace;
+        fine = gpu_arg_init(&gatherers[i].creator, f->trace, "graphNodeCreatorCorrelationId");
         gatherers[i].block_from = blocks * i / count;
         gatherers[i].block_until = blocks * (i + 1) / count;
     }
@@ -261,7 +187,8 @@ bool launches_gather(launch_finder *f)
         hd_threads_run(gather_blocks, gatherers, sizeof *gatherers, count);
         fine = collect(f, gatherers, count);
     }
+    for (unsigned i = 0; gatherers && i < count; i++) gpu_arg_deinit(&gatherers[i].creator);
     free(gatherers);
-    free_shared(&shared);
+    free((void *)shared.sorts);
     return fine;
 }

@@ -15,7 +15,7 @@
 /* The value of a key of the event itself, 0 where it has none. */
 static int64_t scope_of(const hd_trace *trace, const hd_event *event, uint32_t scope_key)
 {
-    if (!event->args || scope_key == HD_STRING_NONE) return 0;
+    if (!event->args || scope_key == HD_NONE) return 0;
     int index = hd_shape_find(hd_trace_shape_at(trace, event->shape), scope_key, HD_SCOPE_EVENT);
     return index < 0 ? 0 : hd_column_at(&event->args->columns[index], event->args_row);
 }

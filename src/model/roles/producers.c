@@ -161,7 +161,7 @@ static const convention *earlier(const convention *a, const convention *b)
 static bool is_in_trace(const hd_trace *trace, const convention *c)
 {
     if (c->place == METADATA) return hd_trace_metadata_find(trace, c->word).size > 0;
-    return c->place == TEXTS && hd_trace_find_string(trace, c->word, strlen(c->word)) != HD_STRING_NONE;
+    return c->place == TEXTS && hd_trace_find_string(trace, c->word, strlen(c->word)) != HD_NONE;
 }
 
 const char *hd_producer_of(const hd_trace *trace)
@@ -185,9 +185,9 @@ uint32_t hd_producer_unsaid(const hd_trace *trace, const char *producer, size_t 
         const convention *c = &conventions[i];
         if (c->place != CATEGORY || strcmp(c->producer, producer) != 0) continue;
         uint32_t id = hd_trace_find_string(trace, c->word, strlen(c->word));
-        if (id != HD_STRING_NONE && index-- == 0) return id;
+        if (id != HD_NONE && index-- == 0) return id;
     }
-    return HD_STRING_NONE;
+    return HD_NONE;
 }
 
 /* ---- rows ---- */

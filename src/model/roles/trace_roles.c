@@ -18,7 +18,7 @@ bool hd_roles_init(hd_roles *roles, const hd_trace *trace)
     hd_row_sorts_find(roles->rows, trace);
     const char *producer = hd_producer_of(trace);
     uint32_t unsaid;
-    for (size_t i = 0; (unsaid = hd_producer_unsaid(trace, producer, i)) != HD_STRING_NONE; i++)
+    for (size_t i = 0; (unsaid = hd_producer_unsaid(trace, producer, i)) != HD_NONE; i++)
         roles->by_category[unsaid] = ROLE_UNSAID;
     return true;
 }

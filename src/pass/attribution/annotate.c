@@ -88,11 +88,11 @@ static bool look_at_shapes(annotate *t, bool *out_has_sf)
     uint32_t sf = find_text(t->gpu, "sf"), stack = find_text(t->gpu, "stack"), count = hd_trace_shape_count(t->gpu);
     *out_has_sf = false;
     t->annotated = calloc((size_t)count + 1, 1);
-    if (!t->annotated || sf == HD_STRING_NONE) return t->annotated != NULL;
+    if (!t->annotated || sf == HD_NONE) return t->annotated != NULL;
     for (uint32_t i = 0; i < count; i++) {
         const hd_shape *shape = hd_trace_shape_at(t->gpu, i);
         bool has_sf = hd_shape_find(shape, sf, HD_SCOPE_EVENT) >= 0;
-        int at = stack == HD_STRING_NONE ? -1 : hd_shape_find(shape, stack, HD_SCOPE_ARGS);
+        int at = hd_shape_find(shape, stack, HD_SCOPE_ARGS);
         *out_has_sf = *out_has_sf || has_sf;
         t->annotated[i] = has_sf && at >= 0 && shape->keys[at].type == HD_ARG_STRING;
     }

@@ -203,7 +203,7 @@ static hd_status sample_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
         tracks[i] = track;
         if (found) HD_TRY(name_launch(s, i, found->id, err));
     }
-    rows->changes_values = s->sf != HD_STRING_NONE;
+    rows->changes_values = s->sf != HD_NONE;
     return HD_OK;
 }
 

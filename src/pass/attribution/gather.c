@@ -38,8 +38,6 @@ typedef struct gatherer {
     node_fact *facts;   /* by node of the CPU side's tree */
     uint32_t *track_places;
     uint8_t *event_sorts; /* by string id of the sample's name */
-    uint32_t id_keys[3];
-    unsigned id_key_count;
 } gatherer;
 
 /* ---- names ---- */
@@ -317,14 +315,11 @@ static bool add_sample(gatherer *g, const hd_event *event)
     attribution_join *j = g->j;
     uint32_t node = hd_trace_stacks_of(g->stacks, event), place = HD_NONE;
     const node_fact *fact = &g->facts[node];
-    int64_t id = 0;
+    int64_t id = event->correlation == HD_NO_CORRELATION ? 0 : event->correlation;
     if (node == HD_STACK_NONE) {
         j->a->without_stack++;
     } else {
         j->a->sample_count++;
-    }
-    for (unsigned i = 0; i < g->id_key_count && !id; i++) {
-        if (!hd_event_arg_int(&id, j->cpu, event, g->id_keys[i])) id = 0;
     }
     uint8_t sort = sort_of_event(g, event->name);
     if (sort != SORT_NO_LAUNCH && fact->sort) sort = fact->sort;
@@ -371,7 +366,6 @@ static hd_status add_samples(gatherer *g, hd_error *err)
 
 static hd_status gather(gatherer *g, hd_error *err)
 {
-    static const char *const keys[] = {"correlation", "correlationId", "correlation_id"};
     const hd_trace *cpu = g->j->cpu;
     size_t tracks = (size_t)hd_trace_track_count(cpu) + 1, strings = (size_t)hd_trace_string_count(cpu) + 1;
     hd_status status = hd_trace_stacks_new(&g->stacks, cpu, err);
@@ -388,10 +382,6 @@ static hd_status gather(gatherer *g, hd_error *err)
     if (!g->track_places || !g->event_sorts) return HD_NOMEM(err);
     for (size_t i = 0; i < tracks; i++) g->track_places[i] = HD_NONE;
     memset(g->event_sorts, SORT_UNSET, strings);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        uint32_t key = hd_trace_find_string(cpu, keys[i], strlen(keys[i]));
-        if (key != HD_STRING_NONE) g->id_keys[g->id_key_count++] = key;
-    }
     return add_samples(g, err);
 }
 

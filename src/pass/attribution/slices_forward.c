@@ -28,7 +28,7 @@ static bool add_pair(pair_list *pairs, uint64_t backward, uint64_t forward)
 
 static bool has_forward_flows(const hd_trace *trace, uint32_t category)
 {
-    for (size_t i = 0; category != HD_STRING_NONE && i < hd_trace_block_count(trace, HD_KIND_FLOW); i++) {
+    for (size_t i = 0; category != HD_NONE && i < hd_trace_block_count(trace, HD_KIND_FLOW); i++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, i);
         for (uint32_t row = 0; row < block->row_count; row++) {
             if ((uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row) == category) return true;
@@ -92,7 +92,7 @@ static bool find_shapes(sequence_list *ops)
     ops->number_key = hd_trace_find_string(ops->trace, "Sequence number", strlen("Sequence number"));
     ops->thread_key = hd_trace_find_string(ops->trace, "Fwd thread id", strlen("Fwd thread id"));
     ops->shapes = calloc((size_t)count + 1, 1);
-    for (uint32_t i = 0; ops->shapes && ops->number_key != HD_STRING_NONE && i < count; i++) {
+    for (uint32_t i = 0; ops->shapes && ops->number_key != HD_NONE && i < count; i++) {
         const hd_shape *shape = hd_trace_shape_at(ops->trace, i);
         ops->shapes[i] = hd_shape_find(shape, ops->number_key, HD_SCOPE_ARGS) >= 0;
     }

@@ -5,6 +5,7 @@
 #include "base/memory/large.h"
 #include "pass/copy/impl.h"
 #include "trace/column.h"
+#include "trace/correlation.h"
 #include "trace/event.h"
 #include "trace/spill.h"
 
@@ -402,6 +403,8 @@ hd_status hd_copy_block(hd_copy *copy, const hd_block *block)
     out.row_count = copy->kept;
     forget_ends(&copy->rows);
     HD_TRY(copy->rows.adds_arguments ? hd_copy_added_groups(copy, &out) : copy_groups(copy, &out));
-    if (!copy_columns(copy, &out) || copy->no_memory) return HD_NOMEM(copy->err);
+    if (!copy_columns(copy, &out) || copy->no_memory ||
+        !hd_correlation_fill(&out, hd_builder_trace(copy->builder), hd_chunk_arena(copy->chunk), copy->scratch))
+        return HD_NOMEM(copy->err);
     return hd_chunk_add_block(copy->chunk, &out, copy->err);
 }

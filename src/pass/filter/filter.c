@@ -126,7 +126,7 @@ static void sift_meta(sieve *s, hd_copy_rows *rows)
         if (track == HD_NONE) continue;
         const hd_track *t = hd_trace_track_at(s->trace, track);
         bool of_process = false;
-        for (int n = 0; n < 3; n++) of_process |= names[i] && names[i] == s->process_names[n];
+        for (int n = 0; n < 3; n++) of_process |= names[i] == s->process_names[n];
         rows->keep[i] = of_process && t->parent != HD_NONE ? s->process_stays[t->parent] : s->track_stays[track];
     }
 }

@@ -62,7 +62,7 @@ static void find_keys(memory_keys *keys, const hd_trace *trace)
 
 static bool int_of(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key)
 {
-    return key != HD_STRING_NONE && hd_event_arg_int(out, trace, event, key);
+    return hd_event_arg_int(out, trace, event, key);
 }
 
 static int64_t number_of(const hd_trace *trace, const hd_event *event, uint32_t key)
@@ -74,7 +74,7 @@ static int64_t number_of(const hd_trace *trace, const hd_event *event, uint32_t 
 static uint32_t text_of(const hd_trace *trace, const hd_event *event, uint32_t key)
 {
     hd_value value;
-    bool found = key != HD_STRING_NONE && hd_event_arg(&value, trace, event, key) && value.type == HD_ARG_STRING;
+    bool found = hd_event_arg(&value, trace, event, key) && value.type == HD_ARG_STRING;
     return found ? (uint32_t)value.bits : HD_STRING_NONE;
 }
 
@@ -104,8 +104,7 @@ static void say_kineto(said *out, const hd_trace *trace, const memory_keys *keys
     int64_t bytes = 0;
     hd_value value = {.type = HD_ARG_NULL};
     bool known = int_of(&bytes, trace, event, keys->bytes);
-    if (!known && keys->bytes != HD_STRING_NONE && hd_event_arg(&value, trace, event, keys->bytes))
-        out->is_bad = value.type != HD_ARG_NULL;
+    if (!known && hd_event_arg(&value, trace, event, keys->bytes)) out->is_bad = value.type != HD_ARG_NULL;
     take_bytes(out, bytes, known);
     out->event.is_free = !known || bytes < 0;
     out->event.has_address = hd_event_arg_address(&out->event.address, trace, event, keys->address);
@@ -251,21 +250,19 @@ static hd_status gather_row(memory_find *find, const memory_keys *keys, const hd
     return add_event(find, &what, &event, err);
 }
 
-/* Rows whose column holds one of two strings; HD_STRING_NONE is none. */
+/* Rows whose column holds one of two strings; HD_NONE is none. */
 static hd_status gather_kind(memory_find *find, const memory_keys *keys, hd_kind kind, hd_error *err)
 {
     hd_status status = HD_OK;
-    uint32_t name = kind == HD_KIND_INSTANT ? keys->memory : HD_STRING_NONE;
+    uint32_t name = kind == HD_KIND_INSTANT ? keys->memory : HD_NONE;
     uint32_t category = kind == HD_KIND_INSTANT ? keys->gpu_memory : keys->tf_memory;
-    if (kind == HD_KIND_SLICE && keys->allocation == HD_STRING_NONE && keys->deallocation == HD_STRING_NONE)
-        return HD_OK;
-    if (name == HD_STRING_NONE && category == HD_STRING_NONE) return HD_OK;
+    if (kind == HD_KIND_SLICE && keys->allocation == HD_NONE && keys->deallocation == HD_NONE) return HD_OK;
+    if (name == HD_NONE && category == HD_NONE) return HD_OK;
     for (size_t b = 0; b < hd_trace_block_count(find->trace, kind) && status == HD_OK; b++) {
         const hd_block *block = hd_trace_block_at(find->trace, kind, b);
         const hd_column *names = &block->columns[HD_COL_NAME], *categories = &block->columns[HD_COL_CATEGORY];
         for (uint32_t i = 0; i < block->row_count && status == HD_OK; i++) {
-            bool named = name != HD_STRING_NONE && (uint32_t)hd_column_at(names, i) == name;
-            if (named || (category != HD_STRING_NONE && (uint32_t)hd_column_at(categories, i) == category))
+            if ((uint32_t)hd_column_at(names, i) == name || (uint32_t)hd_column_at(categories, i) == category)
                 status = gather_row(find, keys, block, i, err);
         }
         hd_trace_release(find->trace, block);

@@ -5,6 +5,9 @@
 #include "heddle/stacks.h"
 #include "pass/merge/merge.h"
 
+/* Arguments with correlation ids have that many names at most: hd_builder_shape, and that of a graph node's creator. */
+enum { MERGE_ID_KEYS = 4 };
+
 #define MERGE_EXACT_LIMIT ((int64_t)1 << 53) /* beyond, JSON readers with doubles round */
 
 /* How ids of flows and async slices become those of the merged trace. */
@@ -53,7 +56,8 @@ typedef struct merger {
     uint32_t *new_ids;         /* by string: the id it becomes, for hd_copy_change; 0 not made yet */
     uint32_t *process_strings; /* by track: its new name, likewise; 0: it stays */
     uint8_t *named;            /* by track of a process: an event names it */
-    uint32_t process_name, name_key, bind_key, correlation_keys[2];
+    uint32_t process_name, name_key, bind_key;
+    uint32_t correlation_keys[MERGE_ID_KEYS];
 } merger;
 
 hd_status merge_choose_ids(merger *m);
@@ -80,6 +84,8 @@ hd_status merge_process_hosts(merger *m, hd_error *err);
 /* Clocks of one host are one clock: inputs of it get the base time of the first. */
 hd_status merge_process_bases(int64_t *bases, const merger *m, hd_error *err);
 hd_status merge_choose_correlations(merger *m, hd_error *err);
+/* The names of its arguments with correlation ids, HD_NONE behind them. */
+void merge_correlation_keys(uint32_t out[MERGE_ID_KEYS], const hd_trace *trace);
 /* The name of a process whose pid became another, as a string of the builder. */
 uint32_t merge_process_text(const merger *m, size_t index, const hd_track *process);
 

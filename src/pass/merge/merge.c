@@ -200,7 +200,9 @@ static void shift_correlations(const merger *m, const hd_arg_key *key, int64_t *
 
 static bool is_correlation(const merger *m, const hd_arg_key *key)
 {
-    return m->rank->correlation_shift && (key->key == m->correlation_keys[0] || key->key == m->correlation_keys[1]);
+    bool is_it = false;
+    for (int i = 0; i < MERGE_ID_KEYS; i++) is_it |= key->key == m->correlation_keys[i];
+    return is_it && m->rank->correlation_shift;
 }
 
 static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, const hd_arg_key *key, int64_t *values,
@@ -219,7 +221,7 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     if (is_correlation(m, key)) shift_correlations(m, key, values, count);
     if (m->stacks.open && key->key == m->stacks.sf_key && key->scope == HD_SCOPE_EVENT)
         return merge_stacks_values(m, copy, key->type, values, count, err);
-    if (m->bind_key == HD_STRING_NONE || key->key != m->bind_key || key->scope != HD_SCOPE_EVENT) return HD_OK;
+    if (key->key != m->bind_key || key->scope != HD_SCOPE_EVENT) return HD_OK;
     for (uint32_t i = 0; i < count; i++) {
         if (key->type == HD_ARG_STRING) values[i] = new_id_text(m, copy, (uint32_t)values[i]);
         if (key->type == HD_ARG_INT && !m->rank->ids.as_text) values[i] += m->rank->ids.shift;
@@ -234,8 +236,9 @@ static hd_status change_rows(void *user, hd_copy *copy, hd_copy_rows *rows, hd_e
     (void)err;
     if (m->rank->shift_ns) shift_times(m, rows);
     if (kind == HD_KIND_FLOW || kind == HD_KIND_ASYNC) change_ids(m, copy, rows);
-    rows->changes_values = (kind == HD_KIND_META && m->process_name) || (m->bind_key && m->rank->ids.apart) ||
-                           m->stacks.open || m->rank->correlation_shift;
+    rows->changes_values = (kind == HD_KIND_META && m->process_name != HD_NONE) ||
+                           (m->bind_key != HD_NONE && m->rank->ids.apart) || m->stacks.open ||
+                           m->rank->correlation_shift;
     return HD_OK;
 }
 
@@ -290,8 +293,7 @@ static hd_status copy_input(merger *m, size_t index, hd_error *err)
     m->process_name = find(m->trace, "process_name");
     m->name_key = find(m->trace, "name");
     m->bind_key = find(m->trace, "bind_id");
-    m->correlation_keys[0] = find(m->trace, "correlation");
-    m->correlation_keys[1] = find(m->trace, "graphNodeCreatorCorrelationId");
+    merge_correlation_keys(m->correlation_keys, m->trace);
     snprintf(m->prefix, sizeof m->prefix, "rank %" PRId64 ": ", input->rank);
     size_t tracks = hd_trace_track_count(m->trace);
     m->new_ids = calloc((size_t)hd_trace_string_count(m->trace) + 1, sizeof *m->new_ids);

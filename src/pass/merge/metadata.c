@@ -99,7 +99,7 @@ static void choose_label(char text[LABEL_BYTES], const merger *m, size_t index, 
     hd_string label = m->processes ? merge_process_label(m, index) : (hd_string){"", 0};
     int size = snprintf(text, LABEL_BYTES, "%.*s", (int)(label.size < 32 ? label.size : 32), label.data);
     if (size == 0) snprintf(text, LABEL_BYTES, "%" PRId64, m->inputs[index].rank);
-    for (unsigned n = 2; hd_strings_find(labels, text, strlen(text)) != HD_STRING_NONE; n++)
+    for (unsigned n = 2; hd_strings_find(labels, text, strlen(text)) != HD_NONE; n++)
         snprintf(text + size, LABEL_BYTES - (size_t)size, " #%u", n);
     hd_strings_intern(labels, text, strlen(text));
 }
@@ -121,7 +121,7 @@ static void put_others(const merger *m, hd_json_out *out, size_t index, const hd
     for (size_t i = 0; i < hd_trace_metadata_count(trace); i++) {
         const hd_metadata *meta = hd_trace_metadata_at(trace, i);
         hd_string key = hd_trace_string(trace, meta->key);
-        if (is_elsewhere(m, key) || hd_strings_find(common, key.data, key.size) != HD_STRING_NONE) continue;
+        if (is_elsewhere(m, key) || hd_strings_find(common, key.data, key.size) != HD_NONE) continue;
         hd_string value = hd_trace_string(trace, meta->value);
         if (first)
             put_label(m, out, index, labels);

@@ -124,14 +124,29 @@ static int64_t largest_of_shape(const hd_trace *trace, uint32_t shape, uint32_t 
     return most;
 }
 
+void merge_correlation_keys(uint32_t out[MERGE_ID_KEYS], const hd_trace *trace)
+{
+    static const char creator[] = "graphNodeCreatorCorrelationId";
+    int count = 1;
+    for (int i = 1; i < MERGE_ID_KEYS; i++) out[i] = HD_NONE;
+    out[0] = hd_trace_find_string(trace, creator, sizeof creator - 1);
+    for (uint32_t s = 0; s < hd_trace_shape_count(trace) && count < MERGE_ID_KEYS; s++) {
+        const hd_shape *shape = hd_trace_shape_at(trace, s);
+        uint32_t key = shape->correlation < 0 ? HD_NONE : shape->keys[shape->correlation].key;
+        bool is_known = key == HD_NONE;
+        for (int i = 0; i < count; i++) is_known |= out[i] == key;
+        if (!is_known) out[count++] = key;
+    }
+}
+
 static int64_t largest_correlation(const hd_trace *trace)
 {
-    static const char *const keys[] = {"correlation", "graphNodeCreatorCorrelationId"};
+    uint32_t keys[MERGE_ID_KEYS];
     int64_t most = 0;
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        uint32_t key = hd_trace_find_string(trace, keys[k], strlen(keys[k]));
-        for (uint32_t s = 0; key != HD_STRING_NONE && s < hd_trace_shape_count(trace); s++) {
-            int64_t value = largest_of_shape(trace, s, key);
+    merge_correlation_keys(keys, trace);
+    for (int k = 0; k < MERGE_ID_KEYS; k++) {
+        for (uint32_t s = 0; keys[k] != HD_NONE && s < hd_trace_shape_count(trace); s++) {
+            int64_t value = largest_of_shape(trace, s, keys[k]);
             most = value > most ? value : most;
         }
     }

@@ -267,11 +267,11 @@ static int find_key(const hd_trace *trace, const hd_shape *shape, const char *ke
         size_t skip = strlen(prefixes[i]);
         if (size <= skip || memcmp(key, prefixes[i], skip) != 0) continue;
         uint32_t name = hd_trace_find_string(trace, key + skip, size - skip);
-        int found = name == HD_STRING_NONE ? -1 : hd_shape_find(shape, name, HD_SCOPE_ARGS);
+        int found = hd_shape_find(shape, name, HD_SCOPE_ARGS);
         if (found >= 0) return found;
     }
     uint32_t name = hd_trace_find_string(trace, key, size);
-    if (name == HD_STRING_NONE) return -1;
+    if (name == HD_NONE) return -1;
     int found = hd_shape_find(shape, name, HD_SCOPE_EVENT);
     return found >= 0 ? found : hd_shape_find(shape, name, HD_SCOPE_ARGS);
 }

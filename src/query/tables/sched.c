@@ -41,7 +41,7 @@ static int64_t number_of(const hd_trace *trace, const hd_event *event, const cha
 {
     int64_t number;
     uint32_t id = hd_trace_find_string(trace, key, strlen(key));
-    return id != HD_STRING_NONE && hd_event_arg_int(&number, trace, event, id) ? number : QUERY_NULL;
+    return hd_event_arg_int(&number, trace, event, id) ? number : QUERY_NULL;
 }
 
 static hd_status add_state(state_rows *rows, const hd_trace *trace, const hd_event *event, hd_error *err)
@@ -49,8 +49,7 @@ static hd_status add_state(state_rows *rows, const hd_trace *trace, const hd_eve
     hd_value value;
     uint32_t function = hd_trace_find_string(trace, "blocked_function", 16);
     if (!hd_grow((void **)&rows->list, &rows->capacity, rows->count, sizeof *rows->list)) return HD_NOMEM(err);
-    bool has =
-        function != HD_STRING_NONE && hd_event_arg(&value, trace, event, function) && value.type == HD_ARG_STRING;
+    bool has = hd_event_arg(&value, trace, event, function) && value.type == HD_ARG_STRING;
     rows->list[rows->count++] = (state_row){.start_ns = event->start_ns,
                                             .duration_ns = event->duration_ns == HD_NO_TIME ? -1 : event->duration_ns,
                                             .cpu = number_of(trace, event, "cpu"),
@@ -67,7 +66,7 @@ static hd_status make_states(void **out, uint64_t *out_count, query_source *sour
     uint32_t category = hd_trace_find_string(trace, "thread_state", 12);
     state_rows *rows = calloc(1, sizeof *rows);
     hd_status status = rows ? HD_OK : HD_NOMEM(err);
-    size_t blocks = category == HD_STRING_NONE ? 0 : hd_trace_block_count(trace, HD_KIND_ASYNC);
+    size_t blocks = category == HD_NONE ? 0 : hd_trace_block_count(trace, HD_KIND_ASYNC);
     for (size_t b = 0; b < blocks && status == HD_OK; b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_ASYNC, b);
         for (uint32_t i = 0; i < block->row_count && status == HD_OK; i++) {

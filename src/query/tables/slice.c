@@ -23,7 +23,8 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
     [SLICE_ROLE] = {"role", "TEXT",
                     "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead",
                     false},
-    [SLICE_CORRELATION] = {"correlation", "INT", "argument that a call shares with the work it launched", false},
+    [SLICE_CORRELATION] = {"correlation", "INT", "id that a call and the work it launched share within their process",
+                           false},
     [SLICE_RANK] = {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
 };
 

@@ -39,13 +39,7 @@ typedef enum slice_column {
 enum { SLICE_CHUNK = 2048, SLICE_FILTERS = 24, SLICE_ORDERS = 3, SLICE_KINDS = 3 };
 
 /* Which argument of a shape a column is: its index, -1 none. By shape, for each of SLICE_PLACES. */
-typedef enum slice_place {
-    PLACE_CORRELATION,
-    PLACE_THREAD_TS,
-    PLACE_THREAD_DUR,
-    PLACE_SCOPE,
-    SLICE_PLACES
-} slice_place;
+typedef enum slice_place { PLACE_THREAD_TS, PLACE_THREAD_DUR, PLACE_SCOPE, SLICE_PLACES } slice_place;
 
 typedef struct slice_section {
     query_source *source;

@@ -90,27 +90,13 @@ const hd_block *slice_load(const slice_section *section, size_t block, bool whol
 
 static int32_t *find_place(const hd_trace *trace, slice_place place)
 {
-    static const struct {
-        const char *keys[3];
-        hd_arg_scope scope;
-    } words[SLICE_PLACES] = {
-        [PLACE_CORRELATION] = {{"correlation", "correlationId", "correlation_id"}, HD_SCOPE_ARGS},
-        [PLACE_THREAD_TS] = {{"tts"}, HD_SCOPE_EVENT},
-        [PLACE_THREAD_DUR] = {{"tdur"}, HD_SCOPE_EVENT},
-        [PLACE_SCOPE] = {{"s"}, HD_SCOPE_EVENT},
-    };
-    uint32_t shapes = hd_trace_shape_count(trace), ids[3];
+    static const char *const words[SLICE_PLACES] = {
+        [PLACE_THREAD_TS] = "tts", [PLACE_THREAD_DUR] = "tdur", [PLACE_SCOPE] = "s"};
+    uint32_t shapes = hd_trace_shape_count(trace),
+             key = hd_trace_find_string(trace, words[place], strlen(words[place]));
     int32_t *out = malloc((shapes + 1) * sizeof *out);
-    for (int k = 0; k < 3; k++) {
-        const char *key = words[place].keys[k];
-        ids[k] = key ? hd_trace_find_string(trace, key, strlen(key)) : HD_STRING_NONE;
-    }
-    for (uint32_t shape = 0; shape < shapes && out; shape++) {
-        out[shape] = -1;
-        for (int k = 0; k < 3 && out[shape] < 0; k++)
-            if (ids[k] != HD_STRING_NONE)
-                out[shape] = hd_shape_find(hd_trace_shape_at(trace, shape), ids[k], words[place].scope);
-    }
+    for (uint32_t shape = 0; shape < shapes && out; shape++)
+        out[shape] = hd_shape_find(hd_trace_shape_at(trace, shape), key, HD_SCOPE_EVENT);
     return out;
 }
 
@@ -178,15 +164,7 @@ static int64_t argument_value(const slice_section *section, const hd_block *bloc
 {
     const hd_trace *trace = section->source->trace;
     hd_value value;
-    if (!argument_of(&value, section, block, in_block, place)) return QUERY_NULL;
-    if (place != PLACE_CORRELATION) return ns_of(trace, value);
-    if (value.type == HD_ARG_INT) return value.bits;
-    hd_event event;
-    int64_t number;
-    hd_block_event(&event, block, in_block);
-    const hd_shape *shape = hd_trace_shape_at(trace, event.shape);
-    uint32_t key = shape->keys[section->places[place][event.shape]].key;
-    return hd_event_arg_int(&number, trace, &event, key) ? number : QUERY_NULL;
+    return argument_of(&value, section, block, in_block, place) ? ns_of(trace, value) : QUERY_NULL;
 }
 
 /* The track of an instant: of its process, or of none, where its scope says so. */
@@ -269,7 +247,9 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
     case SLICE_ARGS: return arg_set_of(section, block, in_block, row);
     case SLICE_THREAD_TS: return argument_value(section, block, in_block, PLACE_THREAD_TS);
     case SLICE_THREAD_DUR: return argument_value(section, block, in_block, PLACE_THREAD_DUR);
-    case SLICE_CORRELATION: return argument_value(section, block, in_block, PLACE_CORRELATION);
+    case SLICE_CORRELATION:
+        value = hd_column_at(&block->columns[HD_COL_CORRELATION], in_block);
+        return value == HD_NO_CORRELATION ? QUERY_NULL : value;
     case SLICE_ROLE:
         if (section->kind != HD_KIND_SLICE) return HD_ROLE_OTHER;
         return hd_roles_in(&section->source->roles, block, in_block,
@@ -337,6 +317,7 @@ static hd_column_id plain_column(slice_column column, hd_kind kind)
     case SLICE_TS: return HD_COL_START;
     case SLICE_NAME: return HD_COL_NAME;
     case SLICE_CATEGORY: return HD_COL_CATEGORY;
+    case SLICE_CORRELATION: return HD_COL_CORRELATION;
     case SLICE_DUR: return is_slice ? HD_COL_DURATION : HD_COL_COUNT;
     case SLICE_TRACK: return is_slice ? HD_COL_TRACK : HD_COL_COUNT;
     default: return HD_COL_COUNT;
@@ -349,6 +330,8 @@ static void finish_plain(int64_t *values, uint32_t count, slice_column column, c
     const int64_t base = query_id(section->source, 0);
     if (column == SLICE_DUR)
         for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NO_TIME ? -1 : values[i];
+    if (column == SLICE_CORRELATION)
+        for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NO_CORRELATION ? QUERY_NULL : values[i];
     if (column == SLICE_TRACK)
         for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NONE ? QUERY_NULL : base + values[i];
 }

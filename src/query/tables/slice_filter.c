@@ -69,7 +69,7 @@ static hd_status init_texts(slice_filter *filter, slice_table *table, bool in, s
             const hd_trace *trace = table->tables->sources[i].trace;
             int64_t id = is_word(filter->column) ? word_of(filter->column, text, size)
                                                  : (int64_t)hd_trace_find_string(trace, text, size);
-            bool none = is_word(filter->column) ? id < 0 : id == HD_STRING_NONE;
+            bool none = is_word(filter->column) ? id < 0 : id == HD_NONE;
             room = text && (none || add_id(filter, i, &capacities[i], id));
         }
     }

@@ -77,7 +77,7 @@ static const hd_query_column_about counter_track_columns[] = {
 static const hd_query_column_about gpu_slice_columns[] = {
     SLICE_COLUMNS_ABOUT,
     {"role", "TEXT", "kernel, copy or set", false},
-    {"correlation", "INT", "argument that it shares with the call that launched it", false},
+    {"correlation", "INT", "id that it shares with the call that launched it", false},
     RANK,
     {0},
 };
@@ -101,7 +101,7 @@ static const hd_query_column_about slices_columns[] = {SLICE_COLUMNS_ABOUT,
                                                        {"thread_dur", "INT", "CPU time, ns", false},
                                                        {"type", "TEXT", "slice, instant or async", false},
                                                        {"role", "TEXT", "what it is: kernel, op …", false},
-                                                       {"correlation", "INT", "argument of calls and work", false},
+                                                       {"correlation", "INT", "id of calls and work", false},
                                                        RANK,
                                                        {0}};
 static const hd_query_column_about instant_columns[] = {

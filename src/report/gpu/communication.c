@@ -313,7 +313,7 @@ static hd_status find_named(communication *c, hd_role role, const char *const *w
     if (!names) return HD_NOMEM(err);
     for (; *wanted; wanted++) {
         uint32_t id = hd_trace_find_string(trace, *wanted, strlen(*wanted));
-        if (id != HD_STRING_NONE) names[id] = any = true;
+        if (id != HD_NONE) names[id] = any = true;
     }
     hd_status status = any ? gpu_slices_named(&c->ops, &c->scope, 1u << role, names, err) : HD_OK;
     free(names);

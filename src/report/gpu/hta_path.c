@@ -61,7 +61,7 @@ typedef struct hta_maker {
     size_t launch_count;
     hta_id *ids; /* of calls by correlation */
     size_t id_count, id_capacity;
-    gpu_arg correlation, stream, wait_stream, record;
+    gpu_arg stream, wait_stream, record;
     uint32_t wait_name, event_name, stream_name, context_name;
 } hta_maker;
 
@@ -97,6 +97,13 @@ static bool number(int64_t *out, hta_maker *m, gpu_arg *arg, uint32_t row)
     uint32_t at;
     const hd_block *block = hd_trace_block_of(&at, m->s->trace, HD_KIND_SLICE, row);
     return gpu_arg_whole(out, arg, block, at);
+}
+
+static int64_t correlation_of(const hta_maker *m, uint32_t row)
+{
+    uint32_t at;
+    const hd_block *block = hd_trace_block_of(&at, m->s->trace, HD_KIND_SLICE, row);
+    return hd_correlation_at(block, at);
 }
 
 static bool is_named(const hta_maker *m, uint32_t row, const char *const *names)
@@ -165,8 +172,8 @@ static bool add_threads(hta_maker *m, const gpu_slices *calls)
             const gpu_slice *c = &calls->list[i];
             if (c->start < m->from || c->start > m->until || c->end <= c->start) continue;
             if (add_event(m, (hta_event){c->start, c->end, c->row, l}) == HD_NONE) return false;
-            int64_t id;
-            if (!number(&id, m, &m->correlation, c->row) || id <= 0) continue;
+            int64_t id = correlation_of(m, c->row);
+            if (id <= 0) continue;
             if (!hd_large_grow((void **)&m->ids, &m->id_capacity, m->id_count, sizeof *m->ids, m->s->large))
                 return false;
             m->ids[m->id_count++] = (hta_id){id, (uint32_t)m->event_count - 1};
@@ -316,9 +323,9 @@ static uint32_t recorded_work(hta_maker *m, uint32_t row)
 static bool add_wait(hta_maker *m, uint32_t row)
 {
     const gpu_scope *s = m->s;
-    int64_t id = 0, stream = -1;
+    int64_t stream = -1;
     uint32_t name = hd_event_at(s->trace, HD_KIND_SLICE, row).name;
-    uint32_t call = number(&id, m, &m->correlation, row) ? call_with(m, id) : HD_NONE;
+    uint32_t call = call_with(m, correlation_of(m, row));
     number(&stream, m, &m->stream, row);
     if (call == HD_NONE) return true;
     const hta_event *event = &m->events[call];
@@ -549,8 +556,7 @@ static bool make_lists(hta_maker *m)
     if (!m->event_of || !m->waits_for || !m->was_empty || !m->call_of || !m->last) return false;
     for (size_t i = 0; i < works; i++) m->event_of[i] = m->waits_for[i] = HD_NONE;
     for (uint32_t r = 0; r < s->row_count; r++) m->last[r] = HD_NONE;
-    return gpu_arg_init(&m->correlation, s->trace, "correlation") && gpu_arg_init(&m->stream, s->trace, "stream") &&
-           gpu_arg_init(&m->wait_stream, s->trace, "wait_on_stream") &&
+    return gpu_arg_init(&m->stream, s->trace, "stream") && gpu_arg_init(&m->wait_stream, s->trace, "wait_on_stream") &&
            gpu_arg_init(&m->record, s->trace, "wait_on_cuda_event_record_corr_id");
 }
 
@@ -578,7 +584,6 @@ static void free_maker(hta_maker *m)
                            m->edges,    m->items,     m->ids,       m->by_time, m->by_thread};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) hd_large_free(lists[i]);
     free(m->last);
-    gpu_arg_deinit(&m->correlation);
     gpu_arg_deinit(&m->stream);
     gpu_arg_deinit(&m->wait_stream);
     gpu_arg_deinit(&m->record);

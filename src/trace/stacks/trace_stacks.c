@@ -316,7 +316,7 @@ static hd_status read_tree(hd_trace_stacks *s, hd_string json, hd_error *err)
 static bool find_sf_keys(hd_trace_stacks *s)
 {
     uint32_t key = hd_trace_find_string(s->trace, "sf", 2);
-    s->shape_count = key == HD_STRING_NONE ? 0 : hd_trace_shape_count(s->trace);
+    s->shape_count = key == HD_NONE ? 0 : hd_trace_shape_count(s->trace);
     s->sf_keys = malloc(((size_t)s->shape_count + 1) * sizeof *s->sf_keys);
     if (!s->sf_keys) return false;
     for (uint32_t i = 0; i < s->shape_count; i++) {
@@ -412,8 +412,8 @@ static uint32_t node_of_text(const hd_trace_stacks *s, hd_string text)
 {
     frame_id id;
     if (!number_id(&id, text.data, text.size)) {
-        uint32_t known = s->lent ? HD_STRING_NONE : hd_strings_find(&s->texts, text.data, text.size);
-        if (known == HD_STRING_NONE) return HD_STACK_NONE;
+        uint32_t known = s->lent ? HD_NONE : hd_strings_find(&s->texts, text.data, text.size);
+        if (known == HD_NONE) return HD_STACK_NONE;
         id = text_id(known);
     }
     return node_of_id(s, id);

@@ -49,7 +49,7 @@ typedef struct framework {
 static uint32_t text_of(const framework *f, const hd_event *event, uint32_t key)
 {
     hd_value value;
-    bool has = key && hd_event_arg(&value, f->trace, event, key) && value.type == HD_ARG_STRING;
+    bool has = hd_event_arg(&value, f->trace, event, key) && value.type == HD_ARG_STRING;
     return has ? (uint32_t)value.bits : HD_STRING_NONE;
 }
 
@@ -166,7 +166,7 @@ hd_status view_derive_framework(view_scene *scene, const atomic_bool *stop, hd_e
     framework f = {.scene = scene, .trace = view_scene_trace(scene)};
     f.key_op = hd_trace_find_string(f.trace, "tf_op", 5);
     f.key_source = hd_trace_find_string(f.trace, "source", 6);
-    if (!f.key_op) return HD_OK;
+    if (f.key_op == HD_NONE) return HD_OK;
     HD_TRY(view_devices_find(&devices, scene, err));
     hd_status status = HD_OK;
     for (size_t i = 0; i < devices.count && status == HD_OK && !atomic_load(stop); i++)

@@ -24,7 +24,7 @@ typedef struct memory_point {
 } memory_point;
 
 typedef struct memory_keys {
-    uint32_t name; /* string ids, HD_STRING_NONE: the trace has none */
+    uint32_t name; /* string ids, HD_NONE: the trace has none */
     uint32_t type, device, bytes, allocated, reserved;
 } memory_keys;
 
@@ -48,13 +48,13 @@ static bool find_keys(memory_keys *out, const hd_trace *trace)
                          .bytes = key_of(trace, "Bytes"),
                          .allocated = key_of(trace, "Total Allocated"),
                          .reserved = key_of(trace, "Total Reserved")};
-    return out->name != HD_STRING_NONE && out->bytes != HD_STRING_NONE;
+    return out->name != HD_NONE && out->bytes != HD_NONE;
 }
 
 static int64_t number_of(const hd_trace *trace, const hd_event *event, uint32_t key)
 {
     int64_t value;
-    return key != HD_STRING_NONE && hd_event_arg_int(&value, trace, event, key) ? value : HD_NO_NUMBER;
+    return hd_event_arg_int(&value, trace, event, key) ? value : HD_NO_NUMBER;
 }
 
 static bool add_point(memory_points *points, const hd_trace *trace, const memory_keys *keys, const hd_block *block,

@@ -101,8 +101,7 @@ static bool number_of(double *out, const view_event *e, const char *key)
 {
     hd_value value;
     uint32_t id = hd_trace_find_string(e->trace, key, strlen(key));
-    return id != HD_STRING_NONE && hd_event_arg(&value, e->trace, &e->event, id) &&
-           hd_value_double(out, e->trace, value);
+    return hd_event_arg(&value, e->trace, &e->event, id) && hd_value_double(out, e->trace, value);
 }
 
 void view_event_numbers(hd_json_out *json, const view_event *e)

@@ -100,7 +100,7 @@ static own_texts find_texts(const view_event *e)
 {
     own_texts texts = {NULL, NULL, NULL};
     uint32_t key = hd_trace_find_string(e->trace, "stack", 5);
-    if (key == HD_STRING_NONE || e->event.shape >= hd_trace_shape_count(e->trace) || !e->event.args) return texts;
+    if (key == HD_NONE || e->event.shape >= hd_trace_shape_count(e->trace) || !e->event.args) return texts;
     const hd_shape *shape = hd_trace_shape_at(e->trace, e->event.shape);
     int at = hd_shape_find(shape, key, HD_SCOPE_EVENT);
     if (at < 0 || shape->keys[at].type != HD_ARG_JSON) return texts;

@@ -22,7 +22,7 @@ typedef struct line_filter {
     bool has_range, all;
     int64_t row;          /* below 0: any */
     const char *category; /* NULL: any */
-    uint32_t category_id; /* of the trace, HD_STRING_NONE: it has none */
+    uint32_t category_id; /* of the trace, HD_NONE: it has none */
     bool launches;        /* the category is that of launches */
     uint8_t *tracks;      /* by track of the trace, NULL: any */
 } line_filter;
@@ -49,7 +49,7 @@ static bool passes(const line_filter *f, const view_line *line)
     if (f->category) {
         bool same = line->from_flow == HD_NONE
                         ? f->launches
-                        : f->category_id != HD_STRING_NONE && view_line_category(line, f->trace) == f->category_id;
+                        : f->category_id != HD_NONE && view_line_category(line, f->trace) == f->category_id;
         if (!same) return false;
     }
     return !f->tracks || on_tracks(f, line->from) || on_tracks(f, line->to);

@@ -367,7 +367,7 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
 {
     uint32_t within, strings = hd_trace_string_count(scene->trace), count = atomic_load(&scene->text_count);
     uint32_t id = hd_trace_find_string(scene->trace, data, size);
-    if (id != HD_STRING_NONE) return id;
+    if (id != HD_NONE) return id;
     uint64_t hash = hd_hash(data, size);
     HD_SLOTS_FIND(id, &scene->text_slots, hash,
                   text_at(scene, id)->size == size && memcmp(text_at(scene, id)->data, data, size) == 0);
@@ -391,11 +391,11 @@ uint32_t view_scene_name(view_scene *scene, const char *data, size_t size)
 uint32_t view_scene_find_name(const view_scene *scene, const char *data, size_t size)
 {
     uint32_t strings = hd_trace_string_count(scene->trace), id = hd_trace_find_string(scene->trace, data, size);
-    for (uint32_t i = strings; id == HD_STRING_NONE && i < view_scene_name_count(scene); i++) {
+    for (uint32_t i = strings; id == HD_NONE && i < view_scene_name_count(scene); i++) {
         hd_string text = view_scene_text(scene, i);
         if (text.size == size && memcmp(text.data, data, size) == 0) return i;
     }
-    return id == HD_STRING_NONE ? HD_NONE : id;
+    return id;
 }
 
 hd_string view_scene_text(const view_scene *scene, uint32_t name)

@@ -6,12 +6,12 @@
 
 #include "format/heddle/codec/ints.h"
 
-enum { STORE_NO_REF = 255, STORE_BASE_REFS = HD_COL_COUNT };
+enum { STORE_NO_REF = 255, STORE_BASE_REFS = HD_COL_SOURCE_SIZE + 1 };
 
 /* Columns that are not stored lend their numbers to what is derived (nest.h) or stands in for others. */
 enum { STORE_REF_BEFORE = HD_COL_ARGS_ROW, STORE_REF_BOUND = HD_COL_SOURCE, STORE_REF_CHILD = HD_COL_SOURCE_SIZE };
 
-/* Columns that are known before this one: 0 … HD_COL_COUNT-1 of the rows, then keys of the group. */
+/* Columns that are known before this one: 0 … STORE_BASE_REFS-1 of the rows, then keys of the group. */
 typedef struct store_refs {
     const int64_t *columns[STORE_BASE_REFS + STORE_KEY_REFS]; /* NULL: not known */
     /* For groups: base columns are gathered when they are first asked for. NULL: they stand in columns. */

@@ -82,7 +82,8 @@ static bool find_segments(store_gatherer *g, store_cursor *cursor, hd_kind kind,
 
 static bool is_stored(int column)
 {
-    return column != HD_COL_SOURCE && column != HD_COL_SOURCE_SIZE && column != HD_COL_ARGS_ROW;
+    return column != HD_COL_SOURCE && column != HD_COL_SOURCE_SIZE && column != HD_COL_ARGS_ROW &&
+           column != HD_COL_CORRELATION;
 }
 
 static void gather_columns(store_gathered *out, const store_gatherer *g)

@@ -17,7 +17,7 @@ hd_status store_ids_init(store_ids *ids, const hd_trace *trace, hd_error *err)
     ids->shape_map = malloc(((size_t)ids->shape_limit + 1) * sizeof *ids->shape_map);
     if (!ids->string_map || !ids->shape_map) return HD_NOMEM(err);
     uint32_t empty = hd_trace_find_string(trace, "", 0);
-    if (empty) ids->string_map[empty] = STORE_STRING_EMPTY;
+    if (empty != HD_NONE) ids->string_map[empty] = STORE_STRING_EMPTY;
     for (uint32_t i = 0; i < ids->shape_limit; i++) ids->shape_map[i] = i < STORE_SHAPE_FIRST ? i : HD_NONE;
     for (uint32_t i = 0; i < STORE_SHAPE_FIRST; i++) ids->shapes[i] = i;
     return HD_OK;

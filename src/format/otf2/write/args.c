@@ -268,14 +268,14 @@ hd_status ow_add_phase(ow_writer *w, char phase)
 uint64_t ow_arg_count(const ow_writer *w, const hd_event *event, uint32_t key, uint64_t fallback)
 {
     int64_t value;
-    if (key == HD_STRING_NONE || !hd_event_arg_int(&value, w->trace, event, key) || value < 0) return fallback;
+    if (!hd_event_arg_int(&value, w->trace, event, key) || value < 0) return fallback;
     return (uint64_t)value;
 }
 
 hd_string ow_arg_text(const ow_writer *w, const hd_event *event, uint32_t key)
 {
     hd_value value;
-    if (key == HD_STRING_NONE || !hd_event_arg(&value, w->trace, event, key)) return (hd_string){"", 0};
+    if (!hd_event_arg(&value, w->trace, event, key)) return (hd_string){"", 0};
     if (value.type != HD_ARG_STRING && value.type != HD_ARG_JSON) return (hd_string){"", 0};
     return hd_trace_string(w->trace, (uint32_t)value.bits);
 }

@@ -112,7 +112,7 @@ static void count_note(collector *c, ow_note note, uint64_t count)
 static bool is_one_of(const uint32_t *list, size_t count, uint32_t id)
 {
     for (size_t i = 0; i < count; i++) {
-        if (list[i] == id && id != HD_STRING_NONE) return true;
+        if (list[i] == id) return true;
     }
     return false;
 }
@@ -166,8 +166,7 @@ static hd_status put_row(collector *c, const hd_block *block, uint32_t i)
         return HD_OK;
     }
     if (block->kind == HD_KIND_SLICE) return put_slice(c, i, item);
-    if (block->kind == HD_KIND_INSTANT && w->keys.memory != HD_STRING_NONE &&
-        (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i) == w->keys.memory) {
+    if (block->kind == HD_KIND_INSTANT && (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i) == w->keys.memory) {
         ow_item memory = item; /* beside the instant, which has everything else */
         memory.what = OW_MEMORY;
         HD_TRY(put(c, ow_place_of(w, OW_PLACE_METRICS, track, HD_STRING_NONE), memory));

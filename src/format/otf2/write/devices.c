@@ -15,7 +15,7 @@ bool ow_is_hip(const ow_writer *w)
                                         "hipMemcpyAsync",  "hipMemcpyWithStream",      "hipMemcpy",
                                         "hipMalloc",       "hipDeviceSynchronize",     "hipStreamSynchronize"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (hd_trace_find_string(w->trace, names[i], strlen(names[i]))) return true;
+        if (hd_trace_find_string(w->trace, names[i], strlen(names[i])) != HD_NONE) return true;
     }
     return false;
 }

@@ -18,9 +18,9 @@ static bool copies(const ow_writer *w, uint32_t name)
 static hd_status count_launch(ow_writer *w, uint32_t location, const hd_event *event)
 {
     bool created;
-    uint64_t id = ow_arg_count(w, event, w->keys.correlation, UINT64_MAX);
-    if (id == UINT64_MAX) return HD_OK;
-    uint32_t *slot = ow_map_get(&w->launches, w->places[w->locations[location].place].group, id, &created);
+    if (event->correlation < 0) return HD_OK;
+    uint32_t *slot =
+        ow_map_get(&w->launches, w->places[w->locations[location].place].group, (uint64_t)event->correlation, &created);
     if (!slot) return HD_NOMEM(w->err);
     if (created) *slot = location + 1;
     return HD_OK;
@@ -47,7 +47,7 @@ hd_status ow_find_launches(ow_writer *w)
 {
     bool has_devices = false;
     for (size_t i = 0; i < w->group_count; i++) has_devices |= w->groups[i].device != HD_NO_NUMBER;
-    if (!has_devices || w->keys.correlation == HD_STRING_NONE) return HD_OK;
+    if (!has_devices) return HD_OK;
     uint8_t *known = calloc((size_t)hd_trace_string_count(w->trace) + 1, 1); /* by name: 1 no, 2 it copies */
     hd_status status = known ? HD_OK : HD_NOMEM(w->err);
     for (uint32_t i = 0; i < w->location_count && status == HD_OK; i++) {
@@ -60,7 +60,7 @@ hd_status ow_find_launches(ow_writer *w)
 
 uint32_t ow_launcher_of(const ow_writer *w, const hd_event *event, uint32_t process)
 {
-    uint64_t id = ow_arg_count(w, event, w->keys.correlation, UINT64_MAX);
     uint32_t found;
-    return id != UINT64_MAX && hd_map_get(&found, &w->launches, process, id) ? found - 1 : HD_NONE;
+    bool has_id = event->correlation >= 0;
+    return has_id && hd_map_get(&found, &w->launches, process, (uint64_t)event->correlation) ? found - 1 : HD_NONE;
 }

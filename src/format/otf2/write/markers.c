@@ -85,7 +85,7 @@ hd_status ow_write_markers(ow_writer *w)
     markers m = {.w = w};
     m.scope_key = hd_trace_find_string(w->trace, "s", 1);
     m.global = hd_trace_find_string(w->trace, "g", 1);
-    if (m.scope_key == HD_STRING_NONE || m.global == HD_STRING_NONE) return HD_OK;
+    if (m.scope_key == HD_NONE || m.global == HD_NONE) return HD_OK;
     hd_status status = put_all(&m);
     hd_map_deinit(&m.kinds);
     OTF2_ErrorCode code = m.out ? OTF2_Archive_CloseMarkerWriter(w->archive, m.out) : OTF2_SUCCESS;

@@ -172,8 +172,8 @@ hd_status ow_write_memory(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
         values[i].unsigned_int = ow_arg_count(w, event, keys[i], UINT64_MAX);
         if (values[i].unsigned_int == UINT64_MAX) return HD_OK; /* this one does not say both */
     }
-    if (w->keys.device_type) hd_event_arg_int(&type, w->trace, event, w->keys.device_type);
-    if (w->keys.device_id) hd_event_arg_int(&device, w->trace, event, w->keys.device_id);
+    hd_event_arg_int(&type, w->trace, event, w->keys.device_type);
+    hd_event_arg_int(&device, w->trace, event, w->keys.device_id);
     HD_TRY(memory_class(&class_ref, w, type, device));
     ow_metric instance = {.class_ref = class_ref, .place = place, .scope = scope_of(w, place, type, device)};
     HD_TRY(add_metric(&ref, w, &w->memory_instances, memory_key(place, class_ref), 0, instance));

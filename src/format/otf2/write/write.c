@@ -72,13 +72,12 @@ static hd_status prepare(ow_writer *w)
                         find(w, "Root rank"),
                         find(w, "Src Rank"),
                         find(w, "Dst Rank"),
-                        find(w, "correlation"),
                         find(w, "[memory]"),
                         find(w, "Total Allocated"),
                         find(w, "Total Reserved"),
                         find(w, "Device Type"),
                         find(w, "Device Id")};
-    if (w->keys.allocated == HD_STRING_NONE && w->keys.reserved == HD_STRING_NONE) w->keys.memory = HD_STRING_NONE;
+    if (w->keys.allocated == HD_NONE && w->keys.reserved == HD_NONE) w->keys.memory = HD_NONE;
     return HD_OK;
 }
 

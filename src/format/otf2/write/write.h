@@ -101,7 +101,7 @@ typedef struct ow_shape {
 /* What the writer wants to know of arguments, by the string ids of their keys. */
 typedef struct ow_keys {
     uint32_t bytes, collective, in_elements, out_elements, dtype, group_name, group_description, group_ranks, root,
-        source, destination, correlation, memory, allocated, reserved, device_type, device_id;
+        source, destination, memory, allocated, reserved, device_type, device_id;
 } ow_keys;
 
 typedef enum ow_copy { OW_COPY_NONE, OW_COPY_GET_HOST, OW_COPY_GET_DEVICE, OW_COPY_PUT_HOST } ow_copy;

@@ -281,7 +281,7 @@ static hd_status frame_ids_init(frame_ids *out, const hd_stacks *tree)
 static bool has_names_of_frames(const hd_trace *trace)
 {
     uint32_t key = hd_trace_find_string(trace, "sf", 2);
-    for (uint32_t i = 0; key && i < hd_trace_shape_count(trace); i++) {
+    for (uint32_t i = 0; key != HD_NONE && i < hd_trace_shape_count(trace); i++) {
         if (hd_shape_find(hd_trace_shape_at(trace, i), key, HD_SCOPE_EVENT) >= 0) return true;
     }
     return false;

@@ -74,7 +74,7 @@ static uint32_t intern_text(pf_writer *w, unsigned space, const char *data, size
 {
     pf_intern *t = &w->intern;
     uint32_t id = hd_trace_find_string(w->trace, data, size);
-    if (id != HD_STRING_NONE) return pf_intern_string(w, space, id);
+    if (id != HD_NONE) return pf_intern_string(w, space, id);
     uint32_t at;
     uint64_t hash = hd_hash(data, size) + space;
     HD_SLOTS_FIND(at, &t->slots, hash,
@@ -414,7 +414,7 @@ static size_t begin_field(pf_writer *w, const char *key, size_t size)
 
 static bool is_binding(const pf_writer *w, const hd_arg_key *key)
 {
-    return key->scope == HD_SCOPE_EVENT && key->key != HD_STRING_NONE &&
+    return key->scope == HD_SCOPE_EVENT &&
            (key->key == w->bind_key[0] || key->key == w->bind_key[1] || key->key == w->bind_key[2]);
 }
 

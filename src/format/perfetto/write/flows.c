@@ -74,7 +74,7 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
 
 static bool is_true(const hd_shape *shape, const hd_event *event, uint32_t key)
 {
-    int at = key == HD_STRING_NONE ? -1 : hd_shape_find(shape, key, HD_SCOPE_EVENT);
+    int at = hd_shape_find(shape, key, HD_SCOPE_EVENT);
     return at >= 0 && shape->keys[at].type == HD_ARG_BOOL && hd_column_at(&event->args->columns[at], event->args_row);
 }
 
@@ -106,7 +106,7 @@ static hd_status add_bound_points(pf_writer *w, hd_error *err)
 {
     static const char *const names[] = {"bind_id", "flow_out", "flow_in"};
     for (int i = 0; i < 3; i++) w->bind_key[i] = hd_trace_find_string(w->trace, names[i], strlen(names[i]));
-    if (w->bind_key[0] == HD_STRING_NONE) return HD_OK;
+    if (w->bind_key[0] == HD_NONE) return HD_OK;
     for (uint32_t i = 0; i < w->item_count; i++) {
         pf_item_kind kind = pf_item_kind_of(&w->items[i]);
         if (kind != PF_ITEM_SLICE && kind != PF_ITEM_ASYNC) continue;

@@ -178,7 +178,7 @@ static uint32_t mode_of(const hd_trace *trace, const hd_event *event, hd_frame_k
 {
     hd_value value;
     uint32_t key = hd_trace_find_string(trace, "cpu_mode", 8);
-    bool is_said = key && hd_event_arg(&value, trace, event, key) && value.type == HD_ARG_STRING;
+    bool is_said = hd_event_arg(&value, trace, event, key) && value.type == HD_ARG_STRING;
     for (uint32_t mode = 1; is_said && mode < PF_CPU_MODES; mode++) {
         if (is_text(trace, (uint32_t)value.bits, pf_cpu_mode_name(mode))) return mode;
     }
@@ -188,7 +188,7 @@ static uint32_t mode_of(const hd_trace *trace, const hd_event *event, hd_frame_k
 static bool int_arg(int64_t *out, const hd_trace *trace, const hd_event *event, const char *name)
 {
     uint32_t key = hd_trace_find_string(trace, name, strlen(name));
-    return key && hd_event_arg_int(out, trace, event, key);
+    return hd_event_arg_int(out, trace, event, key);
 }
 
 void pf_put_sample(pf_writer *w, const hd_event *event)
