@@ -93,6 +93,7 @@ typedef struct hd_convert_report {
     size_t ledger_count; /* of reading, of the steps and of writing */
     hd_ledger_row *ledger;
     uint64_t repairs, losses; /* sums of the ledger */
+    uint64_t unheld;          /* of losses: what the output's format cannot hold */
     bool written;
 } hd_convert_report;
 

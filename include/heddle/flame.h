@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 typedef enum hd_flame_of {
-    HD_FLAME_AUTO,     /* GPU time if there is GPU work, else CPU time, else samples */
+    HD_FLAME_AUTO,     /* GPU time if there is GPU work, else samples if there are any, else CPU time */
     HD_FLAME_GPU_TIME, /* ns of kernels, copies and sets, under the stack that launched them */
     HD_FLAME_CPU_TIME, /* ns of slices on CPU threads, each under those around it; own time where it has callees */
     HD_FLAME_CPU_SELF, /* ns of slices on CPU threads less that of the slices in them, by name, without callers */
@@ -27,7 +27,6 @@ typedef enum hd_flame_of {
 
 /* "gpu-time" … Static. */
 const char *hd_flame_of_name(hd_flame_of of);
-const char *hd_flame_unit(hd_flame_of of); /* "ns", "launches", "bytes", "samples" */
 
 typedef enum hd_flame_by {
     HD_FLAME_BY_NOTHING,
@@ -76,6 +75,8 @@ typedef struct hd_flame {
     char *event;        /* whose samples were counted; NULL: of all. Traces added later are held to it */
     char *events;       /* those of the first trace that has several, with their counts; NULL: there were not several */
     uint64_t cut_names; /* frames that folded text cannot hold as they are: a ';' or a newline in them */
+    const char *unit;   /* of self and total: "ns", "bytes", "launches"; of samples by their weights: "ns", "bytes",
+                           "cycles", "instructions", "events"; "samples" where they have none. Static; "" while empty */
 } hd_flame;
 
 /* An empty one. Errors: MEMORY. */

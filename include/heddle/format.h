@@ -78,6 +78,10 @@ hd_status hd_trace_write_to(const hd_trace *trace, hd_byte_sink *sink, const hd_
  * nothing behind. options may be NULL. Errors: those of hd_trace_write. */
 hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err);
 
+/* Removes the unfinished files and folders of all outputs of this process, which has to end afterwards. For handlers of
+ * SIGINT and SIGTERM: async-signal-safe. */
+void hd_outputs_abandon(void);
+
 /* The formats this build knows, for help and documentation. */
 typedef struct hd_format_info {
     const char *name;       /* "chrome" */

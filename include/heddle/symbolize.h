@@ -9,8 +9,10 @@
  *   A capture holds addresses, since looking up names takes too long while a program runs. Frames of stackFrames called
  *       MODULE+0xOFFSET             OFFSET is an address as the symbols of the file have it, or an offset in the file
  *                                   where the module has "fileOffsets": true
- *       PATH(+0xOFFSET) [0xADDR]    likewise, as glibc's backtrace_symbols writes
+ *       PATH(+0xOFFSET) [0xADDR]    a return address, as glibc's backtrace_symbols writes; OFFSET - 1 is looked up
  *       0xADDRESS                   of the process
+ *   For callers, Heddle's readers and captures store the return address less 1: it lies within the
+ *   call, while the return address itself may be the first of the next function.
  *   get the names of functions. The top-level key `modules` says what MODULE is: an array of objects with name, path,
  *   buildId (hexadecimal), and start, end and bias (all addresses) where they are known. `symbols` is an array of
  *   objects with start, size and name: functions that no file has. Numbers are JSON numbers, or text with 0x. All other

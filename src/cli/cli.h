@@ -154,6 +154,9 @@ struct cli_run {
 extern const cli_command *const cli_commands[];
 const cli_command *cli_find_command(const char *name);
 
+/* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
+void cli_remove_at_stop(const char *path);
+
 /* Print run->err now and clear it, for a command that goes on. */
 void cli_report(cli_run *run);
 

@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "heddle/format.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -158,9 +160,40 @@ static int parse_and_run(cli_run *run, const char *const *argv, int count)
     return status;
 }
 
+static _Atomic(const char *) unfinished;
+
+void cli_remove_at_stop(const char *path)
+{
+    unfinished = path;
+}
+
+static void stop(int number)
+{
+    const char *path = unfinished;
+    if (path) unlink(path);
+    hd_outputs_abandon();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Ctrl+C, a batch system's SIGTERM, a terminal that goes away: nothing unfinished is left. Commands that end in order
+ * have handlers of their own. What is ignored stays so (nohup). */
+static void catch_stops(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before, action = {.sa_handler = stop};
+        sigemptyset(&action.sa_mask);
+        for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) sigaddset(&action.sa_mask, numbers[k]);
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
     cli_run run = {0};
+    catch_stops();
     /* So that a closed pipe is an error, after which outputs are cleaned up. */
     run.sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     const char *const *words = (const char *const *)argv + 1;

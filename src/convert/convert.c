@@ -364,6 +364,7 @@ static void keep_row(void *user, const hd_ledger_row *row)
 {
     converter *c = user;
     c->unwritten += row->lost_events;
+    if (row->level == HD_LEDGER_LOSS) c->report->unheld += row->count;
     if (!convert_report_ledger(c->report, row)) c->failed = true;
 }
 

@@ -63,9 +63,9 @@ static hd_status choose_of(hd_flame *flame, const hd_trace *trace, const hd_attr
     flame->of = options->of;
     if (flame->of != HD_FLAME_AUTO) return HD_OK;
     if (!attribution) HD_TRY(has_work(&work, trace, err));
-    flame->of = work                                       ? HD_FLAME_GPU_TIME
-                : hd_trace_row_count(trace, HD_KIND_SLICE) ? HD_FLAME_CPU_TIME
-                                                           : HD_FLAME_SAMPLES;
+    flame->of = work                                        ? HD_FLAME_GPU_TIME
+                : hd_trace_row_count(trace, HD_KIND_SAMPLE) ? HD_FLAME_SAMPLES
+                                                            : HD_FLAME_CPU_TIME;
     return HD_OK;
 }
 
@@ -121,6 +121,7 @@ hd_status hd_flame_add(hd_flame *flame, const hd_trace *trace, const hd_trace *c
     if (a.options->event && flame->of != HD_FLAME_SAMPLES)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "an event is chosen of samples, and %s is counted", hd_flame_of_name(flame->of));
+    if (flame->of != HD_FLAME_SAMPLES) HD_TRY(flame_set_unit(&a, flame_unit_of(flame->of)));
     flame->reverse = a.options->reverse;
     flame->weightless |= a.options->weightless && flame->of == HD_FLAME_GPU_TIME;
     /* the samples of the CPU side are those that count where there are two sides */

@@ -74,6 +74,10 @@ hd_status flame_source(flame_adder *adder, const hd_stacks *stacks);
 /* The event whose samples count, a string of the trace; HD_NONE: all do. Sets flame->event and events. ARGUMENT: there
  * is none of the name that was asked for, or that the traces before have. */
 hd_status flame_choose_event(uint32_t *out, flame_adder *adder, const hd_trace_stacks *stacks);
+/* What weights of a sample's event are: "ns" … Static. */
+const char *flame_unit_of_sample(const hd_trace *trace, const hd_event *sample);
+/* Sets flame->unit. ARGUMENT: the traces before have another one. */
+hd_status flame_set_unit(flame_adder *adder, const char *unit);
 void flame_paths_deinit(flame_adder *adder);
 
 /* Does the name of a frame of the source pass the patterns? */

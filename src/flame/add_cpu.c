@@ -101,13 +101,16 @@ static int64_t rounded(int64_t packed)
 }
 
 /* Samples without a weight, or with one that is no number, count as one. */
-static int64_t weight_of(const flame_adder *a, const hd_event *event, uint32_t key)
+static bool weight_of(int64_t *out, const flame_adder *a, const hd_event *event, uint32_t key)
 {
-    int64_t weight;
     hd_value value;
-    if (!hd_event_arg(&value, a->trace, event, key)) return 1;
-    if (value.type == HD_ARG_DECIMAL) return rounded(value.bits);
-    return hd_event_arg_int(&weight, a->trace, event, key) ? weight : 1;
+    *out = 1;
+    if (!hd_event_arg(&value, a->trace, event, key)) return false;
+    if (value.type == HD_ARG_DECIMAL) {
+        *out = rounded(value.bits);
+        return true;
+    }
+    return hd_event_arg_int(out, a->trace, event, key);
 }
 
 /* What was given back, or is less than before, has no width: it is left out, and told. */
@@ -135,6 +138,7 @@ static hd_status add_sample(flame_adder *a, const hd_event *event, uint32_t stac
 static hd_status add_samples(flame_adder *a, const hd_trace_stacks *stacks)
 {
     uint32_t key = hd_trace_find_string(a->trace, "weight", 6), wanted;
+    const char *unit = NULL; /* of the first sample with a weight */
     HD_TRY(flame_choose_event(&wanted, a, stacks));
     HD_TRY(flame_source(a, hd_trace_stacks_tree(stacks)));
     for (size_t b = 0; b < hd_trace_block_count(a->trace, HD_KIND_SAMPLE); b++) {
@@ -143,10 +147,12 @@ static hd_status add_samples(flame_adder *a, const hd_trace_stacks *stacks)
             hd_event event;
             hd_block_event(&event, block, i);
             if (wanted != HD_NONE && event.name != wanted) continue;
-            HD_TRY(add_sample(a, &event, hd_trace_stacks_of(stacks, &event), weight_of(a, &event, key)));
+            int64_t weight;
+            if (weight_of(&weight, a, &event, key) && !unit) unit = flame_unit_of_sample(a->trace, &event);
+            HD_TRY(add_sample(a, &event, hd_trace_stacks_of(stacks, &event), weight));
         }
     }
-    return HD_OK;
+    return flame_set_unit(a, unit ? unit : flame_unit_of(HD_FLAME_SAMPLES));
 }
 
 hd_status flame_add_samples(flame_adder *adder)

@@ -1,4 +1,4 @@
-/* add_events.c - samples of which event are counted: weights of cycles and of instructions make no sum
+/* add_events.c - samples of which event are counted, and the unit of its weights: cycles and instructions make no sum
  *
  * A sample's name is its event. Text of perf script tells one for each sample, and so does a store made from it; of
  * other files, names are taken for events where samples with a weight or a stack have several.
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/json/json.h"
 #include "flame/add.h"
 #include "trace/stacks/trace_stacks.h"
 
@@ -54,6 +55,25 @@ static void put_list(hd_bytes *out, const events *all, const hd_trace *trace)
     hd_bytes_put(out, "", 1);
 }
 
+/* Perf's first event that has samples: perf.data lists its events (the key `perf`); else that of the first sample. */
+static uint32_t first_event(const flame_adder *a, const events *all)
+{
+    const char *list;
+    size_t size;
+    hd_string perf = hd_trace_metadata_find(a->trace, "perf");
+    if (!perf.size || *perf.data != '{' || !hd_json_find(&list, &size, perf.data, "events") || *list != '[')
+        return all->list[0];
+    for (const char *at = list; (at = memchr(at, '"', (size_t)(list + size - at)));) {
+        hd_string name = {at + 1, 0};
+        const char *end = hd_json_skip_value(at);
+        name.size = (size_t)(end - at) - 2;
+        uint32_t id = hd_trace_find_string(a->trace, name.data, name.size);
+        if (id != HD_NONE && all->counts[id]) return id;
+        at = end;
+    }
+    return all->list[0];
+}
+
 static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const char *wanted)
 {
     hd_flame *flame = a->flame;
@@ -63,7 +83,7 @@ static hd_status choose(uint32_t *out, flame_adder *a, const events *all, const 
         hd_bytes_deinit(&list);
         return HD_NOMEM(a->err);
     }
-    *out = wanted ? hd_trace_find_string(a->trace, wanted, strlen(wanted)) : all->list[0];
+    *out = wanted ? hd_trace_find_string(a->trace, wanted, strlen(wanted)) : first_event(a, all);
     bool found = *out != HD_NONE && all->counts[*out] > 0;
     hd_status status = HD_OK;
     if (!found)
@@ -94,4 +114,58 @@ hd_status flame_choose_event(uint32_t *out, flame_adder *a, const hd_trace_stack
     hd_status status = chosen ? choose(out, a, &all, wanted ? wanted : a->flame->event) : HD_OK;
     free(all.counts);
     return status;
+}
+
+/* ---- units ---- */
+
+/* The event without perf's modifiers and its PMU: "cpu_core/cycles/u" and "cycles:ppp" are "cycles". */
+static hd_string plain_event(hd_string name)
+{
+    const char *slash = memchr(name.data, '/', name.size);
+    if (slash && slash + 1 < name.data + name.size && slash[1] != 'u')
+        name = (hd_string){slash + 1, name.size - (size_t)(slash + 1 - name.data)};
+    size_t size = 0;
+    while (size < name.size && !memchr(":/,", name.data[size], 3)) size++;
+    return (hd_string){name.data, size};
+}
+
+static bool is_text(hd_string a, const char *b)
+{
+    return a.size == strlen(b) && memcmp(a.data, b, a.size) == 0;
+}
+
+/* Readers of pprof, whose values have units, put the unit into the category. */
+const char *flame_unit_of_sample(const hd_trace *trace, const hd_event *sample)
+{
+    static const struct {
+        const char *text, *unit;
+    } categories[] = {{"nanoseconds", "ns"}, {"bytes", "bytes"}}, names[] = {{"samples", "samples"},
+                                                                             {"stack", "samples"},
+                                                                             {"cpu-clock", "ns"},
+                                                                             {"task-clock", "ns"},
+                                                                             {"time", "ns"},
+                                                                             {"bytes", "bytes"},
+                                                                             {"cycles", "cycles"},
+                                                                             {"cpu-cycles", "cycles"},
+                                                                             {"ref-cycles", "cycles"},
+                                                                             {"bus-cycles", "cycles"},
+                                                                             {"instructions", "instructions"}};
+    hd_string category = hd_trace_string(trace, sample->category),
+              event = plain_event(hd_trace_string(trace, sample->name));
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
+        if (is_text(category, categories[i].text)) return categories[i].unit;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (is_text(event, names[i].text)) return names[i].unit;
+    }
+    return "events";
+}
+
+hd_status flame_set_unit(flame_adder *a, const char *unit)
+{
+    if (*a->flame->unit && strcmp(a->flame->unit, unit) != 0)
+        return hd_error_set(a->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                            "weights in %s cannot be added to a flame graph in %s", unit, a->flame->unit);
+    a->flame->unit = unit;
+    return HD_OK;
 }

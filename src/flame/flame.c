@@ -22,9 +22,9 @@ const char *hd_flame_of_name(hd_flame_of of)
     return of < HD_FLAME_OFS ? kinds[of].name : "";
 }
 
-const char *hd_flame_unit(hd_flame_of of)
+const char *flame_unit_of(hd_flame_of of)
 {
-    return of < HD_FLAME_OFS ? kinds[of].unit : "";
+    return kinds[of].unit;
 }
 
 const char *flame_title_of(hd_flame_of of)
@@ -85,6 +85,7 @@ hd_status flame_reserve(hd_flame *flame, size_t capacity, hd_error *err)
 hd_status flame_make_room(hd_flame *flame, hd_error *err)
 {
     if (!flame->stacks) HD_TRY(hd_stacks_new(&flame->stacks, err));
+    if (!flame->unit) flame->unit = flame_unit_of(flame->of);
     size_t count = hd_stacks_count(flame->stacks), capacity = flame->capacity ? flame->capacity : 1024;
     while (capacity < count) capacity *= 2;
     return flame_reserve(flame, capacity, err);
@@ -114,7 +115,9 @@ void flame_deinit(hd_flame *flame)
 hd_status hd_flame_new(hd_flame **out, hd_error *err)
 {
     *out = calloc(1, sizeof **out);
-    return *out ? HD_OK : HD_NOMEM(err);
+    if (!*out) return HD_NOMEM(err);
+    (*out)->unit = flame_unit_of(HD_FLAME_AUTO);
+    return HD_OK;
 }
 
 void hd_flame_free(hd_flame *flame)

@@ -76,8 +76,9 @@ size_t flame_text_clean(char *out, hd_string name, bool parted, bool *changed);
 /* Whether it would be left as it is. */
 bool flame_text_fits(hd_string name, bool parted);
 
-/* "GPU time" … for titles. Static. */
+/* "GPU time" … for titles; "ns" …, of samples without weights "samples". Static. */
 const char *flame_title_of(hd_flame_of of);
+const char *flame_unit_of(hd_flame_of of);
 
 /* ---- writers ---- */
 

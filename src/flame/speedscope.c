@@ -162,15 +162,9 @@ static hd_status put_weights(scope *s)
 
 /* ---- all of it ---- */
 
-static const char *unit_of(hd_flame_of of)
+static const char *unit_of(const hd_flame *flame)
 {
-    switch (of) {
-    case HD_FLAME_GPU_TIME:
-    case HD_FLAME_CPU_TIME:
-    case HD_FLAME_CPU_SELF: return "nanoseconds";
-    case HD_FLAME_BYTES: return "bytes";
-    default: return "none";
-    }
+    return strcmp(flame->unit, "ns") == 0 ? "nanoseconds" : strcmp(flame->unit, "bytes") == 0 ? "bytes" : "none";
 }
 
 static hd_status put_all(scope *s, const char *title)
@@ -180,7 +174,7 @@ static hd_status put_all(scope *s, const char *title)
     hd_json_put_text(&s->text, "\"profiles\":[{\"type\":\"sampled\",\"name\":");
     hd_json_put_string(&s->text, title, strlen(title));
     hd_json_put_text(&s->text, ",\"unit\":\"");
-    hd_json_put_text(&s->text, unit_of(s->flame->of));
+    hd_json_put_text(&s->text, unit_of(s->flame));
     hd_json_put_text(&s->text, "\",\"startValue\":0,\"endValue\":");
     hd_json_put_int(&s->text, s->flame->total[0]);
     hd_json_put_text(&s->text, ",\n");

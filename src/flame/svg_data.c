@@ -131,7 +131,7 @@ void svg_put_data(svg_picture *p)
     svg_put(out, p->flame->reverse ? "\"icicle\":true," : "\"icicle\":false,");
     svg_put(out, p->view->base_total ? "\"compared\":true,\n" : "\"compared\":false,\n");
     put_word(out, "title", p->words.title);
-    put_word(out, "unit", hd_flame_unit(p->flame->of));
+    put_word(out, "unit", p->flame->unit);
     put_word(out, "what", p->words.what);
     svg_put(out, "\n");
     put_palette(out);

@@ -38,11 +38,11 @@ typedef struct step {
 } step;
 
 /* "1.234 s", "1.2 GB", "1,234 launches". */
-static void words_weight(char *out, size_t size, int64_t weight, hd_flame_of of)
+static void words_weight(char *out, size_t size, int64_t weight, const char *unit)
 {
     static const step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {0, NULL}};
     static const step bytes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {0, NULL}};
-    const char *unit = hd_flame_unit(of), *sign = weight < 0 ? "−" : "";
+    const char *sign = weight < 0 ? "−" : "";
     const step *at = strcmp(unit, "ns") == 0 ? times : strcmp(unit, "bytes") == 0 ? bytes : NULL;
     double value = weight < 0 ? -(double)weight : (double)weight;
     for (; at && at->unit; at++) {
@@ -87,9 +87,9 @@ static void say_compared_totals(svg_words *out, const hd_flame *flame, const fla
 {
     char total[64], before[64], change[64], percent[32] = "";
     int64_t by = change_of(view);
-    words_weight(total, sizeof total, view->total[0], flame->of);
-    words_weight(before, sizeof before, view->base_total[0], flame->of);
-    words_weight(change, sizeof change, by, flame->of);
+    words_weight(total, sizeof total, view->total[0], flame->unit);
+    words_weight(before, sizeof before, view->base_total[0], flame->unit);
+    words_weight(change, sizeof change, by, flame->unit);
     const char *sign = by > 0 ? "+" : by < 0 ? "−" : "";
     if (view->base_total[0] > 0)
         snprintf(percent, sizeof percent, " (%s%.1f %%)", sign, fabs(percent_of(by, view->base_total[0])));
@@ -102,7 +102,7 @@ static void say_what(svg_words *out, const hd_flame *flame, const flame_view *vi
     char total[64], works[40], missing[64] = "";
     const char *title = flame_title_of(flame->of);
     uint64_t count = works_of(view);
-    words_weight(total, sizeof total, view->total[0], flame->of);
+    words_weight(total, sizeof total, view->total[0], flame->unit);
     put_grouped(works, sizeof works, count);
     if (flame->no_stack_count)
         snprintf(missing, sizeof missing, "; %.1f %% without a stack", percent_of(flame->no_stack, view->total[0]));
@@ -129,7 +129,7 @@ static void say_more(svg_words *out, const hd_flame *flame, const svg_layout *la
         say(out, "%s launches of work that is not there", count);
     }
     if (flame->removed > 0) {
-        words_weight(weight, sizeof weight, flame->removed, flame->of);
+        words_weight(weight, sizeof weight, flame->removed, flame->unit);
         say(out, "%s left out as asked for", weight);
     }
     if (flame->negative_count) {
@@ -155,7 +155,7 @@ static void say_compared(svg_words *out, const hd_flame *flame, const flame_view
     say(out, "widths: the new one; red: more than before, blue: less");
     if (layout->gone_stacks == 0) return;
     put_grouped(count, sizeof count, layout->gone_stacks);
-    words_weight(weight, sizeof weight, layout->gone_weight, flame->of);
+    words_weight(weight, sizeof weight, layout->gone_weight, flame->unit);
     snprintf(out->gone, sizeof out->gone, "gone: %s stack%s, %s", count, layout->gone_stacks == 1 ? "" : "s", weight);
     say(out, "%s", out->gone);
 }

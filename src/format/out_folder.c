@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/io/temporary.h"
 #include "base/text/ends.h"
 #include "format/out_folder.h"
 
@@ -93,7 +95,7 @@ static char *beside(const char *target)
 hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_out_folder_kind *kind,
                                const hd_write_options *options, hd_error *err)
 {
-    *out = (hd_out_folder){.kind = kind};
+    *out = (hd_out_folder){.kind = kind, .leftover = -1};
     if (strcmp(path, "-") == 0 || hd_ends_with(path, strlen(path), ".gz") || hd_ends_with(path, strlen(path), ".zst"))
         return hd_error_set(err, HD_ERR_ARGUMENT, path, HD_OFFSET_NONE,
                             "%s is a folder: it cannot be written to a stream or compressed", kind->title);
@@ -104,7 +106,13 @@ hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_ou
         return HD_NOMEM(err);
     }
     hd_status status = check_target(out, options->clean, err);
-    if (status == HD_OK && !mkdtemp(out->temporary)) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_made = status == HD_OK && mkdtemp(out->temporary);
+    if (is_made) out->leftover = hd_leftover_add(out->temporary, true);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (status == HD_OK && !is_made) {
         status = hd_error_set(err, HD_ERR_IO, out->target, HD_OFFSET_NONE, "cannot make a folder beside it: %s",
                               strerror(errno));
         free(out->temporary);
@@ -123,7 +131,10 @@ hd_status hd_out_folder_create(hd_out_folder *out, const char *path, const hd_ou
 
 void hd_out_folder_abort(hd_out_folder *folder)
 {
-    if (folder->temporary) remove_tree(folder->temporary);
+    if (folder->temporary) {
+        remove_tree(folder->temporary);
+        hd_leftover_done(folder->leftover);
+    }
     free(folder->target);
     free(folder->temporary);
     free(folder->folder);
@@ -177,6 +188,8 @@ hd_status hd_out_folder_commit(hd_out_folder *folder, const hd_write_options *op
     if (options->sync && nftw(folder->folder, sync_entry, 32, FTW_DEPTH | FTW_PHYS) != 0)
         status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot sync: %s", strerror(errno));
     if (status == HD_OK) status = check_target(folder, options->clean, err); /* it may have come meanwhile */
+    hd_leftover_done(folder->leftover); /* what stands at the target is in it for a moment */
+    folder->leftover = -1;
     if (status == HD_OK && !rename_over(folder))
         status = hd_error_set(err, HD_ERR_IO, folder->target, HD_OFFSET_NONE, "cannot give it its name: %s",
                               strerror(errno));

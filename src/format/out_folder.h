@@ -19,6 +19,7 @@ typedef struct hd_out_folder_kind {
 typedef struct hd_out_folder {
     const hd_out_folder_kind *kind;
     char *target, *temporary;
+    int leftover; /* temporary */
     char *folder; /* where to write: inside temporary */
 } hd_out_folder;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/io/temporary.h"
 #include "base/options.h"
 
 void hd_write_note(const hd_write_options *options, const char *stage, const char *code, hd_ledger_level level,
@@ -107,4 +108,9 @@ hd_status hd_trace_write_check(const char *path, const hd_write_options *options
     HD_TRY(find_writer(&format, path, options, err));
     if (format->is_folder) return HD_OK;
     return hd_output_try(path, &(hd_output_options){.level = options->level}, err);
+}
+
+void hd_outputs_abandon(void)
+{
+    hd_leftovers_remove();
 }

@@ -178,6 +178,18 @@ static bool has_grown(const recording *r, const record_list *list)
     return true;
 }
 
+/* The captures are the only copy of what the output's format cannot hold. */
+static bool lacks_some(const recording *r)
+{
+    const hd_record_result *result = r->result;
+    if (!result->convert || !result->convert->unheld) return false;
+    record_say(r,
+               "%s cannot hold all that was captured; all of it is in %s. As a store it keeps everything: heddle "
+               "record --recover %s -o NAME.heddle",
+               result->output, result->parts, result->parts);
+    return true;
+}
+
 /* Files that are shorter than a header have nothing to lose; others that are not whole in the trace might. */
 static bool may_remove(const recording *r, const record_list *list)
 {
@@ -235,7 +247,8 @@ static hd_status collect(recording *r, record_list *list)
                    "processes of the command still run; what they capture goes to %s. Once ended: heddle record "
                    "--recover %s -o %s",
                    result->parts, result->parts, result->output);
-    if (may_remove(r, list) && !has_grown(r, list)) result->parts_kept = !record_parts_remove(result->parts);
+    if (may_remove(r, list) && !lacks_some(r) && !has_grown(r, list))
+        result->parts_kept = !record_parts_remove(result->parts);
     return HD_OK;
 }
 

@@ -1,7 +1,7 @@
 /* frames.c - names of frames that are addresses become requests
  *
  *     libfoo.so+0x1234                    as our captures have them; /usr/lib/libfoo.so+0x1234 as well
- *     /usr/lib/libfoo.so(+0x1234) [0x…]   as glibc's backtrace_symbols
+ *     /usr/lib/libfoo.so(+0x1234) [0x…]   as glibc's backtrace_symbols, which has return addresses
  *     0x7f0011223344                      of the process
  */
 #include <stdlib.h>
@@ -47,6 +47,7 @@ static bool parse_frame(address *out, hd_string frame)
     if (!plus || plus == text || end - (size_t)(plus - text) < 4 || memcmp(plus, "+0x", 3) != 0) return false;
     if (!parse_digits(&out->value, plus + 3, end - (size_t)(plus - text) - 3)) return false;
     if (end < size && plus[-1] != '(') return false;
+    if (end < size && out->value) out->value--; /* within the call */
     out->module = (hd_string){text, (size_t)(plus - text) - (end < size ? 1 : 0)};
     return true;
 }

@@ -167,6 +167,35 @@ static void test_session__the_file_is_its_owners_alone(void **state)
     unlink(path);
 }
 
+/* Somebody else may put a link of that name into a folder that both may write. */
+static void test_session__a_link_in_its_place_is_not_followed(void **state)
+{
+    char path[128], part[128], other[128], text[8] = "";
+    struct stat info;
+    (void)state;
+    int fd = open(file_named(other, "other"), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    assert_int_equal(write(fd, "keep me", 7), 7);
+    close(fd);
+    assert_int_equal(symlink(other, file_named(part, "link.hdcap.part")), 0);
+    hd_session_free(start_session(file_named(path, "link.hdcap"), NULL));
+    assert_int_equal(lstat(path, &info), 0);
+    assert_true(S_ISREG(info.st_mode));
+    fd = open(other, O_RDONLY);
+    assert_int_equal(read(fd, text, sizeof text), 7);
+    assert_memory_equal(text, "keep me", 7);
+    close(fd);
+    hd_trace_free(read_capture(path));
+    unlink(path);
+    unlink(other);
+    /* What a killed program left is replaced. */
+    fd = open(part, O_CREAT | O_WRONLY | O_EXCL, 0600);
+    assert_int_equal(write(fd, "old", 3), 3);
+    close(fd);
+    hd_session_free(start_session(path, NULL));
+    hd_trace_free(read_capture(path));
+    unlink(path);
+}
+
 static void test_session__events_after_stop_are_ignored(void **state)
 {
     char path[128];
@@ -481,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_session__a_fifth_session_is_refused_and_leaves_no_file),
         cmocka_unit_test(test_session__flush_puts_everything_into_the_file_while_it_runs),
         cmocka_unit_test(test_session__the_file_is_its_owners_alone),
+        cmocka_unit_test(test_session__a_link_in_its_place_is_not_followed),
         cmocka_unit_test(test_session__events_after_stop_are_ignored),
         cmocka_unit_test(test_session__short_threads_use_lanes_again),
         cmocka_unit_test(test_session__events_of_signal_handlers_are_taken_or_counted),

@@ -111,7 +111,7 @@ static void test_flame_add__auto_is_gpu_time_where_there_is_gpu_work(void **stat
     scene_done(&s);
 }
 
-static void test_flame_add__auto_is_cpu_time_else_and_samples_at_last(void **state)
+static void test_flame_add__auto_is_samples_else_and_cpu_time_at_last(void **state)
 {
     (void)state;
     hd_flame *flame = flame_new();
@@ -119,7 +119,8 @@ static void test_flame_add__auto_is_cpu_time_else_and_samples_at_last(void **sta
     hd_trace *cpu = trace_of_text("[{\"ph\":\"X\",\"name\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}]");
     hd_trace *sampled = trace_of_text("{\"stackFrames\":{\"1\":{\"name\":\"main\",\"category\":\"native\"}},"
                                       "\"traceEvents\":[{\"ph\":\"P\",\"name\":\"cycles\",\"pid\":1,\"tid\":1,\"ts\":1,"
-                                      "\"sf\":1}]}");
+                                      "\"sf\":1},{\"ph\":\"X\",\"name\":\"marker\",\"pid\":1,\"tid\":1,\"ts\":1,"
+                                      "\"dur\":9}]}");
     assert_int_equal(hd_flame_add(flame, cpu, NULL, NULL, NULL, NULL), HD_OK);
     assert_int_equal(flame->of, HD_FLAME_CPU_TIME);
     assert_int_equal(flame->total[0], 2000);
@@ -130,6 +131,80 @@ static void test_flame_add__auto_is_cpu_time_else_and_samples_at_last(void **sta
     hd_flame_free(samples);
     hd_trace_free(cpu);
     hd_trace_free(sampled);
+}
+
+static void test_flame_add__weights_have_the_unit_of_their_event(void **state)
+{
+    (void)state;
+    static const char *const cases[][4] = {
+        /* event, category, weight, unit */
+        {"cpu-clock:ppp", "", "5", "ns"},        {"time", "", "5", "ns"},
+        {"cycles:u", "", "5", "cycles"},         {"cpu_core/cycles/u", "", "5", "cycles"},
+        {"cpu_core/cycles/", "", "5", "cycles"}, {"instructions", "", "5", "instructions"},
+        {"page-faults", "", "5", "events"},      {"cpu", "nanoseconds", "5", "ns"},
+        {"inuse_space", "bytes", "5", "bytes"},  {"samples", "", "5", "samples"},
+        {"cycles", "", "\"x\"", "samples"},      {"cycles/", "", "5", "cycles"},
+    };
+    const hd_flame_options options = {.of = HD_FLAME_SAMPLES};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "{\"stackFrames\":{\"1\":{\"name\":\"main\"}},\"traceEvents\":[{\"ph\":\"P\",\"name\":\"%s\",\"cat\":"
+                 "\"%s\","
+                 "\"pid\":1,\"tid\":1,\"ts\":1,\"sf\":1,\"args\":{\"weight\":%s}}]}",
+                 cases[i][0], cases[i][1], cases[i][2]);
+        hd_trace *trace = trace_of_text(text);
+        hd_flame *flame = flame_new();
+        assert_string_equal(flame->unit, "");
+        assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &options, NULL), HD_OK);
+        assert_string_equal(flame->unit, cases[i][3]);
+        hd_flame_free(flame);
+        hd_trace_free(trace);
+    }
+}
+
+static void test_flame_add__weights_of_other_units_cannot_be_added(void **state)
+{
+    (void)state;
+    const hd_flame_options options = {.of = HD_FLAME_SAMPLES};
+    hd_trace *ns =
+        trace_of_text("[{\"ph\":\"P\",\"name\":\"time\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":{\"weight\":5}}]");
+    hd_trace *plain = trace_of_text("[{\"ph\":\"P\",\"name\":\"time\",\"pid\":1,\"tid\":1,\"ts\":1}]");
+    hd_flame *flame = flame_new();
+    hd_error err = {0};
+    assert_int_equal(hd_flame_add(flame, ns, NULL, NULL, &options, NULL), HD_OK);
+    assert_int_equal(hd_flame_add(flame, ns, NULL, NULL, &options, NULL), HD_OK);
+    assert_int_equal(flame->total[0], 10);
+    assert_int_equal(hd_flame_add(flame, plain, NULL, NULL, &options, &err), HD_ERR_ARGUMENT);
+    assert_string_equal(err.message, "weights in samples cannot be added to a flame graph in ns");
+    hd_flame_free(flame);
+    hd_trace_free(ns);
+    hd_trace_free(plain);
+}
+
+static void test_flame_add__the_default_event_is_the_first_that_perf_lists(void **state)
+{
+    (void)state;
+    static const char form[] =
+        "{\"perf\":%s,\"traceEvents\":["
+        "{\"ph\":\"P\",\"name\":\"slow\",\"pid\":1,\"tid\":1,\"ts\":1,\"args\":{\"weight\":1}},"
+        "{\"ph\":\"P\",\"name\":\"fast\",\"pid\":1,\"tid\":1,\"ts\":2,\"args\":{\"weight\":2}}]}";
+    static const char *const cases[][2] = {{"{\"events\":[\"none\",\"fast\",\"slow\"]}", "fast"},
+                                           {"{\"events\":[]}", "slow"},
+                                           {"{\"events\":\"fast\"}", "slow"},
+                                           {"{\"events\":[{\"a\":\"fa\\\"st\"},1]}", "slow"},
+                                           {"7", "slow"}};
+    const hd_flame_options options = {.of = HD_FLAME_SAMPLES};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text, form, cases[i][0]);
+        hd_trace *trace = trace_of_text(text);
+        hd_flame *flame = flame_new();
+        assert_int_equal(hd_flame_add(flame, trace, NULL, NULL, &options, NULL), HD_OK);
+        assert_string_equal(flame->event, cases[i][1]);
+        hd_flame_free(flame);
+        hd_trace_free(trace);
+    }
 }
 
 static void test_flame_add__weightless_shows_launches_whose_work_is_not_there(void **state)
@@ -623,7 +698,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flame_add__gpu_time_is_that_of_work_under_its_launch),
         cmocka_unit_test(test_flame_add__auto_is_gpu_time_where_there_is_gpu_work),
-        cmocka_unit_test(test_flame_add__auto_is_cpu_time_else_and_samples_at_last),
+        cmocka_unit_test(test_flame_add__auto_is_samples_else_and_cpu_time_at_last),
+        cmocka_unit_test(test_flame_add__weights_have_the_unit_of_their_event),
+        cmocka_unit_test(test_flame_add__weights_of_other_units_cannot_be_added),
+        cmocka_unit_test(test_flame_add__the_default_event_is_the_first_that_perf_lists),
         cmocka_unit_test(test_flame_add__weightless_shows_launches_whose_work_is_not_there),
         cmocka_unit_test(test_flame_add__launches_count_one_each_a_graph_too),
         cmocka_unit_test(test_flame_add__bytes_are_those_of_copies_and_sets),

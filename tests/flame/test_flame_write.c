@@ -93,7 +93,7 @@ static void test_flame_write__weights_have_names_and_units(void **state)
     static const char *const units[] = {"", "ns", "ns", "ns", "launches", "bytes", "samples"};
     for (int of = 0; of < HD_FLAME_OFS; of++) {
         assert_string_equal(hd_flame_of_name((hd_flame_of)of), names[of]);
-        assert_string_equal(hd_flame_unit((hd_flame_of)of), units[of]);
+        assert_string_equal(flame_unit_of((hd_flame_of)of), units[of]);
         assert_true(strlen(flame_title_of((hd_flame_of)of)) > 0);
     }
 }

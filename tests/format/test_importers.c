@@ -40,7 +40,8 @@ static const importer importers[] = {
     {"pprof", ".pprof", 1, 1},
     {"rocpd", ".db", 100, 997},
     {"rocprofv3", ".json", 1, 5, .rarer = 13},
-    {"rocprofv3", ".csv", 1, 5, "counters_alone", 1}, /* its kernel stands alone for a while */
+    {"rocprofv3", ".csv", 1, 5, "*",
+     1}, /* a kernel stands alone for a while; a cut row is kept, one with zeros is not */
     {"rpd", ".rpd", 100, 997},
     {"speedscope", ".json", 1, 1},
     {"torchmemory", ".pickle", 1, 1},

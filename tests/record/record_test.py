@@ -367,6 +367,11 @@ class Recording(unittest.TestCase):
         status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "-k")
         self.assertEqual(status, 0, err)
         self.assertTrue(parts.exists())
+        status, _, err = self.heddle("record", "--recover", "out.heddle.parts", "-o", "less.sbt")
+        self.assertEqual(status, 0, err)
+        self.assertIn("cannot hold all that was captured", err)
+        self.assertTrue(parts.exists())  # the only copy of what SBT has no place for
+        (self.dir / "less.sbt").unlink()
         status, _, err = self.heddle("record", "--recover", "out.heddle.parts/")
         self.assertEqual(status, 0, err)
         self.assertEqual(self.files(), ["by-hand.heddle", "out.heddle"])

@@ -181,7 +181,7 @@ hd_status hd_gzip_compress(hd_bytes *out, const void *data, size_t size, hd_erro
 static hd_status inflate(hd_bytes *out, const void *data, size_t size, size_t limit, uint32_t wrapping, hd_error *err)
 {
     if (size > ZLIB_CHUNK) return damaged(err);
-    struct inflate_state *state = malloc(sizeof *state);
+    struct inflate_state *state = calloc(1, sizeof *state); /* damaged streams read its window before it is filled */
     if (!state) return HD_NOMEM(err);
     isal_inflate_init(state);
     state->crc_flag = wrapping;

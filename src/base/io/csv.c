@@ -137,6 +137,7 @@ hd_status hd_csv_next(hd_csv *csv, hd_error *err)
             stop && has_newline(p, stop) && ((csv->expected && csv->count != csv->expected) || has_loose_quote(csv));
         if (!stop || is_odd || (size_t)(stop - p) > HD_CSV_RECORD_BYTES) stop = split_line(csv, p, end);
         csv->cut |= stop == end && !csv->ended; /* a line beyond the limit: its rest is a record of its own */
+        csv->has_zero = memchr(p, 0, (size_t)(stop - p)) != NULL;
         for (size_t i = 0; i < csv->count; i++)
             if (csv->fields[i].doubled) undouble(&csv->fields[i]);
         csv->offset = csv->read_bytes - csv->end + csv->at;

@@ -25,6 +25,7 @@ typedef struct hd_csv {
     hd_csv_field fields[HD_CSV_FIELD_LIMIT];
     size_t count;        /* of the record: at least 1 */
     bool unclosed, cut;  /* it has a quote that does not close; more fields, or more bytes, than the limits */
+    bool has_zero;       /* a byte of it is 0: text is missing there */
     uint64_t offset;     /* of the record in the decompressed input */
     uint64_t read_bytes; /* of the input so far */
     char *buffer;

@@ -35,6 +35,7 @@ static hd_line take(hd_lines *lines, size_t size, size_t end_size, bool cut)
                     .number = lines->count + 1,
                     .cut = cut};
     if (end_size && size && line.text[size - 1] == '\r') line.size--;
+    line.has_zero = memchr(line.text, 0, line.size) != NULL;
     lines->at += size + end_size;
     lines->searched = 0;
     if (!cut) lines->count++;

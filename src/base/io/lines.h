@@ -23,6 +23,7 @@ typedef struct hd_line {
     uint64_t offset; /* of its first byte in the decompressed input */
     uint64_t number; /* from 1 */
     bool cut;
+    bool has_zero; /* a byte of it is 0: a file system leaves zeros in place of what was not written in time */
 } hd_line;
 
 /* HD_END after the last line; what stands behind the last "\n" is a line if it is not empty. Errors: of hd_input_next.

@@ -26,6 +26,7 @@
 #include <zstd.h>
 
 #include "base/error.h"
+#include "base/io/temporary.h"
 #include "base/memory/vector.h"
 
 enum {
@@ -56,6 +57,7 @@ struct hd_output {
     char *path;         /* as given, for messages */
     char *target;       /* what commit renames to; NULL: written straight to */
     char *temporary;    /* the file that is written; NULL: none to remove */
+    int leftover;       /* of it */
     hd_output_compression compression;
     gzip_encoder *gzip;
     ZSTD_CCtx *zstd;
@@ -380,10 +382,14 @@ static hd_status create_temporary(hd_output *out, mode_t mode, hd_error *err)
         free(out->temporary);
         out->temporary = beside(out->target, hidden);
         if (!out->temporary) return HD_NOMEM(err);
+        out->leftover = hd_leftover_add(out->temporary, false); /* before it is there: a signal may come in between */
         out->fd = open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (out->fd >= 0 || (errno != EEXIST && errno != EINTR)) break;
+        if (out->fd >= 0) return HD_OK;
+        int problem = errno;
+        hd_leftover_done(out->leftover);
+        errno = problem;
+        if (problem != EEXIST && problem != EINTR) break;
     }
-    if (out->fd >= 0) return HD_OK;
     hd_status status = create_error(err, out->path, "cannot create a file in its folder");
     free(out->temporary);
     out->temporary = NULL;
@@ -595,6 +601,7 @@ static hd_status take_name(hd_output *out, hd_error *err)
 {
     if (out->is_folder || !out->target) return HD_OK;
     if (rename(out->temporary, out->target) != 0) return fail(out, err, "cannot rename the finished file to this name");
+    hd_leftover_done(out->leftover);
     free(out->temporary);
     out->temporary = NULL;
     return out->sync ? sync_folder(out, err) : HD_OK;
@@ -614,7 +621,10 @@ void hd_output_abort(hd_output *out)
 {
     if (!out) return;
     if (out->owns_fd && out->fd >= 0) close(out->fd);
-    if (out->temporary) unlink(out->temporary);
+    if (out->temporary) {
+        unlink(out->temporary);
+        hd_leftover_done(out->leftover);
+    }
     if (out->sink) hd_bytes_deinit(&out->sink->memory);
     ZSTD_freeCCtx(out->zstd);
     free(out->gzip);

@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static hd_status make_file(int *out_fd, char **out_path, const char *otherwise, const char *suffix, hd_error *err)
@@ -35,4 +39,58 @@ hd_status hd_temporary_nameless(int *out_fd, hd_error *err)
     unlink(path);
     free(path);
     return HD_OK;
+}
+
+/* ---- what a signal would leave behind ---- */
+
+enum { LEFTOVERS = 64 };
+
+typedef struct leftover {
+    pid_t owner; /* a child that was forked has a copy of this, and must not remove anything */
+    bool is_folder;
+    char path[];
+} leftover;
+
+static _Atomic(leftover *) leftovers[LEFTOVERS];
+
+int hd_leftover_add(const char *path, bool is_folder)
+{
+    leftover *l = malloc(sizeof *l + strlen(path) + 1), *none = NULL;
+    if (!l) return -1;
+    l->owner = getpid();
+    l->is_folder = is_folder;
+    strcpy(l->path, path);
+    for (int i = 0; i < LEFTOVERS; i++, none = NULL) {
+        if (atomic_compare_exchange_strong(&leftovers[i], &none, l)) return i;
+    }
+    free(l);
+    return -1;
+}
+
+void hd_leftover_done(int number)
+{
+    if (number >= 0) free(atomic_exchange(&leftovers[number], NULL));
+}
+
+/* Reading a folder takes memory, which a signal's handler must not: rm does it. */
+static void remove_folder(const char *path)
+{
+    char *words[] = {"rm", "-rf", "--", (char *)(uintptr_t)path, NULL};
+    pid_t child;
+    if (posix_spawn(&child, "/bin/rm", NULL, NULL, words, NULL) != 0) return;
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+void hd_leftovers_remove(void)
+{
+    int problem = errno;
+    for (int i = 0; i < LEFTOVERS; i++) {
+        leftover *l = atomic_exchange(&leftovers[i], NULL); /* never freed: a handler must not */
+        if (!l || l->owner != getpid()) continue;
+        if (l->is_folder)
+            remove_folder(l->path);
+        else
+            unlink(l->path);
+    }
+    errno = problem;
 }

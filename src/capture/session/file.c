@@ -189,13 +189,16 @@ static bool begin_file_quietly(hd_session *session)
 
 /* A new file has its name only when its header is in it: whoever is killed before leaves no capture that cannot be
  * read. What is there and is no file, a device or a pipe, is written as it is. */
-static bool open_new(hd_session *session, const char *path)
+static bool open_new(hd_session *session, const char *path, bool is_special)
 {
+    /* In a folder that others may write, a link may have the name: it goes, and what it leads to stays as it is. */
+    int kind = is_special ? O_APPEND : O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND;
     session_file *file = &session->file;
     struct stat info;
     file->chunks = 0;
     atomic_store(&file->size, 0);
-    file->fd = out_of_the_way(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
+    if (!is_special) unlink(path);
+    file->fd = out_of_the_way(open(path, O_WRONLY | kind | O_CLOEXEC, 0600));
     if (file->fd < 0 || fstat(file->fd, &info) != 0) return false;
     file->device = info.st_dev;
     file->inode = info.st_ino;
@@ -210,7 +213,8 @@ hd_status session_file_open(hd_session *session, hd_error *err)
     bool is_special = stat(file->path, &info) == 0 && !S_ISREG(info.st_mode);
     if (!is_special && asprintf(&part, "%s.part", file->path) < 0)
         return hd_error_set(err, HD_ERR_MEMORY, file->path, HD_OFFSET_NONE, "out of memory");
-    bool fine = open_new(session, is_special ? file->path : part) && (is_special || rename(part, file->path) == 0);
+    bool fine =
+        open_new(session, is_special ? file->path : part, is_special) && (is_special || rename(part, file->path) == 0);
     int why = errno;
     if (!fine) {
         if (file->fd >= 0 && !is_special) unlink(part);

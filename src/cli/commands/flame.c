@@ -150,7 +150,7 @@ static const cli_option options[] = {
      FIELD(of),
      .help =
          "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time where there is "
-         "any, else CPU time, else samples"},
+         "any, else samples where there are any, else CPU time"},
     {.name = "by",
      .kind = CLI_CHOICE,
      .value = "WHAT",

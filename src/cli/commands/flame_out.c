@@ -113,10 +113,15 @@ hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_o
 
 static const char *weight_text(char *text, const hd_flame *flame, int64_t weight)
 {
-    const char *unit = hd_flame_unit(flame->of);
+    const char *unit = flame->unit;
     if (strcmp(unit, "ns") == 0) return hd_text_duration(text, weight);
     if (strcmp(unit, "bytes") == 0) return hd_text_bytes(text, (uint64_t)(weight > 0 ? weight : 0));
-    return hd_text_count(text, (uint64_t)(weight > 0 ? weight : 0));
+    hd_text_count(text, (uint64_t)(weight > 0 ? weight : 0));
+    if (flame->of == HD_FLAME_SAMPLES && strcmp(unit, hd_flame_of_name(flame->of)) != 0) {
+        size_t size = strlen(text);
+        snprintf(text + size, HD_VALUE_TEXT_BYTES - size, " %s", unit);
+    }
+    return text;
 }
 
 static const char *nothing_of(hd_flame_of of)
@@ -215,7 +220,7 @@ void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_fla
             ",\n  \"format\": \"%s\",\n  \"of\": \"%s\",\n  \"unit\": \"%s\",\n  \"total\": %" PRId64
             ",\n  \"no_stack\": %" PRId64 ",\n  \"no_stack_count\": %" PRIu64 ",\n  \"pending\": %" PRIu64
             ",\n  \"removed\": %" PRId64 ",\n  \"negative\": %" PRId64 ",\n  \"negative_count\": %" PRIu64,
-            out->format_name, hd_flame_of_name(flame->of), hd_flame_unit(flame->of), flame->total ? flame->total[0] : 0,
+            out->format_name, hd_flame_of_name(flame->of), flame->unit, flame->total ? flame->total[0] : 0,
             flame->no_stack, flame->no_stack_count, flame->pending_count, flame->removed, flame->negative,
             flame->negative_count);
     if (flame->event) {

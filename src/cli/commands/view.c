@@ -143,6 +143,33 @@ static bool has_display(void)
 #endif
 }
 
+/* A page that only this account can read and that leads to the address: arguments of commands, which have the token of
+ * the address in them, can be read by all accounts. Its name as file://PATH, for free; NULL: it cannot be made. */
+static char *make_private_page(const char *url)
+{
+    static const char form[] =
+        "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\"><a href=\"%s\">Heddle</a>\n";
+    char *page;
+    const char *folder = is_set("TMPDIR") ? getenv("TMPDIR") : "/tmp";
+    if (asprintf(&page, "file://%s/heddle-view-XXXXXX.html", folder) < 0) return NULL;
+    char *path = page + strlen("file://");
+    int fd = mkostemps(path, (int)strlen(".html"), O_CLOEXEC);
+    if (fd >= 0 && dprintf(fd, form, url, url) > 0 && close(fd) == 0) {
+        cli_remove_at_stop(path);
+        return page;
+    }
+    if (fd >= 0) unlink(path);
+    free(page);
+    return NULL;
+}
+
+static void remove_private_page(char *page)
+{
+    cli_remove_at_stop(NULL);
+    if (page) unlink(page + strlen("file://"));
+    free(page);
+}
+
 /* In a process group of its own, so that Ctrl+C does not end it, and without our signal mask. */
 static void open_browser(const char *url, const sigset_t *signals)
 {
@@ -301,8 +328,12 @@ static int serve(cli_run *run, const char *const *paths, size_t count, view_erro
     if (status == HD_OK) {
         print_address(run, view);
         print_hints(run, view);
-        if (!chosen->no_open && !run->out_error && has_display()) open_browser(hd_view_url(view), &before);
+        bool has_secret = hd_view_token(view) && strstr(hd_view_url(view), hd_view_token(view));
+        bool opens = !chosen->no_open && !run->out_error && has_display();
+        char *page = opens && has_secret ? make_private_page(hd_view_url(view)) : NULL;
+        if (opens && (page || !has_secret)) open_browser(page ? page : hd_view_url(view), &before);
         if (!run->out_error) wait_for_end(run, view, count, errors->wake[0], &waiting);
+        remove_private_page(page);
         if (hd_view_failures(view) == count) exit_status = CLI_FAILED;
         if (hd_view_stop(view, STOP_MS)) {
             hd_view_free(view);

@@ -21,11 +21,12 @@
 
 static const int64_t UNIX_NS = 1000000000000000000; /* times from here on, September 2001, are Unix times */
 
-enum { LINE_UNREADABLE, LINE_LONG, LINE_EITHER, TEXT_UTF8, TEXT_ESCAPES, FRAMES_DROPPED, COMM_CHANGED };
+enum { LINE_UNREADABLE, LINE_ZERO, LINE_LONG, LINE_EITHER, TEXT_UTF8, TEXT_ESCAPES, FRAMES_DROPPED, COMM_CHANGED };
 
 static const hd_stack_code codes[] = {
     [LINE_UNREADABLE] = {"folded.line-unreadable", HD_LEDGER_LOSS,
                          " is neither \"frames weight\" nor \"time comm pid tid cpu frames\""},
+    [LINE_ZERO] = {"folded.zeros", HD_LEDGER_LOSS, " has bytes of 0, where text is missing"},
     [LINE_LONG] = {"folded.line-too-long", HD_LEDGER_LOSS, " is longer than 16 MiB"},
     [LINE_EITHER] = {"folded.line-ambiguous", HD_LEDGER_NOTE, " could be plain or extended"},
     [TEXT_UTF8] = {"folded.utf8", HD_LEDGER_REPAIR, " is no UTF-8"},
@@ -254,6 +255,10 @@ static hd_status read_lines(reader *r, hd_lines *lines)
         r->skipping = line.cut;
         if (line.cut && !skip) HD_TRY(hd_stack_samples_count(&r->samples, LINE_LONG, 1, &line));
         if (skip || line.cut) continue;
+        if (line.has_zero) {
+            HD_TRY(hd_stack_samples_count(&r->samples, LINE_ZERO, 1, &line));
+            continue;
+        }
         if (line.offset == 0 && line.size >= 3 && memcmp(line.text, "\xef\xbb\xbf", 3) == 0) {
             line.text += 3;
             line.size -= 3;

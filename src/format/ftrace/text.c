@@ -308,6 +308,10 @@ static hd_status read_lines(ftrace_reader *r, hd_lines *lines)
         skipping = line.cut;
         if (line.cut && !skip) HD_TRY(ftrace_note(r, "ftrace.line-unreadable", HD_LEDGER_LOSS, 1, line.offset));
         if (skip || line.cut) continue;
+        if (line.has_zero) {
+            HD_TRY(ftrace_note(r, "ftrace.zeros", HD_LEDGER_LOSS, 1, line.offset));
+            continue;
+        }
         HD_TRY(add_line(r, &line));
         if (r->options->progress && ++r->records % PROGRESS_LINES == 0)
             r->options->progress(r->options->progress_user, hd_input_stored_position(lines->input),

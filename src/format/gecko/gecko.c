@@ -22,7 +22,7 @@
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
 enum { MS_DIGITS = 6, PROCESS_DEPTH = 16 };
-enum { REFERENCE_MISSING, TIME_MISSING, WEIGHT_ROUNDED, MARKER_UNREADABLE, PROCESS_LOST };
+enum { REFERENCE_MISSING, TIME_MISSING, WEIGHT_ROUNDED, MARKER_UNREADABLE, PROCESS_LOST, NO_THREADS };
 
 static const hd_stack_code codes[] = {
     [REFERENCE_MISSING] = {"gecko.reference-missing", HD_LEDGER_LOSS, NULL},
@@ -30,6 +30,7 @@ static const hd_stack_code codes[] = {
     [WEIGHT_ROUNDED] = {"gecko.weight-rounded", HD_LEDGER_NOTE, NULL},
     [MARKER_UNREADABLE] = {"gecko.marker-unreadable", HD_LEDGER_LOSS, NULL},
     [PROCESS_LOST] = {"gecko.process-lost", HD_LEDGER_LOSS, NULL},
+    [NO_THREADS] = {"gecko.no-threads", HD_LEDGER_LOSS, NULL},
 };
 
 /* Where the tables of a thread stand, or those that all threads share. */
@@ -58,6 +59,11 @@ typedef struct frame {
     hd_frame_kind kind;
 } frame;
 
+/* A field of markers' data that is the index of a string, by their schema. */
+typedef struct text_field {
+    uint32_t type, key; /* string ids: of the marker, of the field */
+} text_field;
+
 #define LIST(type, name)                                                                                               \
     type *name;                                                                                                        \
     size_t name##_count, name##_capacity
@@ -74,14 +80,15 @@ typedef struct reader {
     LIST(const char *, strings); /* where they stand */
     LIST(func, funcs);
     LIST(frame, frames);
-    LIST(uint32_t, stacks);                      /* nodes */
-    LIST(uint32_t, categories);                  /* string ids */
+    LIST(uint32_t, stacks);     /* nodes */
+    LIST(uint32_t, categories); /* string ids */
+    LIST(text_field, text_fields);
     const char *shared[TABLES], *tables[TABLES]; /* of all threads, of the one at hand */
     hd_fixed start, first_start;                 /* of the process at hand, of the first: ns since 1970 */
     bool has_start;
     uint32_t track, key_data;
     hd_bytes text, name;
-    hd_json_out rest;
+    hd_json_out rest, data; /* data: of a marker */
     int depth;
 } reader;
 
@@ -300,6 +307,51 @@ static bool place_marker(reader *r, hd_row *row, const gecko_table *t)
     return phase != 1 || !__builtin_sub_overflow(end.whole, start.whole, &row->duration_ns);
 }
 
+static bool is_text_field(const reader *r, uint32_t type, uint32_t key)
+{
+    for (size_t i = 0; i < r->text_fields_count; i++) {
+        if (r->text_fields[i].type == type && (key == HD_NONE || r->text_fields[i].key == key)) return true;
+    }
+    return false;
+}
+
+/* Data of a marker, with the strings in place of their indices. */
+static hd_status resolve_data(reader *r, hd_walk_span *io, const char *place)
+{
+    char type[128];
+    const char *at = io->data;
+    bool is_null, first = true;
+    hd_string key, text;
+    hd_status status;
+    HD_TRY(find_text(r, at, "type", type, sizeof type));
+    uint32_t type_id = hd_builder_intern_text(r->builder, type);
+    if (!is_text_field(r, type_id, HD_NONE)) return HD_OK;
+    r->data.size = 0;
+    hd_json_put_text(&r->data, "{");
+    HD_TRY(hd_walk_enter(&r->walk, &at, '{', &is_null));
+    while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
+        bool is_index = *at >= '0' && *at <= '9';
+        if (!is_index || !is_text_field(r, type_id, hd_builder_intern(r->builder, key.data, key.size))) {
+            HD_TRY(hd_walk_keep(&r->walk, &r->data, key, &at));
+            continue;
+        }
+        hd_walk_span number;
+        int64_t index;
+        hd_json_put_text(&r->data, r->data.size > 1 ? "," : "");
+        hd_json_put_string(&r->data, key.data, key.size);
+        hd_json_put_text(&r->data, ":");
+        HD_TRY(hd_walk_number(&number, &r->walk, &at));
+        if (!hd_text_int(&index, number.data, number.size)) index = INT64_MAX;
+        HD_TRY(string_at(r, &text, index, place));
+        hd_json_put_string(&r->data, text.data, text.size);
+    }
+    if (status != HD_END) return status;
+    hd_json_put_text(&r->data, "}");
+    if (r->data.failed) return HD_NOMEM(r->err);
+    *io = (hd_walk_span){r->data.data, r->data.size};
+    return HD_OK;
+}
+
 static hd_status add_marker(reader *r, const gecko_table *t)
 {
     hd_row row;
@@ -314,6 +366,8 @@ static hd_status add_marker(reader *r, const gecko_table *t)
     row.name = hd_builder_intern(r->builder, text.data, text.size);
     if (category >= 0 && (uint64_t)category < r->categories_count) row.category = r->categories[category];
     if (at) HD_TRY(hd_walk_skip(&data, &r->walk, &at));
+    if (data.size && *data.data == '{' && r->text_fields_count)
+        HD_TRY(hd_walk_pass(&r->walk, resolve_data(r, &data, place)));
     bool has_data = data.size && (*data.data == '{' || *data.data == '[');
     if (has_data) value = hd_builder_intern(r->builder, data.data, data.size);
     return hd_stack_samples_add_row(&r->samples, &row, &key, &value, has_data);
@@ -422,6 +476,41 @@ static hd_status add_category(reader *r, const char *at)
     return PUSH(r, categories, hd_builder_intern_text(r->builder, name));
 }
 
+/* {"key":"name","format":"unique-string"}; `type` is the last of the list, without a key so far. */
+static hd_status add_field(reader *r, const char *at)
+{
+    static const char *const formats[] = {"unique-string", "flow-id", "terminating-flow-id"};
+    char key[128], format[32];
+    uint32_t type = r->text_fields[r->text_fields_count - 1].type;
+    bool is_text = false;
+    if (*at != '{') return HD_OK;
+    HD_TRY(find_text(r, at, "key", key, sizeof key));
+    HD_TRY(find_text(r, at, "format", format, sizeof format));
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) is_text |= strcmp(format, formats[i]) == 0;
+    if (!is_text) return HD_OK;
+    r->text_fields[r->text_fields_count - 1].key = hd_builder_intern_text(r->builder, key);
+    return PUSH(r, text_fields, (text_field){type, HD_STRING_NONE});
+}
+
+/* {"name":"mmap","data":[field, …]}, of later versions "fields". */
+static hd_status add_schema(reader *r, const char *at)
+{
+    char name[128];
+    bool is_null, first = true;
+    hd_string key;
+    hd_status status;
+    if (*at != '{') return HD_OK;
+    HD_TRY(find_text(r, at, "name", name, sizeof name));
+    HD_TRY(hd_walk_enter(&r->walk, &at, '{', &is_null));
+    HD_TRY(PUSH(r, text_fields, (text_field){hd_builder_intern_text(r->builder, name), HD_STRING_NONE}));
+    while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
+        if ((hd_walk_is(key, "data") || hd_walk_is(key, "fields")) && *at == '[') HD_TRY(read_list(r, at, add_field));
+        hd_walk_pass_over(&r->walk, &at);
+    }
+    r->text_fields_count--;
+    return status == HD_END ? HD_OK : status;
+}
+
 static hd_status read_meta(reader *r, const char *at)
 {
     bool is_null, first = true;
@@ -433,6 +522,9 @@ static hd_status read_meta(reader *r, const char *at)
         if (hd_walk_is(key, "categories")) {
             r->categories_count = 0;
             HD_TRY(read_list(r, at, add_category));
+            hd_walk_pass_over(&r->walk, &at);
+        } else if (hd_walk_is(key, "markerSchema")) {
+            HD_TRY(read_list(r, at, add_schema));
             hd_walk_pass_over(&r->walk, &at);
         } else if (hd_walk_is(key, "startTime")) {
             HD_TRY(hd_walk_number(&number, &r->walk, &at));
@@ -489,6 +581,7 @@ static hd_status read_members(reader *r, const char *at)
     hd_string key;
     hd_status status;
     const char *threads = NULL, *processes = NULL;
+    const char *start = at;
     HD_TRY(hd_walk_enter(&r->walk, &at, '{', &is_null));
     if (is_null) return HD_OK;
     hd_json_put_text(&r->rest, r->depth == 1 || last_char(r) == '[' ? "{" : ",{");
@@ -506,6 +599,7 @@ static hd_status read_members(reader *r, const char *at)
         hd_walk_pass_over(&r->walk, &at);
     }
     if (status != HD_END) return status;
+    if (!threads && !processes) HD_TRY(count(r, NO_THREADS, 1, start)); /* as profiles of Firefox before 2014 */
     if (threads) HD_TRY(read_each(r, "threads", threads, read_thread));
     if (processes) HD_TRY(read_each(r, "processes", processes, read_process));
     hd_json_put_text(&r->rest, "}");
@@ -555,6 +649,8 @@ static hd_status gecko_read(hd_builder *builder, hd_input *input, const hd_read_
     free(r.frames);
     free(r.stacks);
     free(r.categories);
+    free(r.text_fields);
+    free(r.data.data);
     free(r.rest.data);
     return status;
 }

@@ -189,3 +189,14 @@ hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data
     if (r->about.failed || r->text.failed) return HD_NOMEM(r->samples.err);
     return good && !in.bytes.failed ? HD_OK : perfdata_count(r, PERFDATA_HEADER_DAMAGED, 1, offset);
 }
+
+void perfdata_put_events(perfdata_reader *r)
+{
+    put_key(&r->about, "events");
+    for (size_t i = 0; i < r->events.count; i++) {
+        hd_string name = hd_builder_string(r->samples.builder, r->events.list[i].name);
+        hd_json_put_text(&r->about, i ? ", " : "[");
+        hd_json_put_string(&r->about, name.data, name.size);
+    }
+    hd_json_put_text(&r->about, "]");
+}

@@ -38,18 +38,20 @@ bool perfdata_head(perfdata_record *out, const uint8_t *data, bool is_big)
 
 perfdata_event *perfdata_events_add(perfdata_events *events, const uint8_t *attr, size_t size)
 {
-    enum { SAMPLE_ID_ALL = 18 };
+    enum { FREQUENCY = 10, SAMPLE_ID_ALL = 18 };
     if (size < PERFDATA_ATTR_BYTES ||
         !hd_grow((void **)&events->list, &events->capacity, events->count, sizeof *events->list))
         return NULL;
+    uint64_t flags = perfdata_get(events->is_big, attr + 40, 8);
+    bool has_frequency = flags >> (events->is_big ? 63 - FREQUENCY : FREQUENCY) & 1;
     perfdata_event *event = &events->list[events->count++];
     *event = (perfdata_event){
         .type = perfdata_get(events->is_big, attr, 4),
         .config = perfdata_get(events->is_big, attr + 8, 8),
         .sample_type = perfdata_get(events->is_big, attr + 24, 8),
         .read_format = perfdata_get(events->is_big, attr + 32, 8),
-        .has_all =
-            perfdata_get(events->is_big, attr + 40, 8) >> (events->is_big ? 63 - SAMPLE_ID_ALL : SAMPLE_ID_ALL) & 1,
+        .fixed_period = has_frequency ? 0 : perfdata_get(events->is_big, attr + 16, 8),
+        .has_all = flags >> (events->is_big ? 63 - SAMPLE_ID_ALL : SAMPLE_ID_ALL) & 1,
         .branch_type = size >= 80 ? perfdata_get(events->is_big, attr + 72, 8) : 0,
         .user_registers = size >= 88 ? perfdata_get(events->is_big, attr + 80, 8) : 0,
     };
@@ -158,6 +160,10 @@ void perfdata_sample_fields(perfdata_fields *out, const perfdata_events *events,
     if (type & STREAM_ID) perfdata_take(&in, 8);
     if (type & CPU) out->cpu = (uint32_t)perfdata_take(&in, 4), perfdata_take(&in, 4);
     if (type & PERIOD) out->period = perfdata_take(&in, 8);
+    if (!out->has_period && out->event->fixed_period) {
+        out->has_period = true;
+        out->period = out->event->fixed_period;
+    }
     read_arrays(out, &in);
     out->is_damaged = in.bytes.failed;
 }

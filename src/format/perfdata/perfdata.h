@@ -78,8 +78,9 @@ enum {
 /* What was recorded: a perf_event_attr. */
 typedef struct perfdata_event {
     uint64_t type, config, sample_type, read_format, branch_type, user_registers;
-    bool has_all;  /* sample_id_all: other records end with the sample's thread, time, CPU … */
-    uint32_t name; /* string id */
+    uint64_t fixed_period; /* of each sample, if it is one and the same; else 0 */
+    bool has_all;          /* sample_id_all: other records end with the sample's thread, time, CPU … */
+    uint32_t name;         /* string id */
 } perfdata_event;
 
 /* What a sample says, or the end of another record. */
@@ -205,6 +206,8 @@ uint32_t perfdata_text(perfdata_reader *r, const uint8_t *data, size_t size);
 
 /* features.c: one feature of a header, `bit` as perf numbers them. Takes what it understands. */
 hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data, size_t size, uint64_t offset);
+/* The names of all events, in perf's order, into `about`. */
+void perfdata_put_events(perfdata_reader *r);
 hd_status perfdata_add_attr(perfdata_reader *r, const uint8_t *attr, size_t size, const uint8_t *ids, size_t id_bytes,
                             uint64_t offset);
 void perfdata_add_build_id(perfdata_reader *r, const uint8_t *record, size_t size);

@@ -253,18 +253,24 @@ static uint8_t mode_of_marker(uint64_t marker)
     }
 }
 
+/* Within the call that returns to an address, whose function and module may end with that call. The first address of
+ * each mode is where its code was interrupted, and stays as it is. */
 static hd_status collect_chain(perfdata_reader *r, size_t *out, const perfdata_record *record,
                                const perfdata_fields *fields)
 {
     enum { MARKERS = 4095 };
     uint8_t mode = record->misc & MODE_MASK;
+    bool is_return = false;
     *out = 0;
     for (uint64_t i = 0; i < fields->chain_count; i++) {
         uint64_t address = perfdata_get(record->is_big, fields->chain + 8 * i, 8);
-        if (address >= -(uint64_t)MARKERS)
+        if (address >= -(uint64_t)MARKERS) {
             mode = mode_of_marker(address);
-        else
-            HD_TRY(add_address(r, out, address, mode));
+            is_return = false;
+        } else {
+            HD_TRY(add_address(r, out, address - (is_return && address), mode));
+            is_return = true;
+        }
     }
     if (!*out && fields->has_ip) return add_address(r, out, fields->ip, record->misc & MODE_MASK);
     return HD_OK;

@@ -418,6 +418,7 @@ static hd_status read_input(stream *s, hd_input *input)
 static hd_status finish(perfdata_reader *r)
 {
     hd_builder *b = r->samples.builder;
+    if (r->events.count > 1) perfdata_put_events(r);
     if (r->about.size) {
         hd_json_put_text(&r->about, "}");
         if (r->about.failed) return HD_NOMEM(r->samples.err);

@@ -20,6 +20,7 @@ enum { FRAME_LIMIT = 65536 };
 
 enum {
     LINE_UNREADABLE,
+    LINE_ZERO,
     LINE_LONG,
     STACK_ORPHAN,
     FRAMES_MANY,
@@ -32,6 +33,7 @@ enum {
 
 static const hd_stack_code codes[] = {
     [LINE_UNREADABLE] = {"perf-script.line-unreadable", HD_LEDGER_LOSS, " is neither a sample nor a frame"},
+    [LINE_ZERO] = {"perf-script.zeros", HD_LEDGER_LOSS, " has bytes of 0, where text is missing"},
     [LINE_LONG] = {"perf-script.line-too-long", HD_LEDGER_LOSS, " is longer than 16 MiB"},
     [STACK_ORPHAN] = {"perf-script.frame-without-sample", HD_LEDGER_LOSS, " belongs to no sample"},
     [FRAMES_MANY] = {"perf-script.stack-too-deep", HD_LEDGER_LOSS, " is deeper than 65,536 frames"},
@@ -317,6 +319,11 @@ static hd_status read_lines(reader *r, hd_lines *lines)
         r->skipping = line.cut;
         if (line.cut && !skip) HD_TRY(hd_stack_samples_count(&r->samples, LINE_LONG, 1, &line));
         if (skip || line.cut) continue;
+        if (line.has_zero) { /* the sample that it would belong to lacks frames, or its stack is another's */
+            r->state = LOST;
+            HD_TRY(hd_stack_samples_count(&r->samples, LINE_ZERO, 1, &line));
+            continue;
+        }
         HD_TRY(add_line(r, &line));
         hd_stack_samples_progress(&r->samples);
     }

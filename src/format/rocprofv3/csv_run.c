@@ -196,9 +196,9 @@ static hd_status read_rows(csv_table *t, hd_error *err)
         status = hd_csv_next(&t->csv, err);
         if (status == HD_END) return HD_OK;
         HD_TRY(status);
-        if (t->csv.count != t->column_count || t->csv.unclosed || t->csv.cut) {
+        if (t->csv.count != t->column_count || t->csv.unclosed || t->csv.cut || t->csv.has_zero) {
             if (t->short_rows++ == 0) t->short_offset = t->csv.offset;
-            if (t->domain == ROCPROF_AGENTS) continue;
+            if (t->domain == ROCPROF_AGENTS || t->csv.has_zero) continue;
         }
         if (t->domain == ROCPROF_AGENTS) {
             keep_agent(t);
@@ -215,7 +215,7 @@ static hd_status tell_damage(csv_table *t, hd_error *err)
     bool is_short = t->short_rows > 0;
     if (run->options->strict && (is_short || t->bad_numbers))
         return hd_error_set(err, HD_ERR_DAMAGED, NULL, is_short ? t->short_offset : t->bad_offset, "%s",
-                            is_short ? "a row has not as many fields as there are columns"
+                            is_short ? "a row has bytes of 0, or not as many fields as there are columns"
                                      : "a number that is none, or beyond 64 bits");
     if (is_short)
         hd_builder_ledger(run->builder, ROCPROF_STAGE, "rocprofv3.row-damaged", HD_LEDGER_LOSS, t->short_rows,

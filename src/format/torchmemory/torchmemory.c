@@ -83,6 +83,17 @@ static bool afford(reader *r, pickle_value v)
     return r->work / SHARING <= r->pickle.in.size;
 }
 
+/* How many items a list has; once nothing can be afforded, they are counted without a look at each. */
+static uint32_t item_count(const reader *r, pickle_value list)
+{
+    return list.type == PICKLE_LIST ? r->pickle.holders[list.number].count : 0;
+}
+
+static bool is_spent(const reader *r)
+{
+    return r->work / SHARING > r->pickle.in.size;
+}
+
 /* ---- values as arguments, and as JSON ---- */
 
 static hd_status intern(reader *r, uint32_t *out, pickle_value v)
@@ -404,9 +415,14 @@ static hd_status read_traces(reader *r)
     for (r->device = 0; pickle_next(&trace, &c, &r->pickle, traces); r->device++) {
         pickle_cursor e = {0};
         if (!pickle_next(&event, &e, &r->pickle, trace)) continue;
-        HD_TRY(make_track(r));
-        r->now = find_start(r, trace);
-        for (bool more = true; more; more = pickle_next(&event, &e, &r->pickle, trace)) HD_TRY(add_event(r, event));
+        uint32_t left = item_count(r, trace);
+        if (!is_spent(r)) {
+            HD_TRY(make_track(r));
+            r->now = find_start(r, trace);
+            for (bool more = true; more && !is_spent(r); more = pickle_next(&event, &e, &r->pickle, trace), left--)
+                HD_TRY(add_event(r, event));
+        }
+        HD_TRY(count(r, EVENT_LOST, left, HD_OFFSET_NONE));
     }
     return HD_OK;
 }

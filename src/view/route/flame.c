@@ -98,7 +98,7 @@ static void put_nodes(hd_json_out *json, const hd_flame *flame, const uint32_t *
 
 static void put_head(hd_json_out *json, const hd_flame *flame, bool any)
 {
-    const char *of = hd_flame_of_name(flame->of), *unit = hd_flame_unit(flame->of);
+    const char *of = hd_flame_of_name(flame->of), *unit = flame->unit;
     hd_json_put_text(json, "{");
     view_json_text(json, "of", (hd_string){of, strlen(of)});
     view_json_text(json, "unit", (hd_string){unit, strlen(unit)});

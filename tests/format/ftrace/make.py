@@ -301,7 +301,13 @@ def main():
     broken = bytearray(six(lost))
     at = broken.rindex(struct.pack("<QQ", 1100, 1 << 31))
     broken[at + 8:at + 16] = struct.pack("<Q", 8 | 1 << 31)
-    files = {"small.dat": good, "edge-seven.dat": seven(cpus()), "edge-seven-zlib.dat": seven(cpus(), True), "bad-lost.dat": bytes(broken), "bad-cut.dat": good[:-5000],
+    inflated = bytearray(seven(cpus(), True))
+    inflated[704:712] = b"\xfe\x7f" + bytes(6)  # within a chunk: what a decompressor made of it depended on fresh memory
+    hole = bytearray(good)
+    hole[-4096:] = bytes(4096)  # a page that was never written
+    lines = GPU.encode().splitlines(True)
+    torn = b"".join(lines[:6]) + lines[6][:20] + bytes(200) + lines[9][40:] + b"".join(lines[10:14])
+    files = {"bad-zlib.dat": bytes(inflated), "bad-zeros.dat": bytes(hole), "bad-hole.ftrace": torn, "small.dat": good, "edge-seven.dat": seven(cpus()), "edge-seven-zlib.dat": seven(cpus(), True), "bad-lost.dat": bytes(broken), "bad-cut.dat": good[:-5000],
              "gpu.ftrace": GPU.encode(), "kinds.ftrace": KINDS.encode(), "bad-lines.ftrace": BAD.encode("latin-1"),
              "graph.ftrace": GRAPH.encode(), "bad-graph.ftrace": BAD_GRAPH.encode("latin-1")}
     for name, data in files.items():

@@ -155,6 +155,13 @@ def plain():
     return file([(attr(kind, 4, 0x1c2, 0), [])], record(3, struct.pack("<II", 5, 6) + text("old")) + b"".join(sample), {})
 
 
+def periods():
+    """samples without a period: it is in the attribute, or, of an event with a frequency, nowhere; the second event first"""
+    kind = IDENTIFIER | IP | TID | TIME
+    events = [(attr(kind, 1, 0), [1]), (attr(kind, 1, 2, SAMPLE_ID_ALL | 1 << 10), [2])]
+    return file(events, b"".join(record(9, struct.pack("<QQIIQ", ident, 0x10, 1, 1, time), 2) for ident, time in ((2, 10), (1, 20), (1, 30))), {})
+
+
 def others():
     """what a trace has no place for, each counted"""
     kind = IP | TID | TIME | READ | RAW | BRANCH | REGS | STACK | WEIGHT
@@ -198,7 +205,7 @@ if __name__ == "__main__":
     zero = bytearray(whole)
     at = bytes(whole).index(struct.pack("<I", 9) + b"\2\0")
     zero[at + 6:at + 8] = b"\0\0"
-    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("edge-big", File(plain()).turned()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
+    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("edge-big", File(plain()).turned()), ("edge-period", periods()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
                        ("bad-tracepoints-pipe", tracepoints(True)),
                        ("bad-cut", whole[:len(whole) // 2]), ("bad-zero-size", bytes(zero))):
         (place / f"{name}.data").write_bytes(data)

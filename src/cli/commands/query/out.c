@@ -2,6 +2,7 @@
 #include "cli/commands/query/session.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +45,12 @@ hd_status session_out_open(session_out *out, hd_error *err)
         out->temporary = NULL;
         return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     }
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
     int file = mkstemp(out->temporary);
+    if (file >= 0) cli_remove_at_stop(out->temporary);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     mode_t mask = umask(0);
     umask(mask);
     if (file >= 0) fchmod(file, 0666 & ~mask);
@@ -54,6 +60,7 @@ hd_status session_out_open(session_out *out, hd_error *err)
     if (file >= 0) {
         close(file);
         unlink(out->temporary);
+        cli_remove_at_stop(NULL);
     }
     free(out->temporary);
     out->temporary = NULL;
@@ -76,6 +83,7 @@ hd_status session_out_close(session_out *out, hd_status status, hd_error *err)
     if (!fine && status == HD_OK) status = failed(out, err);
     if (out->temporary && status == HD_OK && rename(out->temporary, out->path) != 0) status = failed(out, err);
     if (out->temporary && status != HD_OK) unlink(out->temporary);
+    cli_remove_at_stop(NULL);
     free(out->temporary);
     out->temporary = NULL;
     return status;
