@@ -125,6 +125,28 @@ def check_equal_steps(heddle, folder):
     assert [row["ranks"] for row in none["imbalance"]] == [1] * 6 and "in no step" in none["notes"][0]["note"], none
 
 
+def check_groups_of_one_name(heddle, folder):
+    """Two groups named "tp" of other ranks: ranks 0 and 2, where 2 comes last by 40 us, and 1 and 3, where 1 does by 70."""
+    late = {0: 0, 2: 40, 1: 70, 3: 0}
+    paths = []
+    for rank in range(4):
+        members = [r for r in range(4) if r % 2 == rank % 2]
+        events = [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 20, "ts": 1000 * i + late[rank],
+                   "dur": 100 - late[rank], "args": {"device": 0, "stream": 20, "Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float",
+                                                     "Process Group Name": "tp", "Process Group Ranks": str(members), "Group size": 2, "Seq": i}}
+                  for i in range(3)]
+        told = {"rank": rank, "world_size": 4, "pg_config": [{"pg_name": "tp", "pg_desc": "tensor", "pg_size": 2, "ranks": members}]}
+        paths.append(folder / f"tp_rank{rank}.json")
+        paths[-1].write_text(json.dumps({"traceEvents": events, "distributedInfo": told}))
+    said = json.loads(run(heddle, "report", "stragglers", "--json", *paths))
+    rows = {row["rank"]: (row["collectives"], row["last"], row["late"]) for row in said["stragglers"]}
+    assert rows == {0: (3, 0, 0), 1: (3, 3, 210_000), 2: (3, 3, 120_000), 3: (3, 0, 0)}, rows
+    assert {(c["group"], c["members"], c["last_rank"]) for c in said["collectives"]} == {("tp from 0", 2, 2), ("tp from 1", 2, 1)}
+    assert not said["mismatched"], said["mismatched"]
+    groups = json.loads(run(heddle, "report", "topology", "--json", *paths))["groups"]
+    assert sorted((g["group"], g["ranks"]) for g in groups) == [("tp from 0", "0 2"), ("tp from 1", "1 3")], groups
+
+
 def stepless(folder, path):
     events = [e for e in json.loads(path.read_text())["traceEvents"] if e["cat"] != "user_annotation"]
     (folder / "stepless_rank1.json").write_text(json.dumps({"traceEvents": events}))
@@ -310,6 +332,7 @@ def main():
         paths = make(heddle, folder, "--slow-gpu", "3=40")
         names = check_imbalance(heddle, paths)
         check_equal_steps(heddle, folder)
+        check_groups_of_one_name(heddle, folder)
         check_topology(heddle, paths)
         check_roles(heddle, paths)
         print(f"{check_bandwidths(heddle, paths)} kinds of collectives agree")
