@@ -90,7 +90,7 @@ static bool wait_for(graph_maker *m, const graph_call *call, uint32_t *works, si
     return true;
 }
 
-/* Copies whose call returns when they are done. */
+/* Copies and memsets whose call returns when they are done. */
 static bool wait_for_copies(graph_maker *m)
 {
     for (size_t i = 0; i < m->launches->work_count; i++) {
@@ -98,7 +98,7 @@ static bool wait_for_copies(graph_maker *m)
         uint32_t node = m->nodes_of[i];
         if (node == HD_NONE || work->launch == HD_NONE) continue;
         const hd_launch *launch = &m->launches->launches[work->launch];
-        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_pageable_copy(m->trace, work)) continue;
+        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_awaited(m->trace, m->launches, work)) continue;
         if (launch->track >= hd_trace_track_count(m->trace)) continue;
         graph_call call = {.start = graph_time(launch->start_ns),
                            .end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
