@@ -24,10 +24,11 @@ extern "C" {
 #endif
 
 typedef enum hd_node_kind {
-    HD_NODE_GAP,  /* of a thread, between slices */
-    HD_NODE_HOST, /* of a thread: an operator, a call, an annotation … */
-    HD_NODE_SYNC, /* a call that waits for a GPU: before it waits, and after */
-    HD_NODE_WORK, /* of a queue */
+    HD_NODE_GAP,     /* of a thread, between slices */
+    HD_NODE_HOST,    /* of a thread: an operator, a call, an annotation … */
+    HD_NODE_SYNC,    /* a call that waits for a GPU: before it waits, and after */
+    HD_NODE_WORK,    /* of a queue */
+    HD_NODE_LOADING, /* as HD_NODE_HOST, within a range of a data loader */
     HD_NODE_KINDS
 } hd_node_kind;
 

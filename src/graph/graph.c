@@ -12,7 +12,7 @@
 
 const char *hd_node_kind_name(hd_node_kind kind)
 {
-    static const char *const names[] = {"gap", "host", "sync", "work"};
+    static const char *const names[] = {"gap", "host", "sync", "work", "loading"};
     return names[kind];
 }
 

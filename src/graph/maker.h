@@ -7,8 +7,8 @@
 #include "heddle/graph.h"
 #include "model/roles/sync_calls.h"
 
-/* What calls do, by their name: an hd_sync_kind, or with events. */
-enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT };
+/* What slices do, by their name: an hd_sync_kind, something with events, or data loading. */
+enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT, CALL_LOADING };
 
 /* A call that waits, records an event or makes a queue wait for one. */
 typedef struct graph_call {

@@ -57,6 +57,8 @@ class Trace:
             length = rng.choice([0, rng.randint(1, 120)])
             if rng.random() < 0.7:
                 self.add("cpu_op", "op%d" % rng.randint(0, 3), tid, time, length)
+            if rng.random() < 0.15:  # crosses it, or is around it
+                self.add("user_annotation", "enumerate(DataLoader)#x.__next__", tid, time + rng.randint(-9, length), rng.randint(0, 80))
             if rng.random() < 0.2:  # crosses it
                 self.add("user_annotation", "mark", tid, time + rng.randint(0, length), rng.randint(0, 80))
             for _ in range(rng.randint(0, 2)):
@@ -391,6 +393,12 @@ class Schedule:
             if any(self.end_with(y, slack[row]) > self.end for y in of) or not any(self.end_with(y, slack[row] + 1) > self.end for y in of):
                 yield f"slack of {row}: {slack[row]}"
 
+    @staticmethod
+    def is_loading(i, rows):
+        place = lambda k: (rows[k]["start"], -rows[k]["end"], k)
+        return any("DataLoader" in r["name"] and r["tid"] == rows[i]["tid"] and place(k) <= place(i) and rows[i]["end"] <= r["end"]
+                   for k, r in enumerate(rows))
+
     def piece_problems(self, p, rows):
         """Some node of that event must be there then, lie on a longest path, and be of that class."""
         start, end = p["start"], p["start"] + p["duration"]
@@ -401,7 +409,8 @@ class Schedule:
             if not p["waits"] and at[0] <= start and end <= at[1]:
                 row = rows[at[2]] if at[2] is not None else None
                 wanted = "gap" if row is None else {"kernel": "communication" if "Seq" in row["args"] else "compute", "gpu_memcpy": "copy"}.get(
-                    row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else "cpu")
+                    row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else
+                    "data loading" if self.is_loading(at[2], rows) else "cpu")
                 fine = p["class"] == wanted
             elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
                 kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}
