@@ -121,7 +121,18 @@ static bool sort_slices(host_slice *list, size_t count, uint64_t large)
 
 /* ---- nodes of threads ---- */
 
-static void add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end)
+bool graph_make_lists(graph_maker *m, size_t host_nodes)
+{
+    hd_graph *g = m->g;
+    size_t nodes = host_nodes + m->launches->work_count + 1;
+    g->starts = hd_large_new(nodes, sizeof *g->starts, m->large);
+    g->ends = hd_large_new(nodes, sizeof *g->ends, m->large);
+    g->slices = hd_large_new(nodes, sizeof *g->slices, m->large);
+    g->kinds = hd_large_new(nodes, sizeof *g->kinds, m->large);
+    return g->starts && g->ends && g->slices && g->kinds;
+}
+
+void graph_add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end)
 {
     uint32_t n = g->node_count++;
     g->starts[n] = start;
@@ -135,7 +146,11 @@ static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start
 {
     unsigned what = m->calls_of[s->name];
     bool waits = what != HD_SYNC_NONE && what < HD_SYNC_KINDS;
-    add_node(m->g, waits ? HD_NODE_SYNC : s->end <= loads_until ? HD_NODE_LOADING : HD_NODE_HOST, s->row, start, end);
+    graph_add_node(m->g,
+                   waits                   ? HD_NODE_SYNC
+                   : s->end <= loads_until ? HD_NODE_LOADING
+                                           : HD_NODE_HOST,
+                   s->row, start, end);
 }
 
 static int64_t correlation_of(const hd_trace *trace, const hd_event *event)
@@ -190,7 +205,7 @@ static bool cut_thread(graph_maker *m, const host_slice *list, size_t size, uint
         const host_slice *s = &list[i];
         count = close_slices(m, list, open, count, &time, s->start, loads_until);
         if (s->start > time && count) add_stretch(m, &list[open[count - 1]], time, s->start, loads_until);
-        if (s->start > time && !count) add_node(m->g, HD_NODE_GAP, HD_NONE, time, s->start);
+        if (s->start > time && !count) graph_add_node(m->g, HD_NODE_GAP, HD_NONE, time, s->start);
         time = s->start;
         if (m->calls_of[s->name] == CALL_LOADING && s->end > loads_until) loads_until = s->end;
         if (s->end == s->start)
@@ -231,8 +246,8 @@ static void add_works(graph_maker *m, const timed *list, size_t count)
         }
         m->launched[g->node_count - m->first_work] = launched;
         m->nodes_of[list[i].work] = g->node_count;
-        add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
-                 graph_time(hd_end_or_last(work->start_ns, work->duration_ns)));
+        graph_add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
+                       graph_time(hd_end_or_last(work->start_ns, work->duration_ns)));
     }
 }
 
@@ -293,13 +308,8 @@ static bool make_room(gatherer *g)
         m->thread_of[t] = graph->lane_count;
         graph->lanes[graph->lane_count++] = (hd_graph_lane){.track = t, .node_count = count};
     }
-    size_t nodes = 2 * g->taken + m->launches->work_count + 1;
     g->slices = hd_large_new(g->taken + 1, sizeof *g->slices, m->large);
-    graph->starts = hd_large_new(nodes, sizeof *graph->starts, m->large);
-    graph->ends = hd_large_new(nodes, sizeof *graph->ends, m->large);
-    graph->slices = hd_large_new(nodes, sizeof *graph->slices, m->large);
-    graph->kinds = hd_large_new(nodes, sizeof *graph->kinds, m->large);
-    return g->slices && graph->starts && graph->ends && graph->slices && graph->kinds;
+    return g->slices && graph_make_lists(m, 2 * g->taken);
 }
 
 static bool make_threads(gatherer *g)
@@ -340,9 +350,10 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
     }
     fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g) && make_threads(&g);
     hd_large_free(g.slices);
-    fine = fine && make_queues(m);
+    hd_status status = fine ? graph_cut_threads(m, err) : HD_NOMEM(err);
+    if (status == HD_OK && !make_queues(m)) status = HD_NOMEM(err);
     hd_roles_deinit(&g.roles);
     free(g.counts);
     free(g.runs);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }

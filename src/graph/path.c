@@ -105,9 +105,9 @@ const char *hd_path_class_name(hd_path_class path_class)
 
 hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *piece)
 {
-    static const hd_path_class of_delay[HD_EDGE_KINDS + 1] = {HD_PATH_CPU,  HD_PATH_QUEUE, HD_PATH_LAUNCH,
-                                                              HD_PATH_SYNC, HD_PATH_SYNC,  HD_PATH_COMMUNICATION,
-                                                              HD_PATH_SYNC, HD_PATH_SYNC,  HD_PATH_UNKNOWN};
+    static const hd_path_class of_delay[HD_EDGE_KINDS + 1] = {
+        HD_PATH_CPU,           HD_PATH_QUEUE, HD_PATH_LAUNCH, HD_PATH_SYNC, HD_PATH_SYNC,
+        HD_PATH_COMMUNICATION, HD_PATH_SYNC,  HD_PATH_SYNC,   HD_PATH_CPU,  HD_PATH_UNKNOWN};
     if (piece->is_delay) return of_delay[piece->edge];
     switch ((hd_node_kind)graph->kinds[piece->node]) {
     case HD_NODE_WORK: return HD_PATH_COMPUTE;
