@@ -2,7 +2,8 @@
  *
  * Nodes   stretches of threads, each of the innermost slice that is open, or of none (a gap); and kernels, copies and
  *         sets of GPU queues. A call that waits for a GPU has its node where that wait is over, a collective that waits
- *         for another rank from 1 ns after the last of its ranks has come.
+ *         for another rank from 1 ns after the last of its ranks has come. A stretch in which a thread waits for another
+ *         one of its process has two, before that one begins and after it is done.
  * Edges   come into a node from those that it waits for, each with its evidence. A node begins when the last of them
  *         is ready, and a delay later:  start = max(ready) + delay, delay >= 0.  An edge is ready when the node that it
  *         comes from ends, or, where that goes on beyond the start of the other, when it starts.
@@ -24,10 +25,11 @@ extern "C" {
 #endif
 
 typedef enum hd_node_kind {
-    HD_NODE_GAP,  /* of a thread, between slices */
-    HD_NODE_HOST, /* of a thread: an operator, a call, an annotation … */
-    HD_NODE_SYNC, /* a call that waits for a GPU: before it waits, and after */
-    HD_NODE_WORK, /* of a queue */
+    HD_NODE_GAP,     /* of a thread, between slices */
+    HD_NODE_HOST,    /* of a thread: an operator, a call, an annotation … */
+    HD_NODE_SYNC,    /* a call that waits for a GPU: before it waits, and after */
+    HD_NODE_WORK,    /* of a queue */
+    HD_NODE_LOADING, /* as HD_NODE_HOST, within a range of a data loader */
     HD_NODE_KINDS
 } hd_node_kind;
 
@@ -40,6 +42,7 @@ typedef enum hd_edge_kind {
     HD_EDGE_COLLECTIVE, /* the kernel of the rank that came last to the same collective */
     HD_EDGE_DATA,       /* what the trace says that it depends on: Chakra's dependencies of data and between threads */
     HD_EDGE_ADDRESS,    /* what last wrote what it reads: copies and sets by addresses, Chakra's nodes by tensors */
+    HD_EDGE_HANDOFF,    /* what another thread of its process did before: it waited for that, or had its turn then */
     HD_EDGE_KINDS
 } hd_edge_kind;
 
@@ -53,6 +56,12 @@ typedef struct hd_graph_lane {
     uint32_t first_node, node_count;
     bool is_queue;
 } hd_graph_lane;
+
+/* A thread may wait in a node for what another does meanwhile: the trace does not say whether it does. */
+typedef struct hd_graph_suspect {
+    uint32_t node, lane;      /* lane: of the other thread */
+    int64_t start_ns, end_ns; /* of what that does */
+} hd_graph_suspect;
 
 typedef struct hd_graph {
     const hd_trace *trace;
@@ -75,6 +84,8 @@ typedef struct hd_graph {
                                which: of that on which the thread launches next */
     uint64_t dependencies_left_out; /* on what is missing or stands twice; on more than 64 for one read */
     uint64_t waits_without_work;    /* calls of which it is not known what they wait for, or that wait for nothing */
+    hd_graph_suspect *suspects;     /* by node */
+    size_t suspect_count;
 } hd_graph;
 
 /* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as

@@ -12,13 +12,14 @@
 
 const char *hd_node_kind_name(hd_node_kind kind)
 {
-    static const char *const names[] = {"gap", "host", "sync", "work"};
+    static const char *const names[] = {"gap", "host", "sync", "work", "loading"};
     return names[kind];
 }
 
 const char *hd_edge_kind_name(hd_edge_kind kind)
 {
-    static const char *const names[] = {"thread", "queue", "launch", "event", "sync", "collective", "data", "address"};
+    static const char *const names[] = {"thread",     "queue", "launch",  "event",  "sync",
+                                        "collective", "data",  "address", "handoff"};
     return names[kind];
 }
 
@@ -232,6 +233,7 @@ static void free_maker(graph_maker *m)
     hd_large_free(m->waits);
     hd_large_free(m->waited);
     hd_large_free(m->edges);
+    hd_large_free(m->links);
 }
 
 hd_status graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, const graph_member *members,
@@ -245,8 +247,9 @@ hd_status graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *la
     if (!m.g) return HD_NOMEM(err);
     m.g->trace = trace;
     hd_status status = graph_make_nodes(&m, err);
-    if (status == HD_OK && !(graph_make_waits(&m) && add_launches(&m) && add_collectives(&m, members, member_count) &&
-                             graph_add_dependencies(&m) && graph_add_addresses(&m) && order_edges(&m)))
+    if (status == HD_OK && !(graph_make_waits(&m) && graph_link_threads(&m) && add_launches(&m) &&
+                             add_collectives(&m, members, member_count) && graph_add_dependencies(&m) &&
+                             graph_add_addresses(&m) && order_edges(&m)))
         status = HD_NOMEM(err);
     free_maker(&m);
     if (status == HD_OK) {
@@ -268,6 +271,7 @@ void hd_graph_free(hd_graph *graph)
     hd_large_free(graph->first_edges);
     hd_large_free(graph->froms);
     hd_large_free(graph->edge_kinds);
+    hd_large_free(graph->suspects);
     free(graph->lanes);
     free(graph);
 }

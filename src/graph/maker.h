@@ -1,5 +1,6 @@
-/* maker.h - how a graph is made: nodes.c makes nodes, waits.c and events.c what waits for work, dependencies.c what the
- * trace says itself, addresses.c what it lets be seen, graph.c the rest: begin there
+/* maker.h - how a graph is made: nodes.c makes nodes, threads.c what threads wait for one another, waits.c and events.c
+ * what waits for work, dependencies.c what the trace says itself, addresses.c what it lets be seen, graph.c the rest:
+ * begin there
  */
 #ifndef HD_GRAPH_MAKER_H
 #define HD_GRAPH_MAKER_H
@@ -7,8 +8,8 @@
 #include "heddle/graph.h"
 #include "model/roles/sync_calls.h"
 
-/* What calls do, by their name: an hd_sync_kind, or with events. */
-enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT };
+/* What slices do, by their name: an hd_sync_kind, something with events, or data loading. */
+enum { CALL_RECORD = HD_SYNC_KINDS, CALL_WAIT, CALL_LOADING };
 
 /* A call that waits, records an event or makes a queue wait for one. */
 typedef struct graph_call {
@@ -54,10 +55,18 @@ typedef struct graph_maker {
     size_t waited_count, waited_capacity;
     graph_edge *edges; /* but those of threads and queues */
     size_t edge_count, edge_capacity;
+    graph_edge *links; /* between threads, to be added once nodes have their starts */
+    size_t link_count, link_capacity, suspect_capacity;
 } graph_maker;
 
 hd_status graph_make_nodes(graph_maker *m, hd_error *err); /* fills all but edges */
-bool graph_make_waits(graph_maker *m);                     /* moves the starts of calls that wait. false: no memory */
+/* Room for nodes of threads, and for those of all work. false: no memory. */
+bool graph_make_lists(graph_maker *m, size_t host_nodes);
+void graph_add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end);
+/* Cuts stretches of threads that wait for other threads; before there are nodes of queues. Fills links and suspects. */
+hd_status graph_cut_threads(graph_maker *m, hd_error *err);
+bool graph_link_threads(graph_maker *m); /* adds the links. false: no memory */
+bool graph_make_waits(graph_maker *m);   /* moves the starts of calls that wait. false: no memory */
 /* Edges of HD_EDGE_DATA and HD_EDGE_ADDRESS. false: no memory. */
 bool graph_add_dependencies(graph_maker *m);
 bool graph_add_addresses(graph_maker *m);

@@ -121,7 +121,18 @@ static bool sort_slices(host_slice *list, size_t count, uint64_t large)
 
 /* ---- nodes of threads ---- */
 
-static void add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end)
+bool graph_make_lists(graph_maker *m, size_t host_nodes)
+{
+    hd_graph *g = m->g;
+    size_t nodes = host_nodes + m->launches->work_count + 1;
+    g->starts = hd_large_new(nodes, sizeof *g->starts, m->large);
+    g->ends = hd_large_new(nodes, sizeof *g->ends, m->large);
+    g->slices = hd_large_new(nodes, sizeof *g->slices, m->large);
+    g->kinds = hd_large_new(nodes, sizeof *g->kinds, m->large);
+    return g->starts && g->ends && g->slices && g->kinds;
+}
+
+void graph_add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t start, int64_t end)
 {
     uint32_t n = g->node_count++;
     g->starts[n] = start;
@@ -130,18 +141,23 @@ static void add_node(hd_graph *g, hd_node_kind kind, uint32_t slice, int64_t sta
     g->kinds[n] = (uint8_t)kind;
 }
 
-static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start, int64_t end)
+/* loads_until: where the range of a data loader ends that is open, or was. */
+static void add_stretch(const graph_maker *m, const host_slice *s, int64_t start, int64_t end, int64_t loads_until)
 {
     unsigned what = m->calls_of[s->name];
     bool waits = what != HD_SYNC_NONE && what < HD_SYNC_KINDS;
-    add_node(m->g, waits ? HD_NODE_SYNC : HD_NODE_HOST, s->row, start, end);
+    graph_add_node(m->g,
+                   waits                   ? HD_NODE_SYNC
+                   : s->end <= loads_until ? HD_NODE_LOADING
+                                           : HD_NODE_HOST,
+                   s->row, start, end);
 }
 
 /* Keeps what waits or is about events; of calls that wait within one another the outermost. */
 static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_t *reach)
 {
     unsigned what = m->calls_of[s->name];
-    if (what == HD_SYNC_NONE || what == HD_SYNC_COPY || s->start < *reach) return true;
+    if (what == HD_SYNC_NONE || what == HD_SYNC_COPY || what == CALL_LOADING || s->start < *reach) return true;
     if (what < HD_SYNC_KINDS) *reach = s->end;
     if (!hd_large_grow((void **)&m->calls, &m->call_capacity, m->call_count, sizeof *m->calls, m->large)) return false;
     uint32_t at;
@@ -159,11 +175,11 @@ static bool keep_call(graph_maker *m, const host_slice *s, uint32_t lane, int64_
 
 /* Slices whose end the time has passed are closed: their rests are nodes. */
 static size_t close_slices(const graph_maker *m, const host_slice *list, const uint32_t *open, size_t count,
-                           int64_t *time, int64_t until)
+                           int64_t *time, int64_t until, int64_t loads_until)
 {
     while (count && list[open[count - 1]].end <= until) {
         const host_slice *s = &list[open[--count]];
-        if (s->end > *time) add_stretch(m, s, *time, s->end);
+        if (s->end > *time) add_stretch(m, s, *time, s->end, loads_until);
         if (s->end > *time) *time = s->end;
     }
     return count;
@@ -173,21 +189,22 @@ static bool cut_thread(graph_maker *m, const host_slice *list, size_t size, uint
 {
     uint32_t *open = hd_large_new(size + 1, sizeof *open, m->large);
     size_t count = 0;
-    int64_t time = size ? list[0].start : 0, reach = INT64_MIN;
+    int64_t time = size ? list[0].start : 0, reach = INT64_MIN, loads_until = INT64_MIN;
     bool fine = open != NULL;
     for (uint32_t i = 0; fine && i < size; i++) {
         const host_slice *s = &list[i];
-        count = close_slices(m, list, open, count, &time, s->start);
-        if (s->start > time && count) add_stretch(m, &list[open[count - 1]], time, s->start);
-        if (s->start > time && !count) add_node(m->g, HD_NODE_GAP, HD_NONE, time, s->start);
+        count = close_slices(m, list, open, count, &time, s->start, loads_until);
+        if (s->start > time && count) add_stretch(m, &list[open[count - 1]], time, s->start, loads_until);
+        if (s->start > time && !count) graph_add_node(m->g, HD_NODE_GAP, HD_NONE, time, s->start);
         time = s->start;
+        if (m->calls_of[s->name] == CALL_LOADING && s->end > loads_until) loads_until = s->end;
         if (s->end == s->start)
-            add_stretch(m, s, time, time);
+            add_stretch(m, s, time, time, loads_until);
         else
             open[count++] = i;
         fine = keep_call(m, s, lane, &reach);
     }
-    if (fine) close_slices(m, list, open, count, &time, INT64_MAX);
+    if (fine) close_slices(m, list, open, count, &time, INT64_MAX, loads_until);
     hd_large_free(open);
     return fine;
 }
@@ -219,8 +236,8 @@ static void add_works(graph_maker *m, const timed *list, size_t count)
         }
         m->launched[g->node_count - m->first_work] = launched;
         m->nodes_of[list[i].work] = g->node_count;
-        add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
-                 graph_time(hd_end_or_last(work->start_ns, work->duration_ns)));
+        graph_add_node(g, HD_NODE_WORK, (uint32_t)work->row, list[i].start,
+                       graph_time(hd_end_or_last(work->start_ns, work->duration_ns)));
     }
 }
 
@@ -253,11 +270,15 @@ static bool make_queues(graph_maker *m)
 
 /* ---- the whole ---- */
 
+enum { LOADER_NAME_LONGEST = 200 }; /* strings of arguments can be long, and are no names */
+
 static void name_calls(graph_maker *m)
 {
     for (uint32_t i = 0; i < hd_trace_string_count(m->trace); i++) {
         hd_string name = hd_trace_string(m->trace, i);
         m->calls_of[i] = (uint8_t)hd_sync_kind_of(name);
+        if (name.data && name.size <= LOADER_NAME_LONGEST && memmem(name.data, name.size, "DataLoader", 10))
+            m->calls_of[i] = CALL_LOADING;
         if (!name.data || name.size > 40 || name.size < 9) continue;
         if (memmem(name.data, name.size, "EventRecord", 11)) m->calls_of[i] = CALL_RECORD;
         if (memmem(name.data, name.size, "WaitEvent", 9)) m->calls_of[i] = CALL_WAIT;
@@ -277,13 +298,8 @@ static bool make_room(gatherer *g)
         m->thread_of[t] = graph->lane_count;
         graph->lanes[graph->lane_count++] = (hd_graph_lane){.track = t, .node_count = count};
     }
-    size_t nodes = 2 * g->taken + m->launches->work_count + 1;
     g->slices = hd_large_new(g->taken + 1, sizeof *g->slices, m->large);
-    graph->starts = hd_large_new(nodes, sizeof *graph->starts, m->large);
-    graph->ends = hd_large_new(nodes, sizeof *graph->ends, m->large);
-    graph->slices = hd_large_new(nodes, sizeof *graph->slices, m->large);
-    graph->kinds = hd_large_new(nodes, sizeof *graph->kinds, m->large);
-    return g->slices && graph->starts && graph->ends && graph->slices && graph->kinds;
+    return g->slices && graph_make_lists(m, 2 * g->taken);
 }
 
 static bool make_threads(gatherer *g)
@@ -324,9 +340,10 @@ hd_status graph_make_nodes(graph_maker *m, hd_error *err)
     }
     fine = fine && walk_slices(&g) && make_room(&g) && walk_slices(&g) && make_threads(&g);
     hd_large_free(g.slices);
-    fine = fine && make_queues(m);
+    hd_status status = fine ? graph_cut_threads(m, err) : HD_NOMEM(err);
+    if (status == HD_OK && !make_queues(m)) status = HD_NOMEM(err);
     hd_roles_deinit(&g.roles);
     free(g.counts);
     free(g.runs);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }

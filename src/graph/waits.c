@@ -90,7 +90,18 @@ static bool wait_for(graph_maker *m, const graph_call *call, uint32_t *works, si
     return true;
 }
 
-/* Copies whose call returns when they are done. */
+/* What a call waits for that launches `node`, a copy or memset, and waits for it; HD_NONE: nothing. A copy of pageable
+ * memory to the device may return before it is done, but not before what is before it on its queue is. */
+static uint32_t awaited_by(const graph_maker *m, const graph_call *call, const hd_work *work, uint32_t node)
+{
+    const hd_graph *g = m->g;
+    if (g->ends[node] <= call->end) return node;
+    bool can_wait = hd_is_pageable_copy(m->trace, work) && g->starts[node] > call->start && g->starts[node] < call->end;
+    if (!can_wait || node == hd_graph_lane_of(g, node)->first_node) return HD_NONE;
+    return g->ends[node - 1] > call->start && g->ends[node - 1] <= g->starts[node] ? node - 1 : HD_NONE;
+}
+
+/* Copies and memsets whose call waits for them. */
 static bool wait_for_copies(graph_maker *m)
 {
     for (size_t i = 0; i < m->launches->work_count; i++) {
@@ -98,13 +109,14 @@ static bool wait_for_copies(graph_maker *m)
         uint32_t node = m->nodes_of[i];
         if (node == HD_NONE || work->launch == HD_NONE) continue;
         const hd_launch *launch = &m->launches->launches[work->launch];
-        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_pageable_copy(m->trace, work)) continue;
+        if (m->calls_of[launch->name] != HD_SYNC_COPY && !hd_is_awaited(m->trace, m->launches, work)) continue;
         if (launch->track >= hd_trace_track_count(m->trace)) continue;
         graph_call call = {.start = graph_time(launch->start_ns),
                            .end = graph_time(hd_end_or_last(launch->start_ns, launch->duration_ns)),
                            .lane = m->thread_of[graph_lane_of_track(m->trace, launch->track)]};
-        /* A copy of pageable memory to the device may return before it is done. */
-        if (call.lane != HD_NONE && m->g->ends[node] <= call.end && !wait_for(m, &call, &node, 1, false)) return false;
+        if (call.lane == HD_NONE) continue;
+        node = awaited_by(m, &call, work, node);
+        if (node != HD_NONE && !wait_for(m, &call, &node, 1, false)) return false;
     }
     return true;
 }

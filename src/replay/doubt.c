@@ -6,6 +6,7 @@
  * uncertainty.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -72,17 +73,57 @@ static hd_status compare_link(replay_measures *most, const replay_measures *know
     return status;
 }
 
+/* By how much longer the other thread of a suspect takes with the changes. */
+static int64_t change_of(const replay *r, const hd_graph_suspect *s)
+{
+    const hd_graph_lane *lane = &r->graph->lanes[s->lane];
+    int64_t was =
+        replay_time_of(r, &r->unchanged, lane, s->end_ns) - replay_time_of(r, &r->unchanged, lane, s->start_ns);
+    int64_t now = replay_time_of(r, &r->changed, lane, s->end_ns) - replay_time_of(r, &r->changed, lane, s->start_ns);
+    return now - was;
+}
+
+/* As if threads waited where they may: as long as the other thread takes with the changes; of several the one that
+ * changes most. */
+static hd_status compare_suspects(replay_measures *most, const replay_measures *known, replay *r, hd_error *err)
+{
+    const hd_graph *g = r->graph;
+    replay_plan plan = r->plan;
+    bool any = false;
+    plan.durations = hd_large_new((size_t)g->node_count + 1, sizeof *plan.durations, r->large);
+    if (!plan.durations) return HD_NOMEM(err);
+    memcpy(plan.durations, r->plan.durations, g->node_count * sizeof *plan.durations);
+    for (size_t i = 0, end; i < g->suspect_count; i = end) {
+        uint32_t node = g->suspects[i].node;
+        int64_t change = 0;
+        for (end = i; end < g->suspect_count && g->suspects[end].node == node; end++) {
+            int64_t other = change_of(r, &g->suspects[end]);
+            if (llabs(other) > llabs(change)) change = other;
+        }
+        int64_t now = gpu_sum(plan.durations[node], change);
+        if (change != 0 && !(r->plan.flags[node] & (PLAN_PINNED | PLAN_GONE))) {
+            plan.durations[node] = now > 0 ? now : 0;
+            any = true;
+        }
+    }
+    hd_status status = any ? compare(most, known, r, &plan, err) : HD_OK;
+    hd_large_free(plan.durations);
+    return status;
+}
+
 hd_status replay_find_doubt(replay *r, hd_error *err)
 {
-    replay_measures known, delays = {{0}}, data = {{0}}, link = {{0}};
+    replay_measures known, delays = {{0}}, data = {{0}}, link = {{0}}, suspects = {{0}};
     replay_plan varied = r->plan;
     if (!r->has_change) return HD_OK;
     HD_TRY(replay_measure(&known, r, &r->changed, err));
     for (varied.chance = 1; varied.chance <= RUNS; varied.chance++) HD_TRY(compare(&delays, &known, r, &varied, err));
     if (r->data_count) HD_TRY(compare_data(&data, &known, r, err));
     if (r->link.is_shared) HD_TRY(compare_link(&link, &known, r, err));
+    if (r->graph->suspect_count) HD_TRY(compare_suspects(&suspects, &known, r, err));
     add(&r->doubt, &delays);
     add(&r->doubt, &data);
     add(&r->doubt, &link);
+    add(&r->doubt, &suspects);
     return HD_OK;
 }

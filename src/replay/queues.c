@@ -46,7 +46,8 @@ static bool can_fuse(const replay *r, const uint8_t *is_awaited, uint32_t before
     if (from == HD_NONE || to == HD_NONE || from > to || hd_graph_lane_of(g, from) != hd_graph_lane_of(g, to))
         return false;
     for (uint32_t n = from + 1; n <= to; n++) {
-        if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC)) return false;
+        if (g->kinds[n] == HD_NODE_SYNC || has_edge(g, n, HD_EDGE_SYNC) || has_edge(g, n, HD_EDGE_HANDOFF))
+            return false;
     }
     return true;
 }

@@ -19,6 +19,7 @@ import rounds  # noqa: E402
 
 NAMES = {"stream": "cudaStreamSynchronize", "event": "cudaEventSynchronize", "device": "cudaDeviceSynchronize",
          "copy": "cudaMemcpy", "record": "cudaEventRecord", "wait": "cudaStreamWaitEvent"}
+PAGEABLE = "cudaMemcpyAsync"
 TOLD = {"stream": "Stream Sync", "event": "Event Sync", "device": "Context Sync", "wait": "Stream Wait Event"}
 
 
@@ -61,6 +62,8 @@ class Trace:
             length = rng.choice([0, rng.randint(1, 120)])
             if rng.random() < 0.7:
                 self.add("cpu_op", "op%d" % rng.randint(0, 3), tid, time, length)
+            if rng.random() < 0.15:  # crosses it, or is around it
+                self.add("user_annotation", "enumerate(DataLoader)#x.__next__", tid, time + rng.randint(-9, length), rng.randint(0, 80))
             if rng.random() < 0.2:  # crosses it
                 self.add("user_annotation", "mark", tid, time + rng.randint(0, length), rng.randint(0, 80))
             for _ in range(rng.randint(0, 2)):
@@ -70,13 +73,14 @@ class Trace:
     def call(self, tid, start, dur):
         rng, number = self.rng, self.next_id
         self.next_id += 1
-        kind = rng.choice(["launch"] * 5 + list(NAMES))
+        kind = rng.choice(["launch"] * 5 + ["pageable"] * 2 + list(NAMES))
         stream = rng.choice(self.streams)
-        self.add("cuda_runtime", NAMES.get(kind, "cudaLaunchKernel"), tid, start, dur, correlation=number)
-        if kind in ("launch", "copy") and rng.random() < 0.95:
-            begin = start + rng.randint(-3, 60)
+        self.add("cuda_runtime", NAMES.get(kind, PAGEABLE if kind == "pageable" else "cudaLaunchKernel"), tid, start, dur * (3 if kind == "pageable" else 1),
+                 correlation=number)
+        if kind in ("launch", "copy", "pageable") and rng.random() < 0.95:
+            begin = start + (rng.randint(0, 3 * dur) if kind == "pageable" else rng.randint(-3, 60))
             addresses = {"bytes": rng.randint(0, 9), "src": rng.randint(0, 30), "dst": hex(rng.randint(0, 30))} if kind == "copy" else {}
-            self.add("gpu_memcpy" if kind == "copy" else "kernel", "work", stream, begin, rng.randint(0, 50), device=self.rank, stream=stream,
+            self.add("kernel" if kind == "launch" else "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)" if kind == "pageable" else "work", stream, begin, rng.randint(0, 50), device=self.rank, stream=stream,
                      correlation=number if rng.random() < 0.95 else 100000 + number, **addresses)
         if kind in TOLD and rng.random() < 0.6:
             more = {"wait_on_stream": rng.choice(self.streams + [-1]), "wait_on_cuda_event_record_corr_id": rng.randint(-1, number)}
@@ -115,7 +119,7 @@ def first_launched(queue, time):
 
 def runs(row):
     """What a thread with it does: works, asks, watches; nothing that is known."""
-    if row["cat"] == "cpu_op" or row["name"] in (*NAMES.values(), "cudaLaunchKernel"):
+    if row["cat"] == "cpu_op" or row["name"] in (*NAMES.values(), PAGEABLE, "cudaLaunchKernel"):
         return 3
     return {"cuda_runtime": 2, "python_function": 1}.get(row["cat"], 0)
 
@@ -190,10 +194,15 @@ class Graph:
         kinds = {name: kind for kind, name in NAMES.items()}
         works = sorted((w for queue in self.queues.values() for w in queue), key=lambda w: w["at"][2])
         for w in works:
-            if w["call"] is not None and self.rows[w["call"]]["name"] == NAMES["copy"]:
-                call = self.rows[w["call"]]
-                if w["at"][1] <= call["end"]:
-                    self.wait_for(call, [w])
+            if w["call"] is None:
+                continue
+            call, is_pageable = self.rows[w["call"]], "Pageable" in self.rows[w["at"][2]]["name"]
+            if w["at"][1] <= call["end"] and (is_pageable or call["name"] == NAMES["copy"]):
+                self.wait_for(call, [w])
+            elif is_pageable and call["start"] < w["at"][0] < call["end"]:  # it is staged then
+                queue = self.queues[w["queue"]]
+                before = queue[queue.index(w) - 1:][:1] if queue.index(w) else []
+                self.wait_for(call, [b for b in before if call["start"] < b["at"][1] <= w["at"][0]])
         # of calls that wait within one another the outermost; of all others each
         self.kept = set()
         for lane in self.lanes.values():
@@ -395,6 +404,12 @@ class Schedule:
             if any(self.end_with(y, slack[row]) > self.end for y in of) or not any(self.end_with(y, slack[row] + 1) > self.end for y in of):
                 yield f"slack of {row}: {slack[row]}"
 
+    @staticmethod
+    def is_loading(i, rows):
+        place = lambda k: (rows[k]["start"], -rows[k]["end"], k)
+        return any("DataLoader" in r["name"] and r["tid"] == rows[i]["tid"] and place(k) <= place(i) and rows[i]["end"] <= r["end"]
+                   for k, r in enumerate(rows))
+
     def piece_problems(self, p, rows):
         """Some node of that event must be there then, lie on a longest path, and be of that class."""
         start, end = p["start"], p["start"] + p["duration"]
@@ -405,7 +420,8 @@ class Schedule:
             if not p["waits"] and at[0] <= start and end <= at[1]:
                 row = rows[at[2]] if at[2] is not None else None
                 wanted = "gap" if row is None else {"kernel": "communication" if "Seq" in row["args"] else "compute", "gpu_memcpy": "copy"}.get(
-                    row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else "cpu")
+                    row["cat"], "sync" if row["name"] in (NAMES["stream"], NAMES["event"], NAMES["device"], NAMES["copy"]) else
+                    "data loading" if self.is_loading(at[2], rows) else "cpu")
                 fine = p["class"] == wanted
             elif p["waits"] and end == at[0] and start == at[0] - self.delay(y):
                 kinds = {kind for x, kind in self.into[y] if self.ready(x, y, self.at) == start} or {"none"}

@@ -55,6 +55,9 @@ bool hd_trace_has_flows(const hd_trace *trace); /* points of either sort, as far
 /* The points that have a time, in the order of rows; to be freed with hd_large_free. Errors: MEMORY, LIMIT for more
  * than 2^32 of them. */
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
+/* The same of one category, a string. */
+hd_status hd_flow_points_of(hd_flow_point **out, size_t *out_count, const hd_trace *trace, uint32_t category,
+                            hd_error *err);
 /* Sort by `compare`, which has to order them by `number` first: in place, into ever smaller buckets by number. */
 typedef uint64_t hd_flow_number(const void *user, const hd_flow_point *point);
 void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *number, const void *user,

@@ -87,6 +87,15 @@ static hd_flow_point slice_point_of(const hd_trace *trace, const hd_slice_point 
     };
 }
 
+static hd_status new_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, uint64_t rows, hd_error *err)
+{
+    *out_count = 0;
+    *out = NULL;
+    if (rows >= UINT32_MAX) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flow points");
+    *out = hd_large_new((size_t)rows + 1, sizeof **out, hd_trace_large_bytes(trace));
+    return *out ? HD_OK : HD_NOMEM(err);
+}
+
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err)
 {
     uint64_t rows = hd_trace_row_count(trace, HD_KIND_FLOW);
@@ -95,27 +104,50 @@ hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace 
     *out = NULL;
     *out_count = 0;
     HD_TRY(hd_slice_points(&slices, &slice_count, trace, err));
-    if (rows + slice_count >= UINT32_MAX) {
+    hd_status status = new_points(out, out_count, trace, rows + slice_count, err);
+    if (status != HD_OK) {
         hd_large_free(slices);
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flow points");
-    }
-    hd_flow_point *points = hd_large_new((size_t)rows + slice_count + 1, sizeof *points, hd_trace_large_bytes(trace));
-    if (!points) {
-        hd_large_free(slices);
-        return HD_NOMEM(err);
+        return status;
     }
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_FLOW); b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
             hd_event event;
             hd_block_event(&event, block, i);
-            if (event.start_ns != HD_NO_TIME) points[(*out_count)++] = point_of(trace, &event);
+            if (event.start_ns != HD_NO_TIME) (*out)[(*out_count)++] = point_of(trace, &event);
         }
     }
-    for (size_t i = 0; i < slice_count; i++)
-        points[(*out_count)++] = slice_point_of(trace, &slices[i], (uint32_t)(rows + i));
+    for (size_t k = 0; k < slice_count; k++)
+        (*out)[(*out_count)++] = slice_point_of(trace, &slices[k], (uint32_t)(rows + k));
     hd_large_free(slices);
-    *out = points;
+    return HD_OK;
+}
+
+static bool is_wanted(const hd_block *block, uint32_t row, uint32_t category)
+{
+    return (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row) == category &&
+           hd_column_at(&block->columns[HD_COL_START], row) != HD_NO_TIME;
+}
+
+hd_status hd_flow_points_of(hd_flow_point **out, size_t *out_count, const hd_trace *trace, uint32_t category,
+                            hd_error *err)
+{
+    uint64_t count = 0;
+    size_t blocks = category != HD_NONE ? hd_trace_block_count(trace, HD_KIND_FLOW) : 0;
+    for (int turn = 0; turn < 2; turn++) {
+        if (turn == 1) HD_TRY(new_points(out, out_count, trace, count, err));
+        for (size_t b = 0; b < blocks; b++) {
+            const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
+            for (uint32_t i = 0; i < block->row_count; i++) {
+                if (!is_wanted(block, i, category)) continue;
+                hd_event event;
+                count++;
+                if (turn == 0) continue;
+                hd_block_event(&event, block, i);
+                (*out)[(*out_count)++] = point_of(trace, &event);
+            }
+        }
+    }
     return HD_OK;
 }
 

@@ -1,4 +1,4 @@
-/* syncs.c - calls that wait for a device, by their name or by the copy that they launch */
+/* syncs.c - calls that wait for a device, by their name or by the copy or memset that they launch */
 #include "model/host/syncs.h"
 
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 
 /* ---- calls ---- */
 
-/* Calls that launch copies of pageable memory. */
-typedef struct pageable {
+/* Calls that wait for the copies and memsets that they launch. */
+typedef struct awaited {
     uint8_t *names; /* by string: hd_sync_kind; HD_SYNC_KINDS: where one of the rows has it */
     uint32_t *rows; /* sorted */
     size_t count, capacity;
-} pageable;
+} awaited;
 
 static int by_row(const void *a, const void *b)
 {
@@ -24,12 +24,12 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool find_pageable(pageable *out, const gpu_scope *s)
+static bool find_awaited(awaited *out, const gpu_scope *s)
 {
     const hd_launches *l = s->launches;
     for (size_t i = 0; i < l->work_count; i++) {
         const hd_work *work = &l->works[i];
-        if (work->launch == HD_NONE || !hd_is_pageable_copy(s->trace, work)) continue;
+        if (!hd_is_awaited(s->trace, l, work)) continue;
         const hd_launch *launch = &l->launches[work->launch];
         if (!hd_grow((void **)&out->rows, &out->capacity, out->count, sizeof *out->rows)) return false;
         out->rows[out->count++] = (uint32_t)launch->row;
@@ -42,7 +42,7 @@ static bool find_pageable(pageable *out, const gpu_scope *s)
 /* Sets the kind of a call. */
 static bool waits(void *user, gpu_slice *call)
 {
-    const pageable *copies = user;
+    const awaited *copies = user;
     call->user = copies->names[call->name];
     if (call->user < HD_SYNC_KINDS) return call->user != HD_SYNC_NONE;
     size_t low = 0, high = copies->count;
@@ -54,11 +54,11 @@ static bool waits(void *user, gpu_slice *call)
 hd_status gpu_syncs_init(gpu_slices *out, const gpu_scope *s, hd_error *err)
 {
     uint32_t strings = (uint32_t)hd_trace_string_count(s->trace);
-    pageable copies = {.names = calloc((size_t)strings + 1, 1)};
+    awaited copies = {.names = calloc((size_t)strings + 1, 1)};
     *out = (gpu_slices){0};
     for (uint32_t i = 0; copies.names && i < strings; i++)
         copies.names[i] = (uint8_t)hd_sync_kind_of(hd_trace_string(s->trace, i));
-    hd_status status = copies.names && find_pageable(&copies, s) ? HD_OK : HD_NOMEM(err);
+    hd_status status = copies.names && find_awaited(&copies, s) ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK)
         status = gpu_slices_named(out, s, 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER, copies.names, err);
     if (status == HD_OK) gpu_slices_keep_outermost(out, s, waits, &copies);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "trace/event.h"
+
 const char *const hd_sync_kind_names[HD_SYNC_KINDS] = {"", "device", "stream", "event", "copy"};
 
 static bool take(hd_string *text, const char *word)
@@ -74,4 +76,19 @@ hd_sync_kind hd_sync_kind_of(hd_string name)
 bool hd_is_pageable_copy(const hd_trace *trace, const hd_work *work)
 {
     return work->role == HD_ROLE_COPY && contains(hd_trace_string(trace, work->name), "Pageable");
+}
+
+/* A memset of memory that the host can read returns when it is done: nothing but its end says which memory that is. */
+static bool is_awaited_memset(const hd_trace *trace, const hd_launch *launch, const hd_work *work)
+{
+    if (work->role != HD_ROLE_SET || work->start_ns == HD_NO_TIME || launch->start_ns == HD_NO_TIME) return false;
+    hd_string call = hd_trace_string(trace, launch->name);
+    return launch->start_ns <= work->start_ns && contains(call, "Memset") && !contains(call, "Async") &&
+           hd_end_or_last(work->start_ns, work->duration_ns) <= hd_end_or_last(launch->start_ns, launch->duration_ns);
+}
+
+bool hd_is_awaited(const hd_trace *trace, const hd_launches *launches, const hd_work *work)
+{
+    return work->launch != HD_NONE &&
+           (hd_is_pageable_copy(trace, work) || is_awaited_memset(trace, &launches->launches[work->launch], work));
 }

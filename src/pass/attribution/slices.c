@@ -16,8 +16,8 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "model/contexts/contexts.h"
+#include "model/flows/forward.h"
 #include "pass/attribution/attribution.h"
-#include "pass/attribution/slices.h"
 #include "trace/event.h"
 #include "trace/spill.h"
 

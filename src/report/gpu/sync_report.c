@@ -224,9 +224,11 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_syncs_about = {
     .name = "syncs",
     .title = "what waits for the GPU, how long, and from where",
-    .text =
-        "Calls that return only when the GPU is done: synchronisations, copies that are not asynchronous, and those of "
-        "pageable memory. A call within another does not count again.",
+    .text = "Calls that return only when the GPU is done: synchronisations, copies that are not asynchronous, those of "
+            "pageable "
+            "memory, and memsets that are not asynchronous and were done when the call returned. A call within another "
+            "does "
+            "not count again.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

@@ -81,16 +81,20 @@ SYNC_KINDS = {"Device": "device", "Stream": "stream", "Event": "event", "Ctx": "
 COPY = re.compile(r"(?:Runtime: |Driver: )?(?:cuda|cu|hip|aclrt)Memcpy(?!.*Async)")
 
 
+def is_awaited_memset(call, work):
+    return "Memset" in call.name and "Async" not in call.name and call.start <= work.start and work.end <= call.end
+
+
 def sync_calls(trace):
     """[(call, kind)] of the outermost."""
-    pageable = {w.launch.index for w in trace.works
-                if w.launch is not None and w.role == "copy" and "Pageable" in w.name}
+    awaited = {w.launch.index for w in trace.works if w.launch is not None and
+               (w.role == "copy" and "Pageable" in w.name or w.role == "set" and is_awaited_memset(w.launch, w))}
     found = {}
     for call in trace.calls:
         said = SYNC.match(call.name) or ACL_SYNC.match(call.name)
         if said:
             found[call.index] = (call, SYNC_KINDS[said.group(1)])
-        elif COPY.match(call.name) or call.index in pageable:
+        elif COPY.match(call.name) or call.index in awaited:
             found[call.index] = (call, "copy")
     around = Around([call for call, _ in found.values()], [(call.row, call.start) for call, _ in found.values()])
     return [(call, kind) for call, kind in found.values()

@@ -66,7 +66,7 @@ def check_join(seed, t):
             same(seed, "launch by a flow", any(f[3] == w.launch.row for f in t.flows if f[0] == "s"), True)
 
 
-STARTERS = set(random_trace.LAUNCHES + random_trace.COPY_CALLS + ["cudaGraphLaunch", "cudaMemsetAsync", "cuLaunchKernel"])
+STARTERS = set(random_trace.LAUNCHES + random_trace.COPY_CALLS + ["cudaGraphLaunch", "cudaMemset", "cudaMemsetAsync", "cuLaunchKernel"])
 
 
 def check_before(seed, t):
@@ -132,7 +132,8 @@ def sync_calls(t):
     for c in t.calls:
         name = c.name
         copy = any(w.launch is c and w.role == "copy" and "Pageable" in w.name for w in t.works)
-        if name.endswith("Synchronize") or name in ("cudaMemcpy", "hipMemcpyWithStream") or copy:
+        memset = name == "cudaMemset" and any(w.launch is c and w.role == "set" and c.start <= w.start and w.end <= c.end for w in t.works)
+        if name.endswith("Synchronize") or name in ("cudaMemcpy", "hipMemcpyWithStream") or copy or memset:
             found.append(c)
     return [c for c in found if not any(order(o) < order(c) and o.row == c.row and runs(o, c.start) for o in found)]
 

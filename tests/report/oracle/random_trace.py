@@ -136,7 +136,7 @@ class Maker:
         elif kind < 0.8:
             name, work = r.choice(COPY_CALLS), "gpu_memcpy"
         else:
-            name, work = "cudaMemsetAsync", "gpu_memset"
+            name, work = "cudaMemset" if duration > 4 else "cudaMemsetAsync", "gpu_memset"
         self.add("cuda_driver" if name.startswith("cu") and name[2].isupper() else "cuda_runtime", name, pid, tid, at,
                  duration, {"correlation": number})
         if r.random() < 0.1 and duration > 1:

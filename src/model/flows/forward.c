@@ -1,4 +1,4 @@
-/* slices_forward.c - which forward op a backward op belongs to */
+/* forward.c - which forward op a backward op belongs to, and which thread ran that */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "base/memory/large.h"
 #include "heddle/launches.h"
 #include "model/flows/bind.h"
-#include "pass/attribution/slices.h"
-#include "pass/copy/points.h"
+#include "model/flows/forward.h"
+#include "trace/lazy.h"
 #include "trace/spill.h"
 
 typedef struct pair_list {
@@ -26,45 +26,35 @@ static bool add_pair(pair_list *pairs, uint64_t backward, uint64_t forward)
 
 /* ---- flows ---- */
 
-static bool has_forward_flows(const hd_trace *trace, uint32_t category)
+/* The points of flows "fwdbwd", joined. */
+static hd_status gather_points(hd_flow_point **out, size_t *count, const hd_trace *trace, hd_error *err)
 {
-    for (size_t i = 0; category != HD_NONE && i < hd_trace_block_count(trace, HD_KIND_FLOW); i++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, i);
-        for (uint32_t row = 0; row < block->row_count; row++) {
-            if ((uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row) == category) return true;
-        }
-    }
-    return false;
+    uint32_t category = hd_trace_find_string(trace, "fwdbwd", strlen("fwdbwd"));
+    HD_TRY(hd_flow_points_of(out, count, trace, category, err));
+    hd_flow_points_join(*out, *count);
+    return HD_OK;
 }
 
-static bool pair_points(pair_list *pairs, const hd_points *points, const uint32_t *bound, uint32_t category)
+static const hd_flow_point *start_of(const hd_flow_point *points, const hd_flow_point *end)
 {
-    bool fine = true;
-    for (size_t i = 0, run; fine && i < points->count; i += run) {
-        uint32_t forward = UINT32_MAX;
-        run = hd_points_run(points, i);
-        if (points->list[i].category != category) continue;
-        for (size_t k = i; k < i + run; k++) {
-            if (points->list[k].phase == 's') forward = bound[points->list[k].row];
-        }
-        for (size_t k = i; fine && forward != UINT32_MAX && k < i + run; k++) {
-            uint32_t backward = bound[points->list[k].row];
-            if (points->list[k].phase == 'f' && backward != UINT32_MAX && backward != forward)
-                fine = add_pair(pairs, backward, forward);
-        }
-    }
-    return fine;
+    while (end->from != HD_NONE) end = &points[end->from];
+    return end->phase == 's' ? end : NULL;
 }
 
 static hd_status pair_by_flows(pair_list *pairs, const hd_trace *trace, hd_error *err)
 {
-    uint32_t category = hd_trace_find_string(trace, "fwdbwd", strlen("fwdbwd")), *bound = NULL;
-    hd_points points = {0};
-    if (!has_forward_flows(trace, category)) return HD_OK;
-    HD_TRY(hd_flows_bind(&bound, trace, err));
-    hd_status status = hd_points_of(&points, trace, HD_KIND_FLOW, err);
-    if (status == HD_OK && !pair_points(pairs, &points, bound, category)) status = HD_NOMEM(err);
-    hd_points_deinit(&points);
+    hd_flow_point *points;
+    uint32_t *bound = NULL;
+    size_t count;
+    HD_TRY(gather_points(&points, &count, trace, err));
+    hd_status status = count ? hd_flows_bind(&bound, trace, err) : HD_OK;
+    for (size_t i = 0; status == HD_OK && i < count; i++) {
+        const hd_flow_point *start = points[i].phase == 'f' ? start_of(points, &points[i]) : NULL;
+        uint32_t backward = bound[points[i].row], forward = start ? bound[start->row] : UINT32_MAX;
+        bool is_pair = backward != UINT32_MAX && forward != UINT32_MAX && backward != forward;
+        if (is_pair && !add_pair(pairs, backward, forward)) status = HD_NOMEM(err);
+    }
+    hd_large_free(points);
     hd_large_free(bound);
     return status;
 }
@@ -260,5 +250,76 @@ hd_status forward_pairs(forward_pair **out, size_t *out_count, const hd_trace *t
     }
     *out = flows.list;
     *out_count = flows.count;
+    return HD_OK;
+}
+
+/* ---- threads ---- */
+
+typedef struct thread_list {
+    const hd_trace *trace;
+    forward_thread *list;
+    size_t count, capacity;
+} thread_list;
+
+static bool add_thread(thread_list *threads, uint32_t backward, uint32_t forward, int64_t start_ns)
+{
+    const hd_trace *trace = threads->trace;
+    uint32_t tracks = hd_trace_track_count(trace);
+    if (backward >= tracks || forward >= tracks) return true;
+    backward = hd_trace_track_at(trace, backward)->same_as;
+    forward = hd_trace_track_at(trace, forward)->same_as;
+    if (backward == forward) return true;
+    if (!hd_large_grow((void **)&threads->list, &threads->capacity, threads->count, sizeof *threads->list,
+                       hd_trace_large_bytes(trace)))
+        return false;
+    threads->list[threads->count++] = (forward_thread){backward, forward, start_ns};
+    return true;
+}
+
+static hd_status add_numbered(thread_list *threads, hd_error *err)
+{
+    const hd_trace *trace = threads->trace;
+    pair_list pairs = {.large = hd_trace_large_bytes(trace)};
+    hd_status status = pair_by_numbers(&pairs, trace, err);
+    for (size_t i = 0; status == HD_OK && i < pairs.count; i++) {
+        uint64_t backward = pairs.list[i].backward;
+        if (!add_thread(threads, (uint32_t)hd_slice_column(trace, backward, HD_COL_TRACK),
+                        (uint32_t)hd_slice_column(trace, pairs.list[i].forward, HD_COL_TRACK),
+                        hd_slice_column(trace, backward, HD_COL_START)))
+            status = HD_NOMEM(err);
+    }
+    hd_large_free(pairs.list);
+    return status;
+}
+
+static int by_threads(const void *a, const void *b)
+{
+    const forward_thread *x = a, *y = b;
+    if (x->backward != y->backward) return x->backward < y->backward ? -1 : 1;
+    if (x->forward != y->forward) return x->forward < y->forward ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+hd_status forward_threads(forward_thread **out, size_t *out_count, const hd_trace *trace, hd_error *err)
+{
+    thread_list threads = {.trace = trace};
+    hd_flow_point *points;
+    size_t count;
+    HD_TRY(gather_points(&points, &count, trace, err));
+    hd_status status = count ? HD_OK : add_numbered(&threads, err);
+    for (size_t i = 0; status == HD_OK && i < count; i++) {
+        const hd_flow_point *start = points[i].phase == 'f' ? start_of(points, &points[i]) : NULL;
+        if (start && !add_thread(&threads, points[i].track, start->track, points[i].start_ns)) status = HD_NOMEM(err);
+    }
+    hd_large_free(points);
+    if (status == HD_OK &&
+        !hd_large_sort(threads.list, threads.count, sizeof *threads.list, by_threads, hd_trace_large_bytes(trace)))
+        status = HD_NOMEM(err);
+    if (status != HD_OK) {
+        hd_large_free(threads.list);
+        return status;
+    }
+    *out = threads.list;
+    *out_count = threads.count;
     return HD_OK;
 }

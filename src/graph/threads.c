@@ -1,0 +1,467 @@
+/* threads.c - threads of one process that wait for one another
+ *
+ * A thread in backward() does nothing while the autograd engine's thread runs, and that began when it was called. Such
+ * a stretch is cut in two, before the other thread begins and after it is done, with edges between the threads; a gap
+ * of the other thread in which it waited for its turn goes.
+ *
+ * A stretch is 10 us or longer, and neither of an API call nor of a call that waits for a GPU. It waits for another
+ * thread that has slices in it
+ * - if one of those is a backward op whose forward op ran on the thread of the stretch (model/flows/forward.h);
+ * - if the name of its slice says so (model/roles/thread_waits.h) and the other thread has nothing open when it ends;
+ * - if the other thread has nothing open when the stretch begins and ends, works in at least half of it, and so does
+ *   nine tenths of all that it does within such stretches of this thread.
+ * Else, if it has nothing open at both ends, or the name says so, it may wait: it is a suspect.
+ */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "graph/maker.h"
+#include "model/flows/forward.h"
+#include "model/identity/process.h"
+#include "model/roles/thread_waits.h"
+#include "trace/lazy.h"
+
+enum { WAIT_LEAST_NS = 10000 };
+
+typedef enum evidence { EVIDENCE_NONE, EVIDENCE_SUSPECT, EVIDENCE_CONTAINED, EVIDENCE_SURE } evidence;
+
+/* What another thread does while a stretch lasts. */
+typedef struct period {
+    int64_t start, end; /* end: of the last that is done within the stretch */
+    bool begins, ends;  /* nothing of it is open when the stretch begins, ends */
+} period;
+
+typedef struct thread_wait {
+    uint32_t node, lane; /* of the stretch; of the other thread */
+    evidence evidence;
+    period other;
+} thread_wait;
+
+/* Nodes that take the place of a node, or are put before it. */
+typedef struct edit {
+    uint32_t node;
+    bool replaces;
+    uint8_t count;
+    struct {
+        int64_t start, end;
+        uint8_t kind;
+        uint32_t slice;
+    } made[2];
+} edit;
+
+typedef struct finder {
+    graph_maker *m;
+    uint32_t *processes; /* by lane */
+    uint32_t *siblings;  /* lanes by process */
+    uint32_t *contained; /* by lane: nodes in stretches of the thread at hand that contain them, and how often */
+    uint32_t *contained_times;
+    forward_thread *backward;
+    size_t backward_count;
+    bool has_backward;
+    thread_wait *waits; /* by node */
+    size_t count, capacity;
+    edit *edits;
+    size_t edit_count, edit_capacity;
+} finder;
+
+/* ---- what the other thread does ---- */
+
+static bool is_gap_over(const hd_graph *g, uint32_t node, int64_t time)
+{
+    return g->kinds[node] == HD_NODE_GAP && g->ends[node] > time;
+}
+
+/* false: nothing that is done in [from, until). */
+static bool find_period(period *out, const hd_graph *g, const hd_graph_lane *lane, int64_t from, int64_t until)
+{
+    uint32_t first = hd_graph_node_at(g, lane, from), last = hd_graph_node_at(g, lane, until - 1);
+    uint32_t end = lane->first_node + lane->node_count;
+    if (last == HD_NONE) return false;
+    out->begins = first == HD_NONE || is_gap_over(g, first, from);
+    out->start = first == HD_NONE ? g->starts[lane->first_node] : out->begins ? g->ends[first] : from;
+    if (out->start >= until || (!out->begins && g->ends[first] <= from)) return false;
+    bool is_last = last + 1 == end || g->kinds[last + 1] == HD_NODE_GAP;
+    out->ends = g->kinds[last] == HD_NODE_GAP || (is_last && g->ends[last] <= until);
+    while (!out->ends && last > lane->first_node && g->starts[last] > from && g->kinds[last] != HD_NODE_GAP) last--;
+    out->end = g->kinds[last] == HD_NODE_GAP ? g->starts[last] : out->ends ? g->ends[last] : INT64_MIN;
+    return out->end > out->start;
+}
+
+/* ---- evidence ---- */
+
+static hd_status is_backward(bool *out, finder *f, const hd_graph_lane *thread, const hd_graph_lane *other,
+                             int64_t from, int64_t until, hd_error *err)
+{
+    if (!f->has_backward) HD_TRY(forward_threads(&f->backward, &f->backward_count, f->m->trace, err));
+    f->has_backward = true;
+    const forward_thread wanted = {other->track, thread->track, from};
+    size_t low = 0, high = f->backward_count;
+    HD_PARTITION_POINT(low, high, at,
+                       f->backward[at].backward != wanted.backward ? f->backward[at].backward < wanted.backward
+                       : f->backward[at].forward != wanted.forward ? f->backward[at].forward < wanted.forward
+                                                                   : f->backward[at].start_ns < from);
+    const forward_thread *found = &f->backward[low];
+    *out = low < f->backward_count && found->backward == wanted.backward && found->forward == wanted.forward &&
+           found->start_ns < until;
+    return HD_OK;
+}
+
+static evidence evidence_of_slice(const graph_maker *m, uint32_t row, const period *p, int64_t length)
+{
+    hd_string name = hd_trace_string(m->trace, (uint32_t)hd_slice_column(m->trace, row, HD_COL_NAME));
+    hd_string category = hd_trace_string(m->trace, (uint32_t)hd_slice_column(m->trace, row, HD_COL_CATEGORY));
+    bool is_within = p->begins && p->ends;
+    if (hd_waits_for_thread(name)) return p->ends ? EVIDENCE_SURE : EVIDENCE_SUSPECT;
+    hd_role role = hd_role_of(category, name);
+    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER || !is_within) return EVIDENCE_NONE;
+    if (p->end - p->start >= length / 2) return EVIDENCE_CONTAINED;
+    return role == HD_ROLE_OP ? EVIDENCE_NONE : EVIDENCE_SUSPECT;
+}
+
+static hd_status add_wait(finder *f, const hd_graph_lane *thread, uint32_t node, uint32_t lane, hd_error *err)
+{
+    const hd_graph *g = f->m->g;
+    int64_t start = g->starts[node], end = g->ends[node];
+    thread_wait w = {.node = node, .lane = lane, .evidence = EVIDENCE_SURE};
+    bool is_found;
+    if (!find_period(&w.other, g, &g->lanes[lane], start, end)) return HD_OK;
+    HD_TRY(is_backward(&is_found, f, thread, &g->lanes[lane], start, end, err));
+    bool is_half = w.other.begins && w.other.ends && w.other.end - w.other.start >= (end - start) / 2;
+    if (!is_found && g->slices[node] == HD_NONE) w.evidence = is_half ? EVIDENCE_SUSPECT : EVIDENCE_NONE;
+    if (!is_found && g->slices[node] != HD_NONE)
+        w.evidence = evidence_of_slice(f->m, g->slices[node], &w.other, end - start);
+    if (w.evidence == EVIDENCE_NONE) return HD_OK;
+    if (!hd_large_grow((void **)&f->waits, &f->capacity, f->count, sizeof *f->waits, f->m->large)) return HD_NOMEM(err);
+    f->waits[f->count++] = w;
+    if (w.evidence == EVIDENCE_CONTAINED) {
+        f->contained[lane] += hd_graph_node_at(g, &g->lanes[lane], w.other.end - 1) + 1 -
+                              hd_graph_node_at(g, &g->lanes[lane], w.other.start);
+        f->contained_times[lane]++;
+    }
+    return HD_OK;
+}
+
+/* Between the times at which it is contained it has gaps. */
+static bool works_only_within(const finder *f, uint32_t lane)
+{
+    uint64_t nodes = f->m->g->lanes[lane].node_count, gaps = (uint64_t)f->contained_times[lane] + 1;
+    return 10 * (uint64_t)f->contained[lane] >= 9 * (nodes > gaps ? nodes - gaps : 0);
+}
+
+static hd_status find_waits_of(finder *f, uint32_t lane, const uint32_t *siblings, uint32_t count, hd_error *err)
+{
+    const hd_graph *g = f->m->g;
+    const hd_graph_lane *thread = &g->lanes[lane];
+    size_t first = f->count;
+    for (uint32_t n = thread->first_node; n < thread->first_node + thread->node_count; n++) {
+        if (g->ends[n] - g->starts[n] < WAIT_LEAST_NS || g->kinds[n] == HD_NODE_SYNC) continue;
+        for (uint32_t i = 0; i < count; i++) {
+            if (siblings[i] != lane) HD_TRY(add_wait(f, thread, n, siblings[i], err));
+        }
+    }
+    for (size_t i = first; i < f->count; i++) {
+        thread_wait *w = &f->waits[i];
+        if (w->evidence == EVIDENCE_CONTAINED)
+            w->evidence = works_only_within(f, w->lane) ? EVIDENCE_SURE : EVIDENCE_SUSPECT;
+    }
+    for (uint32_t i = 0; i < count; i++) f->contained[siblings[i]] = f->contained_times[siblings[i]] = 0;
+    return HD_OK;
+}
+
+/* ---- cuts ---- */
+
+static bool add_edit(finder *f, uint32_t node, bool replaces)
+{
+    if (!hd_large_grow((void **)&f->edits, &f->edit_capacity, f->edit_count, sizeof *f->edits, f->m->large))
+        return false;
+    f->edits[f->edit_count++] = (edit){.node = node, .replaces = replaces};
+    return true;
+}
+
+static void put_made(edit *e, int64_t start, int64_t end, uint8_t kind, uint32_t slice)
+{
+    e->made[e->count].start = start;
+    e->made[e->count].end = end;
+    e->made[e->count].kind = kind;
+    e->made[e->count++].slice = slice;
+}
+
+/* The stretch before the others begin, and after they are done: that stays, so that its slice has a node. */
+typedef struct cut {
+    int64_t start, end;
+} cut;
+
+static cut cut_of(const hd_graph *g, const thread_wait *waits, size_t count)
+{
+    cut c = {INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < count; i++) {
+        if (waits[i].evidence != EVIDENCE_SURE) continue;
+        if (waits[i].other.start < c.start) c.start = waits[i].other.start;
+        if (waits[i].other.end > c.end) c.end = waits[i].other.end;
+    }
+    if (c.start < g->starts[waits->node]) c.start = g->starts[waits->node];
+    return c;
+}
+
+/* The gap before the other thread's turn begins when the stretch is cut. */
+static bool cut_turn(finder *f, const thread_wait *w, int64_t time)
+{
+    const hd_graph *g = f->m->g;
+    const hd_graph_lane *lane = &g->lanes[w->lane];
+    uint32_t gap = hd_graph_node_at(g, lane, w->other.start - 1);
+    if (gap == HD_NONE && w->other.start == time) return true;
+    if (!add_edit(f, gap == HD_NONE ? lane->first_node : gap, gap != HD_NONE)) return false;
+    if (w->other.start > time) put_made(&f->edits[f->edit_count - 1], time, w->other.start, HD_NODE_GAP, HD_NONE);
+    return true;
+}
+
+static bool cut_stretch(finder *f, const thread_wait *waits, size_t count)
+{
+    const hd_graph *g = f->m->g;
+    cut c = cut_of(g, waits, count);
+    uint32_t n = waits->node;
+    bool has_before = c.start > g->starts[n] || n > hd_graph_lane_of(g, n)->first_node;
+    if (c.end == INT64_MIN) return true;
+    if (!add_edit(f, n, true)) return false;
+    edit *e = &f->edits[f->edit_count - 1];
+    if (c.start > g->starts[n]) put_made(e, g->starts[n], c.start, g->kinds[n], g->slices[n]);
+    put_made(e, c.end, g->ends[n], g->kinds[n], g->slices[n]);
+    for (size_t i = 0; i < count; i++) {
+        const thread_wait *w = &waits[i];
+        bool has_turn = has_before && w->evidence == EVIDENCE_SURE && w->other.begins;
+        if (has_turn && !cut_turn(f, w, c.start)) return false;
+    }
+    return true;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const edit *x = a, *y = b;
+    if (x->node != y->node) return x->node < y->node ? -1 : 1;
+    return x->replaces - y->replaces;
+}
+
+static size_t end_of_node(const finder *f, size_t first)
+{
+    size_t end = first + 1;
+    while (end < f->count && f->waits[end].node == f->waits[first].node) end++;
+    return end;
+}
+
+static bool list_edits(finder *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0, end; i < f->count; i = end) {
+        end = end_of_node(f, i);
+        if (!cut_stretch(f, &f->waits[i], end - i)) return false;
+    }
+    if (!hd_large_sort(f->edits, f->edit_count, sizeof *f->edits, by_node, f->m->large)) return false;
+    for (size_t i = 0; i < f->edit_count; i++) { /* of two on one node the first that was found */
+        if (kept == 0 || by_node(&f->edits[kept - 1], &f->edits[i]) != 0) f->edits[kept++] = f->edits[i];
+    }
+    f->edit_count = kept;
+    return true;
+}
+
+/* ---- nodes ---- */
+
+typedef struct node_lists {
+    int64_t *starts, *ends;
+    uint32_t *slices;
+    uint8_t *kinds;
+} node_lists;
+
+static void copy_nodes(hd_graph *g, const node_lists *from, uint32_t first, uint32_t end)
+{
+    size_t count = end - first;
+    memcpy(g->starts + g->node_count, from->starts + first, count * sizeof *g->starts);
+    memcpy(g->ends + g->node_count, from->ends + first, count * sizeof *g->ends);
+    memcpy(g->slices + g->node_count, from->slices + first, count * sizeof *g->slices);
+    memcpy(g->kinds + g->node_count, from->kinds + first, count);
+    g->node_count += (uint32_t)count;
+}
+
+static void free_nodes(const node_lists *lists)
+{
+    hd_large_free(lists->starts);
+    hd_large_free(lists->ends);
+    hd_large_free(lists->slices);
+    hd_large_free(lists->kinds);
+}
+
+/* Of a lane, from `first` on in the old lists; returns the first edit that is not of it. */
+static size_t copy_lane(finder *f, const node_lists *from, hd_graph_lane *lane, size_t at)
+{
+    hd_graph *g = f->m->g;
+    uint32_t first = lane->first_node, end = first + lane->node_count;
+    lane->first_node = g->node_count;
+    for (; at < f->edit_count && f->edits[at].node < end; at++) {
+        const edit *e = &f->edits[at];
+        copy_nodes(g, from, first, e->node);
+        for (int i = 0; i < e->count; i++)
+            graph_add_node(g, (hd_node_kind)e->made[i].kind, e->made[i].slice, e->made[i].start, e->made[i].end);
+        first = e->node + e->replaces;
+    }
+    copy_nodes(g, from, first, end);
+    lane->node_count = g->node_count - lane->first_node;
+    return at;
+}
+
+static bool copy_all(finder *f)
+{
+    hd_graph *g = f->m->g;
+    const node_lists old = {g->starts, g->ends, g->slices, g->kinds};
+    size_t at = 0;
+    if (!graph_make_lists(f->m, g->node_count + 2 * f->edit_count)) return false;
+    g->node_count = 0;
+    for (uint32_t l = 0; l < g->lane_count; l++) at = copy_lane(f, &old, &g->lanes[l], at);
+    free_nodes(&old);
+    return true;
+}
+
+/* ---- edges ---- */
+
+/* The first node of a lane that starts at a time or later. */
+static uint32_t node_from(const hd_graph *g, const hd_graph_lane *lane, int64_t time)
+{
+    uint32_t low = lane->first_node, high = low + lane->node_count;
+    HD_PARTITION_POINT(low, high, at, g->starts[at] < time);
+    return low < lane->first_node + lane->node_count ? low : HD_NONE;
+}
+
+static bool add_link(graph_maker *m, uint32_t to, uint32_t from)
+{
+    if (to == HD_NONE || from == HD_NONE) return true;
+    if (!hd_large_grow((void **)&m->links, &m->link_capacity, m->link_count, sizeof *m->links, m->large)) return false;
+    m->links[m->link_count++] = (graph_edge){to, from, HD_EDGE_HANDOFF};
+    return true;
+}
+
+/* c: of the stretch of `lane`, which is cut. */
+static bool add_links(graph_maker *m, uint32_t lane, const thread_wait *w, const cut *c)
+{
+    const hd_graph *g = m->g;
+    const hd_graph_lane *thread = &g->lanes[lane], *other = &g->lanes[w->lane];
+    if (w->other.begins && !add_link(m, node_from(g, other, c->start), hd_graph_node_at(g, thread, c->start - 1)))
+        return false;
+    return add_link(m, node_from(g, thread, c->end), hd_graph_node_at(g, other, w->other.end - 1));
+}
+
+/* Of waits that are sure, by their times before the cut. */
+typedef struct known_cut {
+    uint32_t lane;
+    cut at;
+    int64_t start;
+} known_cut;
+
+static bool add_suspect(graph_maker *m, uint32_t lane, const thread_wait *w, int64_t start)
+{
+    hd_graph *g = m->g;
+    if (!hd_large_grow((void **)&g->suspects, &m->suspect_capacity, g->suspect_count, sizeof *g->suspects, m->large))
+        return false;
+    g->suspects[g->suspect_count++] = (hd_graph_suspect){
+        .node = hd_graph_node_at(g, &g->lanes[lane], start),
+        .lane = w->lane,
+        .start_ns = w->other.start,
+        .end_ns = w->other.end,
+    };
+    return true;
+}
+
+/* By group of waits of one node; before nodes move. */
+static known_cut *list_cuts(const finder *f)
+{
+    const hd_graph *g = f->m->g;
+    known_cut *cuts = hd_large_new(f->count + 1, sizeof *cuts, f->m->large);
+    for (size_t i = 0, group = 0, end; cuts && i < f->count; i = end, group++) {
+        uint32_t node = f->waits[i].node;
+        end = end_of_node(f, i);
+        cuts[group] = (known_cut){.lane = (uint32_t)(hd_graph_lane_of(g, node) - g->lanes),
+                                  .at = cut_of(g, &f->waits[i], end - i),
+                                  .start = g->starts[node]};
+    }
+    return cuts;
+}
+
+static bool link_all(finder *f, const known_cut *cuts)
+{
+    for (size_t i = 0, group = 0, end; i < f->count; i = end, group++) {
+        const known_cut *c = &cuts[group];
+        end = end_of_node(f, i);
+        for (size_t k = i; k < end; k++) {
+            const thread_wait *w = &f->waits[k];
+            bool is_cut = c->at.end != INT64_MIN;
+            if (w->evidence == EVIDENCE_SURE && !add_links(f->m, c->lane, w, &c->at)) return false;
+            if (!is_cut && !add_suspect(f->m, c->lane, w, c->start)) return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+/* Lanes by process, those of which it is not known each alone. */
+static uint32_t list_siblings(finder *f)
+{
+    const hd_graph *g = f->m->g;
+    uint32_t count = 0;
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        f->processes[l] = hd_process_of(f->m->trace, g->lanes[l].track);
+        if (f->processes[l] != HD_NONE) f->siblings[count++] = l;
+    }
+    for (uint32_t i = 1; i < count; i++) { /* nearly always in order */
+        uint32_t l = f->siblings[i], at = i;
+        for (; at && f->processes[f->siblings[at - 1]] > f->processes[l]; at--) f->siblings[at] = f->siblings[at - 1];
+        f->siblings[at] = l;
+    }
+    return count;
+}
+
+static hd_status find_waits(finder *f, hd_error *err)
+{
+    uint32_t count = list_siblings(f), end;
+    for (uint32_t first = 0; first < count; first = end) {
+        for (end = first + 1; end < count && f->processes[f->siblings[end]] == f->processes[f->siblings[first]];) end++;
+        for (uint32_t i = first; end - first > 1 && i < end; i++)
+            HD_TRY(find_waits_of(f, f->siblings[i], f->siblings + first, end - first, err));
+    }
+    return HD_OK;
+}
+
+hd_status graph_cut_threads(graph_maker *m, hd_error *err)
+{
+    finder f = {.m = m};
+    size_t lanes = (size_t)m->g->lane_count + 1;
+    if (m->g->lane_count < 2) return HD_OK;
+    f.processes = calloc(lanes, sizeof *f.processes);
+    f.siblings = calloc(lanes, sizeof *f.siblings);
+    f.contained = calloc(lanes, sizeof *f.contained);
+    f.contained_times = calloc(lanes, sizeof *f.contained_times);
+    bool fine = f.processes && f.siblings && f.contained && f.contained_times;
+    hd_status status = fine ? find_waits(&f, err) : HD_NOMEM(err);
+    if (status == HD_OK && f.count) {
+        known_cut *cuts = list_cuts(&f);
+        fine = cuts && list_edits(&f) && (f.edit_count == 0 || copy_all(&f)) && link_all(&f, cuts);
+        hd_large_free(cuts);
+        if (!fine) status = HD_NOMEM(err);
+    }
+    free(f.processes);
+    free(f.siblings);
+    free(f.contained);
+    free(f.contained_times);
+    hd_large_free(f.backward);
+    hd_large_free(f.waits);
+    hd_large_free(f.edits);
+    return status;
+}
+
+bool graph_link_threads(graph_maker *m)
+{
+    for (size_t i = 0; i < m->link_count; i++) {
+        const graph_edge *link = &m->links[i];
+        if (!graph_add_edge(m, link->to, link->from, (hd_edge_kind)link->kind)) return false;
+    }
+    return true;
+}
