@@ -107,6 +107,11 @@ static const struct gpu_sum *sum_of(const gpu_aggregate *a, uint32_t group, size
     return &a->sums[(size_t)group * (a->measured_count + 1) + measured_at(a, at)];
 }
 
+gpu_i128 gpu_aggregate_sum(const gpu_aggregate *a, uint32_t group, size_t at)
+{
+    return sum_of(a, group, at)->sum;
+}
+
 gpu_i128 gpu_aggregate_total(const gpu_aggregate *a, size_t at)
 {
     gpu_i128 total = 0;
@@ -197,14 +202,27 @@ static bool find_stats(gpu_aggregate *a)
     return a->stats && gpu_stats_of(a->stats, a->groups.count, a->values, a->value_count, a->scope->large);
 }
 
+static void add_cells(hd_table_builder *b, const gpu_aggregate *a, uint32_t group)
+{
+    for (const hd_report_column *c = a->columns; c->name; c++) add_cell(b, a, group, c);
+}
+
+void gpu_add_row(hd_table_builder *b, const gpu_aggregate *a, const void *row)
+{
+    struct gpu_sum sums[GPU_MEASURED + 1] = {0};
+    gpu_aggregate one = *a;
+    one.groups.keys = (char *)row;
+    one.sums = sums;
+    for (unsigned i = 0; i < a->measured_count; i++) add_to(&sums[i], &a->measured[i], row);
+    add_cells(b, &one, 0);
+}
+
 hd_status gpu_add_aggregate(hd_report *out, gpu_aggregate *a, const char *largest, hd_error *err)
 {
     hd_table_builder *b;
     if (!sum_shares(a) || !find_stats(a)) return HD_NOMEM(err);
     HD_TRY(report_builder(&b, a->about, a->table, err));
-    for (uint32_t g = 0; g < a->groups.count; g++) {
-        for (const hd_report_column *c = a->columns; c->name; c++) add_cell(b, a, g, c);
-    }
+    for (uint32_t g = 0; g < a->groups.count; g++) add_cells(b, a, g);
     return gpu_add(out, b, largest, err);
 }
 

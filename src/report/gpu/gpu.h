@@ -121,10 +121,13 @@ struct gpu_aggregate {
 void gpu_aggregate_init(gpu_aggregate *aggregate, const gpu_scope *scope, const gpu_texts *texts, size_t key_size,
                         const hd_report_about *about, const char *table);
 bool gpu_aggregate_add(gpu_aggregate *aggregate, const void *row); /* false: no memory */
-/* The sum of a number over all rows. */
+/* The sum of a number over a group, and over all. */
+gpu_i128 gpu_aggregate_sum(const gpu_aggregate *aggregate, uint32_t group, size_t at);
 gpu_i128 gpu_aggregate_total(const gpu_aggregate *aggregate, size_t at);
 /* The table into the report, as gpu_add has it. */
 hd_status gpu_add_aggregate(hd_report *out, gpu_aggregate *aggregate, const char *largest, hd_error *err);
+/* A row that is a group of its own, into a builder of the table; median, deviation and share are not for these. */
+void gpu_add_row(hd_table_builder *builder, const gpu_aggregate *aggregate, const void *row);
 void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 
 /* The columns that gpu_cells_rank and gpu_cells_device fill, and of keys that begin with a rank or a gpu_key. */
