@@ -51,6 +51,7 @@ MAY_USE = {
 ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy"}, "report": {"gpu", "clocks"}}
 # Of these layers the rooms in order: each may include those before it, and those of its own line.
 ORDERED = {"view": ["write", "rows", "scene", "search tile select fidelity", "queries", "derive", "event", "session ranks sql", "route", "server"]}
+FILES_MOST = 30 # of a folder of src, so that a reader can look over it
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 
@@ -143,6 +144,9 @@ def check_layers(root):
                 reason = upward(path, root, target)
             if reason:
                 problems.append(f'{relative}:{line}: #include "{target}": {reason}')
+    folders = Counter(path.parent.relative_to(root) for path in sources(root, "src"))
+    problems += [f"{folder}: {count} sources; a folder has {FILES_MOST} at most" for folder, count in sorted(folders.items())
+                 if count > FILES_MOST]
     return problems + check_calls(root)
 
 
