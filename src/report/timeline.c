@@ -358,7 +358,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK) status = add_rows(out, &t, err);
     if (status == HD_OK) status = add_cells(out, &t, err);
     if (status == HD_OK) status = add_names(out, &t, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_roles_deinit(&t.roles);
     span_index_deinit(&t.spans);
     filter_list_deinit(&t.tracks);

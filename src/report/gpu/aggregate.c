@@ -49,7 +49,12 @@ static void measure(gpu_aggregate *a, size_t at, const struct hd_report_fill *fi
 void gpu_aggregate_init(gpu_aggregate *a, const gpu_scope *scope, const gpu_texts *texts, size_t key_size,
                         const hd_report_about *about, const char *table)
 {
-    *a = (gpu_aggregate){.scope = scope, .texts = texts, .about = about, .table = table, .groups.key_size = key_size};
+    *a = (gpu_aggregate){.scope = scope,
+                         .texts = texts,
+                         .about = about,
+                         .table = table,
+                         .groups.key_size = key_size,
+                         .large = scope ? scope->large : UINT64_MAX};
     const hd_report_table_about *t = about->tables;
     while (strcmp(t->name, table) != 0) t++;
     a->columns = t->columns;
@@ -95,7 +100,7 @@ bool gpu_aggregate_add(gpu_aggregate *a, const void *row)
     int64_t value = HD_NO_NUMBER;
     if (a->valued) memcpy(&value, (const char *)row + a->valued, sizeof value);
     if (value == HD_NO_NUMBER) return true;
-    if (!hd_large_grow((void **)&a->values, &a->value_capacity, a->value_count, sizeof *a->values, a->scope->large))
+    if (!hd_large_grow((void **)&a->values, &a->value_capacity, a->value_count, sizeof *a->values, a->large))
         return false;
     a->values[a->value_count++] = (gpu_value){value, group};
     return true;
@@ -198,8 +203,8 @@ static bool sum_shares(gpu_aggregate *a)
 static bool find_stats(gpu_aggregate *a)
 {
     if (!a->valued) return true;
-    a->stats = hd_large_new((size_t)a->groups.count + 1, sizeof *a->stats, a->scope->large);
-    return a->stats && gpu_stats_of(a->stats, a->groups.count, a->values, a->value_count, a->scope->large);
+    a->stats = hd_large_new((size_t)a->groups.count + 1, sizeof *a->stats, a->large);
+    return a->stats && gpu_stats_of(a->stats, a->groups.count, a->values, a->value_count, a->large);
 }
 
 static void add_cells(hd_table_builder *b, const gpu_aggregate *a, uint32_t group)
@@ -217,13 +222,20 @@ void gpu_add_row(hd_table_builder *b, const gpu_aggregate *a, const void *row)
     add_cells(b, &one, 0);
 }
 
+bool gpu_aggregate_rows(hd_table_builder *b, gpu_aggregate *a)
+{
+    if (!sum_shares(a) || !find_stats(a)) return false;
+    for (uint32_t g = 0; g < a->groups.count; g++) add_cells(b, a, g);
+    return true;
+}
+
 hd_status gpu_add_aggregate(hd_report *out, gpu_aggregate *a, const char *largest, hd_error *err)
 {
     hd_table_builder *b;
-    if (!sum_shares(a) || !find_stats(a)) return HD_NOMEM(err);
     HD_TRY(report_builder(&b, a->about, a->table, err));
-    for (uint32_t g = 0; g < a->groups.count; g++) add_cells(b, a, g);
-    return gpu_add(out, b, largest, err);
+    if (gpu_aggregate_rows(b, a)) return gpu_add(out, b, largest, err);
+    hd_table_builder_free(b);
+    return HD_NOMEM(err);
 }
 
 void gpu_aggregate_deinit(gpu_aggregate *a)

@@ -204,7 +204,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     breakdown b = {.levels = {.key_size = sizeof(level_key)}};
     hd_status status = gpu_scope_init(&b.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &b, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(b.breakdown);
     hd_table_builder_free(b.overlap);
     hd_table_builder_free(b.concurrency);

@@ -337,7 +337,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_status status = gpu_scope_init(&c.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = init(&c, input->trace, err);
     if (status == HD_OK) status = add_tables(out, &c, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(c.list);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&c.args[i]);
     for (uint32_t d = 0; c.compute && d < c.scope.device_count; d++) gpu_spans_deinit(&c.compute[d]);

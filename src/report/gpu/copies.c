@@ -181,7 +181,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
          !gpu_arg_init(&c.direction, input->trace, "direction")))
         status = HD_NOMEM(err);
     if (status == HD_OK) status = add_tables(out, &c, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_arg_deinit(&c.bytes);
     gpu_arg_deinit(&c.size);
     gpu_arg_deinit(&c.direction);

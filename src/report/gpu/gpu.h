@@ -98,6 +98,7 @@ enum { GPU_MEASURED = 12 };
 struct gpu_aggregate {
     const gpu_scope *scope;
     const gpu_texts *texts;
+    uint64_t large;
     void *user; /* for a report's own way to fill a column */
     const hd_report_about *about;
     const char *table;
@@ -117,13 +118,15 @@ struct gpu_aggregate {
     uint32_t *share_of; /* by group: of share_sums */
     gpu_i128 *share_sums;
 };
-/* For a table of a report. The caller deinits it. */
+/* For a table of a report. scope NULL: no column is of devices, steps or strings. The caller deinits it. */
 void gpu_aggregate_init(gpu_aggregate *aggregate, const gpu_scope *scope, const gpu_texts *texts, size_t key_size,
                         const hd_report_about *about, const char *table);
 bool gpu_aggregate_add(gpu_aggregate *aggregate, const void *row); /* false: no memory */
 /* The sum of a number over a group, and over all. */
 gpu_i128 gpu_aggregate_sum(const gpu_aggregate *aggregate, uint32_t group, size_t at);
 gpu_i128 gpu_aggregate_total(const gpu_aggregate *aggregate, size_t at);
+/* Its rows into a builder of the table, once; false: no memory. */
+bool gpu_aggregate_rows(hd_table_builder *builder, gpu_aggregate *aggregate);
 /* The table into the report, as gpu_add has it. */
 hd_status gpu_add_aggregate(hd_report *out, gpu_aggregate *aggregate, const char *largest, hd_error *err);
 /* A row that is a group of its own, into a builder of the table; median, deviation and share are not for these. */

@@ -405,7 +405,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_status status = gpu_scope_init(&r.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_all(&r, err);
     if (status == HD_OK) status = add_tables(out, &r, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(r.idle);
     hd_table_builder_free(r.list);
     hd_table_builder_free(r.behind);

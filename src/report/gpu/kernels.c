@@ -294,7 +294,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         if (!k.short_of) status = HD_NOMEM(err);
     }
     if (status == HD_OK) status = add_tables(out, &k, err);
-    if (status != HD_OK) hd_report_free(out);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&k.args[i]);
     gpu_texts_deinit(&k.texts);
     gpu_slices_deinit(&k.ops);

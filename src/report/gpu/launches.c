@@ -226,7 +226,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     launches l = {0};
     hd_status status = gpu_scope_init(&l.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &l, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_texts_deinit(&l.texts);
     gpu_aggregate_deinit(&l.rows);
     gpu_aggregate_deinit(&l.totals);

@@ -198,7 +198,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     queue q = {.options = options};
     hd_status status = gpu_scope_init(&q.scope, input, &o->gpu, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &q, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_windows_deinit(&q.windows);
     gpu_sweep_deinit(&q.sweep);
     hd_table_builder_free(q.table);

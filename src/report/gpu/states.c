@@ -122,7 +122,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     states t = {0};
     hd_status status = gpu_scope_init(&t.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &t, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_slices_deinit(&t.waits);
     gpu_windows_deinit(&t.windows);
     gpu_sweep_deinit(&t.sweep);

@@ -487,7 +487,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     summary s = {.trace = input->trace, .options = options};
     hd_status status = run_parts(&s, input, err);
     if (status == HD_OK) status = add_tables(out, &s, err);
-    if (status != HD_OK) hd_report_free(out);
     for (int part = 0; part < PARTS; part++) hd_report_free(&s.parts[part]);
     free(s.findings);
     return status;
