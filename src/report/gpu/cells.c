@@ -97,6 +97,13 @@ hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest
     return report_add(out, builder, err);
 }
 
+hd_status gpu_add_kept(hd_report *out, hd_table_builder **builder, const char *largest, hd_error *err)
+{
+    hd_table_builder *kept = *builder;
+    *builder = NULL;
+    return kept ? gpu_add(out, kept, largest, err) : HD_OK;
+}
+
 /* ---- notes ---- */
 
 const hd_report_column gpu_notes_columns[] = {

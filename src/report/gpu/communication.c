@@ -321,9 +321,7 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     size_t count = 0;
     HD_TRY(add_all(c, err));
     HD_TRY(gpu_add_aggregate(out, &c->kinds, "total", err));
-    hd_table_builder *list = c->list;
-    c->list = NULL;
-    HD_TRY(gpu_add(out, list, NULL, err));
+    HD_TRY(gpu_add_kept(out, &c->list, NULL, err));
     if (c->scope.counted && !c->count) notes[count++] = "none of the GPU work is communication";
     if (c->count)
         notes[count++] = "times are upper bounds: in one rank's recording they include waiting for the others";

@@ -156,6 +156,8 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
  * together, then by `largest` (columns parted by commas, largest first), then by all cells. largest NULL: those
  * together as they are. */
 hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest, hd_error *err);
+/* The same of a builder that was kept, which becomes NULL; NULL: there is no such table. */
+hd_status gpu_add_kept(hd_report *out, hd_table_builder **builder, const char *largest, hd_error *err);
 
 /* The table `notes`: what the trace lacks, and how much; and `more`, sentences that end with NULL, or NULL. */
 hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_scope *scope, const char *const *more,

@@ -183,12 +183,9 @@ static hd_status add_tables(hd_report *out, queue *q, hd_error *err)
     if (q->options->series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
     if (q->options->pieces) HD_TRY(report_builder(&q->over_time, &report_queue_about, "queue_over_time", err));
     HD_TRY(gpu_each_row(&q->scope, &q->windows, add_row, q, err));
-    hd_table_builder **const tables[] = {&q->table, &q->over_time, &q->series};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        hd_table_builder *table = *tables[i];
-        *tables[i] = NULL;
-        if (table) HD_TRY(gpu_add(out, table, "", err));
-    }
+    HD_TRY(gpu_add_kept(out, &q->table, "", err));
+    HD_TRY(gpu_add_kept(out, &q->over_time, "", err));
+    HD_TRY(gpu_add_kept(out, &q->series, "", err));
     return gpu_add_notes(out, &report_queue_about, &q->scope, NULL, err);
 }
 

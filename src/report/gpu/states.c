@@ -109,11 +109,8 @@ static hd_status add_tables(hd_report *out, states *t, hd_error *err)
     HD_TRY(report_builder(&t->table, &report_states_about, "states", err));
     HD_TRY(report_builder(&t->moves, &report_states_about, "transitions", err));
     HD_TRY(gpu_each_row(&t->scope, &t->windows, add_row, t, err));
-    hd_table_builder *table = t->table, *moves = t->moves;
-    t->table = NULL;
-    HD_TRY(gpu_add(out, table, "", err));
-    t->moves = NULL;
-    HD_TRY(gpu_add(out, moves, "", err));
+    HD_TRY(gpu_add_kept(out, &t->table, "", err));
+    HD_TRY(gpu_add_kept(out, &t->moves, "", err));
     return gpu_add_notes(out, &report_states_about, &t->scope, NULL, err);
 }
 
