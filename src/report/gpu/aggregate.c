@@ -10,8 +10,10 @@
 #include "report/gpu/gpu.h"
 
 struct gpu_sum {
-    gpu_i128 sum;
-    double decimals;
+    union {
+        gpu_i128 sum;
+        double decimals; /* of doubles */
+    };
     int64_t min, max, first_of_max;
     uint64_t known;
 };
@@ -90,26 +92,38 @@ static void add_to(struct gpu_sum *sum, const struct gpu_measured *m, const char
 
 bool gpu_aggregate_add(gpu_aggregate *a, const void *row)
 {
-    uint32_t count = a->groups.count, group = gpu_group(&a->groups, row);
-    size_t width = a->measured_count + 1; /* the last counts rows */
-    if (group == HD_NONE || !hd_grow((void **)&a->sums, &a->capacity, group, width * sizeof *a->sums)) return false;
-    struct gpu_sum *sums = a->sums + group * width;
-    if (group == count) memset(sums, 0, width * sizeof *sums);
+    uint32_t count = a->groups.count, group = gpu_group_near(&a->groups, &a->last, row);
+    size_t bytes = a->measured_count * sizeof *a->sums;
+    if (group == HD_NONE || !hd_grow((void **)&a->rows, &a->row_capacity, group, sizeof *a->rows) ||
+        !hd_grow((void **)&a->sums, &a->capacity, group, bytes))
+        return false;
+    struct gpu_sum *sums = a->sums + (size_t)group * a->measured_count;
+    if (group == count) {
+        memset(sums, 0, bytes);
+        a->rows[group] = 0;
+    }
     for (unsigned i = 0; i < a->measured_count; i++) add_to(&sums[i], &a->measured[i], row);
-    sums[width - 1].known++;
+    a->rows[group]++;
     int64_t value = HD_NO_NUMBER;
     if (a->valued) memcpy(&value, (const char *)row + a->valued, sizeof value);
     if (value == HD_NO_NUMBER) return true;
+    if (!a->values && a->scope) { /* nearly always enough */
+        a->value_capacity = a->scope->counted + 1;
+        a->values = hd_large_new(a->value_capacity, sizeof *a->values, a->large);
+        if (!a->values) return false;
+    }
     if (!hd_large_grow((void **)&a->values, &a->value_capacity, a->value_count, sizeof *a->values, a->large))
         return false;
     a->values[a->value_count++] = (gpu_value){value, group};
     return true;
 }
 
-/* Of the rows where nothing is measured at `at`. */
+/* Zeros where nothing is measured at `at`. */
 static const struct gpu_sum *sum_of(const gpu_aggregate *a, uint32_t group, size_t at)
 {
-    return &a->sums[(size_t)group * (a->measured_count + 1) + measured_at(a, at)];
+    static const struct gpu_sum none = {0};
+    unsigned measured = measured_at(a, at);
+    return measured < a->measured_count ? &a->sums[(size_t)group * a->measured_count + measured] : &none;
 }
 
 gpu_i128 gpu_aggregate_sum(const gpu_aggregate *a, uint32_t group, size_t at)
@@ -157,11 +171,11 @@ static void add_part(hd_table_builder *b, const gpu_aggregate *a, uint32_t group
 static void add_cell(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *c)
 {
     const struct hd_report_fill *f = c->fill;
-    const struct gpu_sum *of = sum_of(a, group, f->at), *rows = sum_of(a, group, SIZE_MAX);
+    const struct gpu_sum *of = sum_of(a, group, f->at);
     bool known = of->known > 0;
     switch (f->how) {
-    case GPU_ROWS: hd_table_add_count(b, rows->known); break;
-    case GPU_UNKNOWN: hd_table_add_count(b, rows->known - of->known); break;
+    case GPU_ROWS: hd_table_add_count(b, a->rows[group]); break;
+    case GPU_UNKNOWN: hd_table_add_count(b, a->rows[group] - of->known); break;
     case GPU_SUM: add_number(b, c, gpu_whole(of->sum), known); break;
     case GPU_MEAN: add_number(b, c, known ? gpu_nearest(of->sum, of->known) : 0, known); break;
     case GPU_MEAN_DECIMAL: gpu_cell_decimal(b, of->decimals / (double)of->known, known); break;
@@ -214,10 +228,12 @@ static void add_cells(hd_table_builder *b, const gpu_aggregate *a, uint32_t grou
 
 void gpu_add_row(hd_table_builder *b, const gpu_aggregate *a, const void *row)
 {
-    struct gpu_sum sums[GPU_MEASURED + 1] = {0};
+    struct gpu_sum sums[GPU_MEASURED] = {0};
+    uint64_t rows = 1;
     gpu_aggregate one = *a;
     one.groups.keys = (char *)row;
     one.sums = sums;
+    one.rows = &rows;
     for (unsigned i = 0; i < a->measured_count; i++) add_to(&sums[i], &a->measured[i], row);
     add_cells(b, &one, 0);
 }
@@ -242,6 +258,7 @@ void gpu_aggregate_deinit(gpu_aggregate *a)
 {
     gpu_groups_deinit(&a->groups);
     free(a->sums);
+    free(a->rows);
     free(a->share_of);
     free(a->share_sums);
     hd_large_free(a->values);

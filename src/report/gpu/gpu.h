@@ -104,13 +104,15 @@ struct gpu_aggregate {
     const char *table;
     const hd_report_column *columns;
     gpu_groups groups;
+    uint32_t last; /* group that a row was put into */
     struct gpu_measured {
         size_t at, of_max;
         bool is_decimal;
     } measured[GPU_MEASURED + 1];
     unsigned measured_count;
     struct gpu_sum *sums; /* by group, then as measured */
-    size_t capacity;
+    uint64_t *rows;       /* by group */
+    size_t capacity, row_capacity;
     size_t valued; /* where the number stands of which median or deviation are asked; 0: nowhere */
     gpu_value *values;
     size_t value_count, value_capacity;
