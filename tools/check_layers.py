@@ -49,6 +49,9 @@ MAY_USE = {
 }
 # Within these layers each room stands for itself, but may use the layer's own files, and these rooms.
 ROOMS = {"format": {"repair", "sqlite", "tracepoint"}, "pass": {"copy"}, "report": {"gpu", "clocks"}}
+# Of these layers the rooms in order: each may include those before it, and those of its own line.
+ORDERED = {"view": ["write", "rows", "scene", "search tile select fidelity", "queries", "derive", "event", "session ranks sql", "route", "server"]}
+FILES_MOST = 30 # of a folder of src, so that a reader can look over it
 # The public headers that base may include. Other layers may include any: what they call is looked at.
 BASE_PUBLIC = {"heddle/status.h", "heddle/source.h", "heddle/version.h"}
 
@@ -93,6 +96,10 @@ def upward(path, root, target):
     there = inside.relative_to(root / "src").parts
     if there[0] != layer:
         return None if there[0] in MAY_USE[layer] else allowed(layer)
+    if layer in ORDERED and room(parts) and room(there):
+        place = {name: i for i, names in enumerate(ORDERED[layer]) for name in names.split()}
+        if place.get(room(there), len(place)) > place.get(room(parts), -1):
+            return f"src/{layer}/{room(there)} stands above src/{layer}/{room(parts)}: ORDERED in tools/check_layers.py"
     if layer in ROOMS and room(parts) and room(there) not in ROOMS[layer] | {None, room(parts)}:
         return f"src/{layer}/{room(parts)} uses its own headers, and those that all of src/{layer} share"
     return None
@@ -137,6 +144,9 @@ def check_layers(root):
                 reason = upward(path, root, target)
             if reason:
                 problems.append(f'{relative}:{line}: #include "{target}": {reason}')
+    folders = Counter(path.parent.relative_to(root) for path in sources(root, "src"))
+    problems += [f"{folder}: {count} sources; a folder has {FILES_MOST} at most" for folder, count in sorted(folders.items())
+                 if count > FILES_MOST]
     return problems + check_calls(root)
 
 

@@ -99,7 +99,8 @@ hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_tra
 typedef struct hd_report_column {
     const char *name; /* as of hd_table_column */
     hd_value_type type;
-    const char *meaning; /* one line, with the unit where the type does not tell it */
+    const char *meaning;               /* one line, with the unit where the type does not tell it */
+    const struct hd_report_fill *fill; /* the library's own: what it fills the column with */
 } hd_report_column;
 
 /* How a table is best looked at, on a page. */

@@ -2,18 +2,13 @@
 #include "arrow/impl.h"
 #include "base/error.h"
 #include "heddle/stacks.h"
+#include "model/identity/process.h"
 
 /* ---- tracks ---- */
 
 static const hd_track *track_at(const arrow_rows *rows, uint32_t i)
 {
     return hd_trace_track_at(rows->stream->trace, (uint32_t)rows->first + i);
-}
-
-/* The track of its process, maybe itself. */
-static const hd_track *process_of(const arrow_rows *rows, const hd_track *track)
-{
-    return track->parent == HD_NONE ? track : hd_trace_track_at(rows->stream->trace, track->parent);
 }
 
 #define TRACK_FIELD(name, expression)                                                                                  \
@@ -29,10 +24,10 @@ TRACK_FIELD(id, track->id)
 TRACK_FIELD(kind, track->kind)
 TRACK_FIELD(parent, track->parent)
 TRACK_FIELD(name, track->name)
-TRACK_FIELD(pid, process_of(rows, track)->pid.text)
+TRACK_FIELD(pid, hd_process_track(rows->stream->trace, track)->pid.text)
 TRACK_FIELD(tid, track->tid.text)
-TRACK_FIELD(process_name, process_of(rows, track)->name)
-TRACK_FIELD(labels, process_of(rows, track)->labels)
+TRACK_FIELD(process_name, hd_process_track(rows->stream->trace, track)->name)
+TRACK_FIELD(labels, hd_process_track(rows->stream->trace, track)->labels)
 TRACK_FIELD(same_as, track->same_as)
 TRACK_FIELD(sort_index, track->sort_index)
 TRACK_FIELD(device, track->device)

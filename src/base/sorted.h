@@ -7,6 +7,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/* For qsort and hd_large_sort: the lowest first. */
+#define HD_COMPARE(type)                                                                                               \
+    static inline int hd_compare_##type(const void *a, const void *b)                                                  \
+    {                                                                                                                  \
+        const type x = *(const type *)a, y = *(const type *)b;                                                         \
+        return (x > y) - (x < y);                                                                                      \
+    }
+HD_COMPARE(int64_t)
+HD_COMPARE(uint64_t)
+HD_COMPARE(double)
+#undef HD_COMPARE
+
 /* A binary search: moves `low` to the first index of [low, high) for which `before`, an expression of the index `at`,
  * is false, or to high; `before` is true up to there. Moves high as well. */
 #define HD_PARTITION_POINT(low, high, at, before)                                                                      \

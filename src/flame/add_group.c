@@ -14,16 +14,12 @@
 #include "base/sorted.h"
 #include "flame/add.h"
 #include "heddle/launches.h"
+#include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
 
 /* ---- of tracks ---- */
-
-static const hd_track *process_of(const hd_trace *trace, const hd_track *track)
-{
-    return track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
-}
 
 static int64_t rank_of(const flame_adder *a, uint32_t track)
 {
@@ -40,7 +36,7 @@ static int64_t number_of(const flame_adder *a, const flame_place *place, bool st
     const hd_track *track = hd_trace_track_at(a->trace, place->track);
     if (track->kind == HD_TRACK_STREAM || track->stream != HD_NO_NUMBER)
         number = stream ? track->stream : track->device;
-    if (number == HD_NO_NUMBER && !stream) number = process_of(a->trace, track)->device;
+    if (number == HD_NO_NUMBER && !stream) number = hd_process_track(a->trace, track)->device;
     uint32_t key = stream ? a->stream_key : a->device_key;
     if (number != HD_NO_NUMBER || key == HD_NONE) return number;
     hd_event event = hd_event_at(a->trace, HD_KIND_SLICE, place->gpu_row);

@@ -7,8 +7,8 @@
 #include "replay/engines.h"
 #include "replay/priorities.h"
 #include "replay/rows.h"
-#include "replay/sms.h"
-#include "replay/waves.h"
+#include "replay/sms/sms.h"
+#include "replay/sms/waves.h"
 #include "report/gpu/gpu.h"
 
 /* ---- what there is to share ---- */

@@ -89,6 +89,7 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
     if (!about) return refuse_name(name, err);
     HD_TRY(set_options(&values, about, input->options, err));
     hd_status status = about->run(out, input, values.values, err);
+    if (status != HD_OK) hd_report_free(out); /* tables that were made before */
     hd_option_values_deinit(&values);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "heddle/pass.h"
+#include "model/identity/process.h"
 #include "model/pattern/pattern.h"
 #include "model/roles/trace_roles.h"
 #include "report/report.h"
@@ -257,7 +258,7 @@ static hd_status add_rows(hd_report *out, const timeline *t, hd_error *err)
     HD_TRY(report_builder(&b, &report_timeline_about, "rows", err));
     for (size_t i = 0; i < t->shown; i++) {
         const hd_track *track = hd_trace_track_at(t->trace, t->rows[i].track);
-        const hd_track *process = track->parent == HD_NONE ? track : hd_trace_track_at(t->trace, track->parent);
+        const hd_track *process = hd_process_track(t->trace, track);
         hd_table_add_int(b, (int64_t)i);
         report_cell_ident(b, t->trace, track->pid);
         report_cell_ident(b, t->trace, track->tid);
@@ -358,7 +359,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     if (status == HD_OK) status = add_rows(out, &t, err);
     if (status == HD_OK) status = add_cells(out, &t, err);
     if (status == HD_OK) status = add_names(out, &t, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_roles_deinit(&t.roles);
     span_index_deinit(&t.spans);
     filter_list_deinit(&t.tracks);

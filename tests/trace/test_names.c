@@ -1,4 +1,4 @@
-/* test_names.c - src/trace/names.c and src/base/demangle*.c: demangled and short names */
+/* test_names.c - src/trace/names/names.c and src/base/demangle*.c: demangled and short names */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

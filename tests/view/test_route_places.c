@@ -2,7 +2,7 @@
 #include "query_maker.h"
 
 #include "rounds.h"
-#include "view/flows.h"
+#include "view/queries/flows.h"
 
 /* ---- every slice of a scene ---- */
 

@@ -1,8 +1,8 @@
 /* test_route_tracks.c - /api/tracks and /api/names: every field, their order, what hostile names become */
 #include "base/json/json.h"
-#include "view/queries.h"
 #include "view/query_maker.h"
 #include "view/route/routes_derive.h"
+#include "view/scene/impl.h"
 
 #define META(pid, tid, what, args)                                                                                     \
     "{\"ph\":\"M\",\"pid\":" pid ",\"tid\":" tid ",\"name\":\"" what "\",\"args\":{" args "}},"
@@ -294,7 +294,7 @@ static void test_tracks__more_than_an_answer_holds_are_told_by_pieces(void **sta
         if (next) snprintf(query, sizeof query, "from=%lu", strtoul(next + 7, NULL, 10));
     }
     assert_int_equal(pieces, 2);
-    assert_int_equal(view_scene_queries(m.scene)->orders_made, 1); /* however many answers */
+    assert_int_equal(m.scene->orders_made, 1); /* however many answers */
     assert_int_equal(count, view_scene_track_count(m.scene));
     free(told);
     free(text.data);

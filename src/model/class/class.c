@@ -10,7 +10,7 @@
 #include "model/class/class.h"
 
 const char *const gpu_class_names[GPU_CLASSES] = {"compute", "communication", "copy"};
-const char *const gpu_collective_names[GPU_COLLECTIVES] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll",
+const char *const gpu_collective_names[GPU_COLLECTIVES + 1] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll",
                                                            "Broadcast", "SendRecv",  "Barrier",       "Reduce",
                                                            "Gather",    "Scatter"};
 

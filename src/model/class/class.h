@@ -26,7 +26,7 @@ typedef enum gpu_collective {
     GPU_COLLECTIVES,
     GPU_NO_COLLECTIVE = GPU_COLLECTIVES,
 } gpu_collective;
-extern const char *const gpu_collective_names[GPU_COLLECTIVES];
+extern const char *const gpu_collective_names[GPU_COLLECTIVES + 1]; /* the last is NULL */
 
 /* Of a kernel by its name alone. */
 gpu_class gpu_class_of_kernel(hd_string name);

@@ -8,9 +8,15 @@
 #define HD_MODEL_IDENTITY_PROCESS_H
 
 #include "heddle/trace.h"
+#include "model/identity/process.h"
 
 /* The track of its process, of twins the lowest; of a process itself. HD_NONE: there is no such track. */
 uint32_t hd_process_of(const hd_trace *trace, uint32_t track);
+/* The track that a track stands below, itself if that is none: without a look at twins. */
+static inline const hd_track *hd_process_track(const hd_trace *trace, const hd_track *track)
+{
+    return track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
+}
 /* The process that uses the GPU whose rows stand below the track's process, as that is called "GPU 0 of 4711" (the
  * reader of Nsight Systems); HD_NONE: not told. */
 uint32_t hd_process_told(const hd_trace *trace, uint32_t track);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "model/steps/steps.h"
 
 enum { LEAST_STEPS = 3, MOST_TRIES = 16 };
@@ -28,12 +29,6 @@ static int by_rank_and_begin(const void *a, const void *b)
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
     return (x->work > y->work) - (x->work < y->work);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
 }
 
 /* Write the steps that begin with the works of a name, and into `alike` for each the sum of the hashes of its names,
@@ -70,7 +65,7 @@ static bool repeats(uint64_t *alike, size_t count)
 {
     size_t most = 0, length = 0;
     if (count < LEAST_STEPS) return false;
-    qsort(alike, count, sizeof *alike, by_number);
+    qsort(alike, count, sizeof *alike, hd_compare_uint64_t);
     for (size_t i = 0; i < count; i++) {
         length = i && alike[i] == alike[i - 1] ? length + 1 : 1;
         if (length > most) most = length;
@@ -104,7 +99,7 @@ static bool find_steps_of_rank(gpu_scope *s, const run *r, uint64_t *numbers)
     uint64_t *sorted = numbers, *alike = numbers + r->count;
     unsigned tries = 0;
     for (size_t i = 0; i < r->count; i++) sorted[i] = r->counts[r->list[i].name];
-    if (!hd_large_sort(sorted, r->count, sizeof *sorted, by_number, s->large)) return false;
+    if (!hd_large_sort(sorted, r->count, sizeof *sorted, hd_compare_uint64_t, s->large)) return false;
     for (size_t i = 0; i < r->count && tries < MOST_TRIES; i++) {
         uint64_t times = sorted[i];
         if (times < LEAST_STEPS || (i && sorted[i - 1] == times) || !half_fits(sorted, r->count, times)) continue;

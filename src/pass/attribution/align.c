@@ -59,7 +59,7 @@ static int64_t distance(int64_t a, int64_t b)
 
 /* ---- runs ---- */
 
-static void sort_few(int64_t *list, size_t count)
+void hd_sort_few(int64_t *list, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         int64_t value = list[i];
@@ -73,7 +73,7 @@ static int64_t median_residual(const hd_run *run, const int64_t *times, const hd
 {
     int64_t off[HD_RUN_MARKS];
     for (size_t i = 0; i < run->count; i++) off[i] = launches[at + i * run->stride].time_ns - times[i];
-    sort_few(off, run->count);
+    hd_sort_few(off, run->count);
     return off[run->count / 2];
 }
 
@@ -121,12 +121,12 @@ void hd_run_fit(hd_run *run, const hd_mark *samples, const hd_mark *launches, si
     }
     run->margin = second - run->cost;
     for (size_t i = 0; i < run->count; i++) off[i] = launches[run->at + i * run->stride].time_ns - times[i];
-    sort_few(off, run->count);
+    hd_sort_few(off, run->count);
     run->residual_ns = off[run->count / 2];
     for (size_t i = 0; i < run->count; i++) times[i] = distance(off[i], run->residual_ns);
     for (size_t i = 0; i < run->count; i++) off[i] = distance(off[i], 0);
-    sort_few(off, run->count);
-    sort_few(times, run->count);
+    hd_sort_few(off, run->count);
+    hd_sort_few(times, run->count);
     run->spread_ns = off[run->count / 2];
     run->loose_spread_ns = times[run->count / 2];
 }
@@ -147,7 +147,7 @@ static int64_t residual_spread(const hd_mark *samples, size_t sample_count, cons
         if (run.cost != INT32_MAX) spreads[found++] = run.spread_ns;
     }
     if (found == 0) return 1000;
-    sort_few(spreads, found);
+    hd_sort_few(spreads, found);
     return spreads[(found - 1) / 2] > 1000 ? spreads[(found - 1) / 2] : 1000;
 }
 
@@ -182,7 +182,7 @@ static int64_t middle_of(const aligner *a, size_t sample, size_t launch, size_t 
         size_t at = few > 1 ? (size_t)((double)i * (double)(count - 1) / (double)(few - 1)) : 0;
         off[i] = a->launches[launch + at].time_ns - a->samples[sample + at].time_ns;
     }
-    sort_few(off, few);
+    hd_sort_few(off, few);
     return few ? off[few / 2] : 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "pass/attribution/annotate.h"
 #include "trace/lazy.h"
 
@@ -123,12 +124,6 @@ static int64_t drifted(const sample_copy *s, int64_t time_ns)
     return s->drift == 0 || !(more > -9e18 && more < 9e18) ? 0 : (int64_t)more;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* What samples and launches that were matched otherwise than by time, or whose clocks drift, say of the clocks: the
  * median of their distances. */
 static hd_status find_offset(sample_copy *s, hd_error *err)
@@ -153,7 +148,7 @@ static hd_status find_offset(sample_copy *s, hd_error *err)
         int64_t there = saturating_add(times[i], drifted(s, times[i]));
         if (__builtin_sub_overflow(list[i], there, &list[i])) list[i] = list[i] < there ? INT64_MIN : INT64_MAX;
     }
-    bool sorted = hd_large_sort(list, found, sizeof *list, by_value, s->t->large);
+    bool sorted = hd_large_sort(list, found, sizeof *list, hd_compare_int64_t, s->t->large);
     if (sorted && found) s->offset_ns = list[found / 2];
     hd_large_free(list);
     return sorted ? HD_OK : HD_NOMEM(err);

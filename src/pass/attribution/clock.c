@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "pass/attribution/marks.h"
 
 enum {
@@ -140,12 +141,7 @@ static size_t find_places(place *best, const hd_run *run, const hd_mark *samples
 
 static int64_t median_of(int64_t *list, size_t count)
 {
-    for (size_t i = 1; i < count; i++) {
-        int64_t value = list[i];
-        size_t at = i;
-        for (; at > 0 && list[at - 1] > value; at--) list[at] = list[at - 1];
-        list[at] = value;
-    }
+    hd_sort_few(list, count);
     return list[count / 2];
 }
 
@@ -482,12 +478,6 @@ static size_t follow(drift_point *points, const hd_mark_pair *p, int64_t offset,
     return found;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int64_t residual_of(const drift_point *points, size_t count, const hd_clock *clock)
 {
     int64_t off[DRIFT_RUNS];
@@ -510,7 +500,7 @@ static hd_status find_drift(hd_clock *clock, const finder *f, size_t stride, hd_
             if (time != 0) slopes[slope_count++] = (double)(points[k].offset - points[i].offset) / (double)time;
         }
     }
-    qsort(slopes, slope_count, sizeof *slopes, by_value);
+    qsort(slopes, slope_count, sizeof *slopes, hd_compare_double);
     double slope = slope_count ? slopes[slope_count / 2] : 0;
     free(slopes);
     if (slope > MAX_DRIFT || slope < -MAX_DRIFT) return HD_OK;

@@ -110,6 +110,8 @@ hd_status hd_marks_align(uint32_t *out, hd_align_result *result, const hd_mark *
 
 /* ---- clocks ---- */
 
+void hd_sort_few(int64_t *list, size_t count);
+
 /* Samples and launches of one thread, or of one process where threads are not known. Sorted. */
 typedef struct hd_mark_pair {
     const hd_mark *samples, *launches;

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "pass/attribution/samples.h"
 
 enum { FEW_KNOWN = 16 };
@@ -275,12 +276,6 @@ static hd_status join_pool(timer *t, const pool *p, hd_error *err)
 
 /* ---- how well it fits ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int64_t distance(int64_t a, int64_t b)
 {
     return a < b ? b - a : a - b;
@@ -304,10 +299,10 @@ static hd_status measure(timer *t, hd_error *err)
         if (seen++ % step == 0) list[found++] = off;
     }
     if (found) {
-        qsort(list, found, sizeof *list, by_value);
+        qsort(list, found, sizeof *list, hd_compare_int64_t);
         int64_t middle = list[found / 2];
         for (size_t i = 0; i < found; i++) list[i] = distance(list[i], middle);
-        qsort(list, found, sizeof *list, by_value);
+        qsort(list, found, sizeof *list, hd_compare_int64_t);
         fit->pairs = seen;
         fit->spread_ns = list[found / 2];
         fit->worst_ns =

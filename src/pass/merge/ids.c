@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "model/identity/process.h"
 #include "pass/merge/impl.h"
 
 /* ---- ids ---- */
@@ -137,7 +138,7 @@ static void own(uint32_t *owner, uint32_t claim)
 static uint32_t claim_of(const merge_rank *ranks, size_t count, size_t input, const hd_trace *trace,
                          const hd_track *track)
 {
-    const hd_track *process = track->parent == HD_NONE ? track : hd_trace_track_at(trace, track->parent);
+    const hd_track *process = hd_process_track(trace, track);
     bool is_gpu = track->kind == HD_TRACK_STREAM || track->device != HD_NO_NUMBER || process->device != HD_NO_NUMBER;
     uint32_t host = ranks[input].host;
     return is_gpu || host == 0 ? (uint32_t)input + 1 : (uint32_t)count + host;

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/json/write.h"
+#include "model/identity/process.h"
 #include "pass/merge/impl.h"
 #include "trace/chunk.h"
 
@@ -156,12 +157,6 @@ static uint32_t process_text(const merger *m, const hd_track *process)
     return has_it ? hd_builder_intern(m->builder, name.data, name.size) : prefixed(m, name);
 }
 
-static uint32_t process_of(const merger *m, uint32_t track)
-{
-    const hd_track *t = hd_trace_track_at(m->trace, track);
-    return t->parent == HD_NONE ? track : t->parent;
-}
-
 /* What a process is called from now on; HD_STRING_NONE: as before. */
 static uint32_t new_process_text(const merger *m, size_t index, uint32_t track)
 {
@@ -213,7 +208,8 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
         const int64_t *names = hd_copy_look(rows, HD_COL_NAME), *tracks = hd_copy_look(rows, HD_COL_TRACK);
         for (uint32_t i = 0; i < count; i++) {
             if (names[row_of[i]] != m->process_name || tracks[row_of[i]] == HD_NONE) continue;
-            uint32_t process = process_of(m, (uint32_t)tracks[row_of[i]]);
+            const hd_track *track = hd_trace_track_at(m->trace, (uint32_t)tracks[row_of[i]]);
+            uint32_t process = hd_process_track(m->trace, track)->id;
             if (m->process_strings[process]) values[i] = m->process_strings[process];
             m->named[process] = 1;
         }

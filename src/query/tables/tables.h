@@ -3,7 +3,7 @@
  * In: the traces of a query. Out: tables for SQLite, all eponymous and read only. Three kinds of tables:
  *   slice       events in blocks, filtered and ordered without SQLite (slice.h)
  *   row tables  rows that can be had by number, found by any column of integers (rows.h): tracks, flows, launches …
- *   functions   reports (reports.c) and intervals (intervals.c)
+ *   functions   reports (reports/) and intervals (intervals/)
  * Begin with tables.c, which lists them.
  *
  * Ids  A row of input i has the id i << 40 | its number, in every table, so that those of the first input are its
@@ -56,7 +56,7 @@ struct query_tables {
     size_t count;
     struct query_rows *rows;       /* rows.c: a list of the row tables */
     struct slice_table *slice;     /* slice.c */
-    struct query_reports *reports; /* reports.c */
+    struct query_reports *reports; /* reports/ */
     hd_query_table_about *abouts;  /* of all tables, ends with {0} */
     size_t about_count, about_capacity;
     unsigned nesting; /* queries that are arguments of functions, in one another */

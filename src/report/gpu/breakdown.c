@@ -187,16 +187,10 @@ static hd_status add_tables(hd_report *out, breakdown *b, hd_error *err)
     HD_TRY(report_builder(&b->overlap, &report_breakdown_about, "overlap", err));
     HD_TRY(report_builder(&b->concurrency, &report_breakdown_about, "concurrency", err));
     for (b->device = 0; b->device < b->scope.device_count; b->device++) HD_TRY(add_device(b, err));
-    hd_table_builder *const tables[] = {b->breakdown, b->overlap, b->concurrency};
-    b->breakdown = b->overlap = b->concurrency = NULL;
-    hd_status status = HD_OK;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        if (status == HD_OK)
-            status = gpu_add(out, tables[i], "", err);
-        else
-            hd_table_builder_free(tables[i]);
-    }
-    return status == HD_OK ? gpu_add_notes(out, &report_breakdown_about, &b->scope, NULL, err) : status;
+    HD_TRY(gpu_add_kept(out, &b->breakdown, "", err));
+    HD_TRY(gpu_add_kept(out, &b->overlap, "", err));
+    HD_TRY(gpu_add_kept(out, &b->concurrency, "", err));
+    return gpu_add_notes(out, &report_breakdown_about, &b->scope, NULL, err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
@@ -204,7 +198,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     breakdown b = {.levels = {.key_size = sizeof(level_key)}};
     hd_status status = gpu_scope_init(&b.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &b, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(b.breakdown);
     hd_table_builder_free(b.overlap);
     hd_table_builder_free(b.concurrency);

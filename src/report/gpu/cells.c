@@ -91,48 +91,17 @@ void gpu_cell_text(hd_table_builder *builder, const gpu_texts *texts, uint32_t t
         hd_table_add_string(builder, s.data, s.size);
 }
 
-/* ---- shares ---- */
-
-typedef struct share_key {
-    int64_t rank, device;
-    uint64_t step;
-} share_key;
-
-static uint32_t share_place(gpu_shares *shares, const gpu_scope *scope, uint32_t device, uint32_t step)
-{
-    const share_key key = {scope->devices[device].rank, scope->devices[device].device, step};
-    shares->places.key_size = sizeof key;
-    return gpu_group(&shares->places, &key);
-}
-
-bool gpu_share_add(gpu_shares *shares, const gpu_scope *scope, uint32_t device, uint32_t step, int64_t value)
-{
-    uint32_t count = shares->places.count, place = share_place(shares, scope, device, step);
-    if (place == HD_NONE || !hd_grow((void **)&shares->sums, &shares->capacity, place, sizeof *shares->sums))
-        return false;
-    if (place == count) shares->sums[place] = 0;
-    shares->sums[place] += value;
-    return true;
-}
-
-void gpu_cell_share(hd_table_builder *builder, gpu_shares *shares, const gpu_scope *scope, uint32_t device,
-                    uint32_t step, int64_t value)
-{
-    uint32_t place = share_place(shares, scope, device, step);
-    gpu_cell_ratio(builder, value, place == HD_NONE ? 0 : shares->sums[place], 100);
-}
-
-void gpu_shares_deinit(gpu_shares *shares)
-{
-    gpu_groups_deinit(&shares->places);
-    free(shares->sums);
-    *shares = (gpu_shares){0};
-}
-
 hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest, hd_error *err)
 {
     hd_table_sort(builder, "rank,device,step_start", largest);
     return report_add(out, builder, err);
+}
+
+hd_status gpu_add_kept(hd_report *out, hd_table_builder **builder, const char *largest, hd_error *err)
+{
+    hd_table_builder *kept = *builder;
+    *builder = NULL;
+    return kept ? gpu_add(out, kept, largest, err) : HD_OK;
 }
 
 /* ---- notes ---- */

@@ -68,27 +68,16 @@ static const char *const argument_names[ARGUMENTS] = {
     "Collective name", "Process Group Name", "Process Group Ranks",  "Group size",          "dtype",
     "In msg nelems",   "Out msg nelems",     "Message size [bytes]", "NCCL communicator ID"};
 
-/* What the table by kind has a row of. */
-typedef struct kind {
-    uint32_t device, step, type, group;
-    int64_t size; /* HD_NO_NUMBER */
-    uint32_t collective, zero;
-} kind;
-
-typedef struct told {
-    kind kind;
-    uint32_t ranks;
-    int64_t in, out, message; /* HD_NO_NUMBER */
-    int64_t duration, exposed;
-    gpu_i128 bytes; /* -1: unknown */
-} told;
-
-typedef struct totals {
-    uint64_t count, bytes_known;
-    gpu_i128 time, exposed, bytes;
-    gpu_i128 timed_bytes, timed; /* of those that have both */
-    int64_t min, max;
-} totals;
+/* Numbers that are not known are HD_NO_NUMBER. */
+typedef struct collective_row {
+    gpu_key on;
+    uint32_t type, group, collective, zero; /* texts; gpu_collective */
+    int64_t size;
+    /* not of the key: */
+    int64_t start, duration, exposed, in, out, message, bytes, id;
+    int64_t timed_bytes, timed; /* of those that tell bytes */
+    uint32_t ranks, name;       /* text; string */
+} collective_row;
 
 typedef struct communication {
     gpu_scope scope;
@@ -98,11 +87,9 @@ typedef struct communication {
     gpu_slices ops;     /* record_param_comms; without any, NCCL's ranges of NVTX */
     uint32_t *op_of;    /* by launch; NULL: there are none */
     gpu_spans *compute; /* by device */
-    gpu_groups kinds;
-    totals *totals; /* by group */
-    size_t total_capacity;
-    uint64_t count, sized;
-    hd_table_builder *list, *by_kind;
+    gpu_aggregate kinds, each;
+    size_t count, sized;
+    hd_table_builder *list;
 } communication;
 
 static gpu_collective collective_of_string(communication *c, uint32_t string)
@@ -128,10 +115,10 @@ static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t w
 
 /* The elements that make the bytes of nccl-tests: what a rank of an all-gather gets, what it gives of most others; what
  * the root of a gather gets, or of a scatter gives, as any rank knows it by its own part. HD_NO_NUMBER */
-static int64_t elements_of(const told *t)
+static int64_t elements_of(const collective_row *t)
 {
-    int64_t all, ranks = t->kind.size;
-    switch (t->kind.collective) {
+    int64_t all, ranks = t->size;
+    switch (t->collective) {
     case GPU_ALL_GATHER: return t->out;
     case GPU_GATHER: return ranks > 0 && !__builtin_mul_overflow(t->in, ranks, &all) ? all : HD_NO_NUMBER;
     case GPU_SCATTER: return ranks > 0 && !__builtin_mul_overflow(t->out, ranks, &all) ? all : HD_NO_NUMBER;
@@ -139,126 +126,67 @@ static int64_t elements_of(const told *t)
     }
 }
 
-static void find_bytes(told *t, const communication *c)
+static void find_bytes(collective_row *t, communication *c)
 {
     int64_t elements = elements_of(t);
-    t->bytes = t->message != HD_NO_NUMBER && t->message >= 0 ? t->message : -1;
-    if (t->kind.collective == GPU_NO_COLLECTIVE || t->kind.type == HD_NONE || elements == HD_NO_NUMBER || elements < 0)
-        return;
-    unsigned width = type_bytes(gpu_text_of(&c->texts, t->kind.type));
-    if (width) t->bytes = (gpu_i128)elements * width;
+    unsigned width = t->type == HD_NONE ? 0 : type_bytes(gpu_text_of(&c->texts, t->type));
+    t->bytes = t->message >= 0 ? t->message : HD_NO_NUMBER;
+    if (t->collective != GPU_NO_COLLECTIVE && width && elements >= 0 &&
+        __builtin_mul_overflow(elements, width, &t->bytes))
+        t->bytes = HD_NO_NUMBER;
+    if (t->bytes == HD_NO_NUMBER) return;
+    c->sized++;
+    t->timed = t->duration;
+    t->timed_bytes = t->duration ? t->bytes : 0;
 }
 
-static bool tell(told *t, communication *c, uint32_t index)
+static bool tell(collective_row *t, communication *c, uint32_t index)
 {
     const gpu_work *work = &c->scope.works[index];
-    uint32_t row;
-    gpu_collective collective = GPU_NO_COLLECTIVE;
-    const hd_block *block = teller_of(&row, c, index);
-    *t = (told){.kind = {.device = work->device, .step = work->step, .size = HD_NO_NUMBER},
-                .in = HD_NO_NUMBER,
-                .out = HD_NO_NUMBER,
-                .message = HD_NO_NUMBER,
-                .duration = gpu_duration(work)};
-    uint32_t said = gpu_arg_text(&c->args[NAME], block, row);
-    if (said != HD_STRING_NONE) collective = collective_of_string(c, said);
-    if (collective == GPU_NO_COLLECTIVE) collective = collective_of_string(c, c->scope.launches->works[index].name);
-    t->kind.collective = collective;
-    gpu_arg_whole(&t->kind.size, &c->args[SIZE], block, row);
-    gpu_arg_whole(&t->in, &c->args[IN], block, row);
-    gpu_arg_whole(&t->out, &c->args[OUT], block, row);
-    gpu_arg_whole(&t->message, &c->args[MESSAGE], block, row);
-    if (!gpu_arg_written(&t->kind.group, &c->texts, &c->args[GROUP], block, row) ||
-        (t->kind.group == HD_NONE && !gpu_arg_written(&t->kind.group, &c->texts, &c->args[COMMUNICATOR], block, row)) ||
-        !gpu_arg_written(&t->ranks, &c->texts, &c->args[RANKS], block, row) ||
-        !gpu_arg_written(&t->kind.type, &c->texts, &c->args[TYPE], block, row))
+    const hd_work *of = &c->scope.launches->works[index];
+    uint32_t at;
+    const hd_block *block = teller_of(&at, c, index);
+    uint32_t said = gpu_arg_text(&c->args[NAME], block, at);
+    gpu_collective collective = said != HD_STRING_NONE ? collective_of_string(c, said) : GPU_NO_COLLECTIVE;
+    if (collective == GPU_NO_COLLECTIVE) collective = collective_of_string(c, of->name);
+    *t = (collective_row){.on = {work->device, work->step},
+                          .collective = collective,
+                          .name = of->name,
+                          .start = work->start,
+                          .duration = gpu_duration(work),
+                          .id = (int64_t)of->row,
+                          .timed = HD_NO_NUMBER,
+                          .timed_bytes = HD_NO_NUMBER};
+    int64_t *const numbers[] = {[SIZE] = &t->size, [IN] = &t->in, [OUT] = &t->out, [MESSAGE] = &t->message};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (numbers[i] && !gpu_arg_whole(numbers[i], &c->args[i], block, at)) *numbers[i] = HD_NO_NUMBER;
+    }
+    if (!gpu_arg_written(&t->group, &c->texts, &c->args[GROUP], block, at) ||
+        (t->group == HD_NONE && !gpu_arg_written(&t->group, &c->texts, &c->args[COMMUNICATOR], block, at)) ||
+        !gpu_arg_written(&t->ranks, &c->texts, &c->args[RANKS], block, at) ||
+        !gpu_arg_written(&t->type, &c->texts, &c->args[TYPE], block, at))
         return false;
     find_bytes(t, c);
     t->exposed = t->duration - gpu_spans_covered(&c->compute[work->device], work->start, work->end);
     return true;
 }
 
-static bool sum_up(communication *c, const told *t)
-{
-    uint32_t count = c->kinds.count, group = gpu_group(&c->kinds, &t->kind);
-    if (group == HD_NONE || !hd_grow((void **)&c->totals, &c->total_capacity, group, sizeof *c->totals)) return false;
-    totals *sum = &c->totals[group];
-    if (group == count) *sum = (totals){.min = t->duration, .max = t->duration};
-    sum->count++;
-    sum->time += t->duration;
-    sum->exposed += t->exposed;
-    if (t->duration < sum->min) sum->min = t->duration;
-    if (t->duration > sum->max) sum->max = t->duration;
-    if (t->bytes < 0) return true;
-    c->sized++;
-    sum->bytes_known++;
-    sum->bytes += t->bytes;
-    sum->timed_bytes += t->duration ? t->bytes : 0;
-    sum->timed += t->duration;
-    return true;
-}
-
 /* ---- cells ---- */
 
-static void add_collective(hd_table_builder *t, uint32_t collective)
+static void add_bus(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *column)
 {
-    if (collective == GPU_NO_COLLECTIVE)
-        hd_table_add_null(t);
-    else
-        hd_table_add_text(t, gpu_collective_names[collective]);
+    const collective_row *key = gpu_group_key(&a->groups, group); /* no more than the key of it */
+    double factor = 0;
+    bool known = bus_factor(&factor, (gpu_collective)key->collective, key->size);
+    gpu_i128 bytes = gpu_aggregate_sum(a, group, column->fill->at),
+             time = gpu_aggregate_sum(a, group, column->fill->with);
+    gpu_cell_ratio(b, bytes, known ? time : 0, factor);
 }
 
-/* Bytes, algorithm and bus bandwidth; timed_bytes in ns. */
-static void add_bandwidths(hd_table_builder *t, const kind *key, gpu_i128 bytes, bool is_known, gpu_i128 timed_bytes,
-                           gpu_i128 ns)
+static void add_yes(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *column)
 {
-    double factor;
-    gpu_cell_count(t, bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes, is_known);
-    gpu_cell_ratio(t, timed_bytes, is_known ? ns : 0, 1);
-    if (bus_factor(&factor, (gpu_collective)key->collective, key->size))
-        gpu_cell_ratio(t, timed_bytes, is_known ? ns : 0, factor);
-    else
-        hd_table_add_null(t);
-}
-
-static void add_row(communication *c, uint32_t work, const told *t)
-{
-    hd_table_builder *b = c->list;
-    gpu_cells_device(b, &c->scope, t->kind.device, t->kind.step);
-    hd_table_add_int(b, c->scope.works[work].start);
-    hd_table_add_int(b, t->duration);
-    report_cell_string(b, c->scope.trace, c->scope.launches->works[work].name);
-    add_collective(b, t->kind.collective);
-    gpu_cell_text(b, &c->texts, t->kind.group);
-    gpu_cell_text(b, &c->texts, t->ranks);
-    report_cell_int(b, t->kind.size);
-    gpu_cell_text(b, &c->texts, t->kind.type);
-    report_cell_int(b, t->in);
-    report_cell_int(b, t->out);
-    add_bandwidths(b, &t->kind, t->bytes, t->bytes >= 0, t->bytes, t->duration);
-    hd_table_add_int(b, t->exposed);
+    (void)a, (void)group, (void)column;
     hd_table_add_bool(b, true);
-    hd_table_add_int(b, (int64_t)c->scope.launches->works[work].row);
-}
-
-static void add_kind(communication *c, uint32_t group)
-{
-    hd_table_builder *b = c->by_kind;
-    const kind *key = gpu_group_key(&c->kinds, group);
-    const totals *sum = &c->totals[group];
-    gpu_cells_device(b, &c->scope, key->device, key->step);
-    add_collective(b, key->collective);
-    gpu_cell_text(b, &c->texts, key->type);
-    report_cell_int(b, key->size);
-    gpu_cell_text(b, &c->texts, key->group);
-    hd_table_add_count(b, sum->count);
-    hd_table_add_int(b, gpu_whole(sum->time));
-    hd_table_add_int(b, gpu_nearest(sum->time, sum->count));
-    hd_table_add_int(b, sum->min);
-    hd_table_add_int(b, sum->max);
-    hd_table_add_int(b, gpu_whole(sum->exposed));
-    gpu_cell_ratio(b, sum->exposed, sum->time, 100);
-    add_bandwidths(b, key, sum->bytes, sum->bytes_known > 0, sum->timed_bytes, sum->timed);
 }
 
 /* ---- all of them ---- */
@@ -358,25 +286,19 @@ static uint32_t *list_works(size_t *out_count, const gpu_scope *s)
 
 static hd_status add_all(communication *c, hd_error *err)
 {
-    size_t count;
-    told t;
-    uint32_t *works = list_works(&count, &c->scope);
+    collective_row row;
+    uint32_t *works = list_works(&c->count, &c->scope);
     hd_status status = works ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < count && status == HD_OK; i++) {
-        if (!tell(&t, c, works[i]) || !sum_up(c, &t))
+    for (size_t i = 0; i < c->count && status == HD_OK; i++) {
+        if (!tell(&row, c, works[i]) || !gpu_aggregate_add(&c->kinds, &row))
             status = HD_NOMEM(err);
-        else if (t.exposed < 0)
-            status = gpu_broken("exposed time of a collective, in ns", t.exposed, 0, err);
+        else if (row.exposed < 0)
+            status = gpu_broken("exposed time of a collective, in ns", row.exposed, 0, err);
         else
-            add_row(c, works[i], &t);
+            gpu_add_row(c->list, &c->each, &row);
     }
     hd_large_free(works);
-    c->count = count;
-    for (uint32_t g = 0; g < c->kinds.count && status == HD_OK; g++) {
-        count -= c->totals[g].count;
-        add_kind(c, g);
-    }
-    return status == HD_OK && count ? gpu_broken("collectives of no kind", (int64_t)count, 0, err) : status;
+    return status;
 }
 
 /* ---- the report ---- */
@@ -387,8 +309,10 @@ static hd_status init(communication *c, const hd_trace *trace, hd_error *err)
     for (int i = 0; i < ARGUMENTS && fine; i++) fine = gpu_arg_init(&c->args[i], trace, argument_names[i]);
     if (!fine || !find_compute(c)) return HD_NOMEM(err);
     HD_TRY(find_ops(c, err));
-    HD_TRY(report_builder(&c->list, &report_communication_about, "collectives", err));
-    return report_builder(&c->by_kind, &report_communication_about, "communication", err);
+    size_t key = offsetof(collective_row, start);
+    gpu_aggregate_init(&c->kinds, &c->scope, &c->texts, key, &report_communication_about, "communication");
+    gpu_aggregate_init(&c->each, &c->scope, &c->texts, key, &report_communication_about, "collectives");
+    return report_builder(&c->list, &report_communication_about, "collectives", err);
 }
 
 static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
@@ -396,11 +320,8 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     const char *notes[3] = {NULL};
     size_t count = 0;
     HD_TRY(add_all(c, err));
-    hd_table_builder *list = c->list, *by_kind = c->by_kind;
-    c->by_kind = NULL;
-    HD_TRY(gpu_add(out, by_kind, "total", err));
-    c->list = NULL;
-    HD_TRY(gpu_add(out, list, NULL, err));
+    HD_TRY(gpu_add_aggregate(out, &c->kinds, "total", err));
+    HD_TRY(gpu_add_kept(out, &c->list, NULL, err));
     if (c->scope.counted && !c->count) notes[count++] = "none of the GPU work is communication";
     if (c->count)
         notes[count++] = "times are upper bounds: in one rank's recording they include waiting for the others";
@@ -410,20 +331,17 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    communication c = {.kinds = {.key_size = sizeof(kind)}};
+    communication c = {0};
     hd_status status = gpu_scope_init(&c.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = init(&c, input->trace, err);
     if (status == HD_OK) status = add_tables(out, &c, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(c.list);
-    hd_table_builder_free(c.by_kind);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&c.args[i]);
     for (uint32_t d = 0; c.compute && d < c.scope.device_count; d++) gpu_spans_deinit(&c.compute[d]);
     free(c.compute);
     free(c.known);
-    free(c.totals);
     gpu_texts_deinit(&c.texts);
-    gpu_groups_deinit(&c.kinds);
+    gpu_aggregate_deinit(&c.kinds);
     gpu_slices_deinit(&c.ops);
     hd_large_free(c.op_of);
     gpu_scope_deinit(&c.scope);
@@ -432,51 +350,59 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 /* ---- about ---- */
 
-#define BANDWIDTHS                                                                                                     \
-    {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time"},                                                 \
+#define COLLECTIVE                                                                                                     \
     {                                                                                                                  \
-        "bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link, as nccl-tests count it; null: size is not known"      \
+        "collective", HD_VALUE_STRING, "AllReduce, AllGather …; null: neither the name nor an argument tells it",      \
+            GPU_FILL(WORD, collective_row, collective, .words = gpu_collective_names)                                  \
+    }
+#define BYTES                                                                                                          \
+    {"bytes", HD_VALUE_BYTES,                                                                                          \
+     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else "     \
+     "what "                                                                                                           \
+     "goes in",                                                                                                        \
+     GPU_FILL(SUM, collective_row, bytes)},                                                                            \
+        {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time",                                              \
+         GPU_FILL(RATIO, collective_row, timed_bytes, offsetof(collective_row, timed))},                               \
+    {                                                                                                                  \
+        "bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link, as nccl-tests count it; null: size is not known",     \
+            GPU_FILL(OWN, collective_row, timed_bytes, offsetof(collective_row, timed), .own = add_bus)                \
     }
 
 static const hd_report_column communication_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"collective", HD_VALUE_STRING, "AllReduce, AllGather …; null: neither the name nor an argument tells it"},
-    {"dtype", HD_VALUE_STRING, "type of the elements"},
-    {"size", HD_VALUE_INT, "ranks in the group"},
-    {"group", HD_VALUE_STRING, "name of the group"},
-    {"count", HD_VALUE_COUNT, "kernels"},
-    {"total", HD_VALUE_DURATION, "sum of their durations"},
-    {"mean", HD_VALUE_DURATION, "of the durations"},
-    {"min", HD_VALUE_DURATION, "the shortest"},
-    {"max", HD_VALUE_DURATION, "the longest"},
-    {"exposed", HD_VALUE_DURATION, "of the total, while no compute runs on the device"},
-    {"exposed_share", HD_VALUE_DECIMAL, "percent of the total"},
-    {"bytes", HD_VALUE_BYTES,
-     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
-     "goes in"},
-    BANDWIDTHS,
+    COLLECTIVE,
+    {"dtype", HD_VALUE_STRING, "type of the elements", GPU_FILL(TEXT, collective_row, type)},
+    {"size", HD_VALUE_INT, "ranks in the group", GPU_FILL(NUMBER, collective_row, size)},
+    {"group", HD_VALUE_STRING, "name of the group", GPU_FILL(TEXT, collective_row, group)},
+    {"count", HD_VALUE_COUNT, "kernels", GPU_FILL(ROWS, collective_row, duration)},
+    {"total", HD_VALUE_DURATION, "sum of their durations", GPU_FILL(SUM, collective_row, duration)},
+    {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, collective_row, duration)},
+    {"min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, collective_row, duration)},
+    {"max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, collective_row, duration)},
+    {"exposed", HD_VALUE_DURATION, "of the total, while no compute runs on the device",
+     GPU_FILL(SUM, collective_row, exposed)},
+    {"exposed_share", HD_VALUE_DECIMAL, "percent of the total",
+     GPU_FILL(RATIO, collective_row, exposed, offsetof(collective_row, duration), 100)},
+    BYTES,
     {0},
 };
 
 static const hd_report_column collectives_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"start", HD_VALUE_TIME, "when it began"},
-    {"duration", HD_VALUE_DURATION, "how long it ran"},
-    {"name", HD_VALUE_STRING, "of the kernel"},
-    {"collective", HD_VALUE_STRING, "AllReduce, AllGather …; null: neither the name nor an argument tells it"},
-    {"group", HD_VALUE_STRING, "name of the group"},
-    {"ranks", HD_VALUE_STRING, "in the group, as the trace has them"},
-    {"size", HD_VALUE_INT, "ranks in the group"},
-    {"dtype", HD_VALUE_STRING, "type of the elements"},
-    {"in", HD_VALUE_INT, "elements that go in"},
-    {"out", HD_VALUE_INT, "elements that come out"},
-    {"bytes", HD_VALUE_BYTES,
-     "elements times size of the type: of AllGather what goes out, of Gather and Scatter that of all ranks, else what "
-     "goes in"},
-    BANDWIDTHS,
-    {"exposed", HD_VALUE_DURATION, "while no compute runs on the device"},
-    {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others"},
-    {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {"start", HD_VALUE_TIME, "when it began", GPU_FILL(NUMBER, collective_row, start)},
+    {"duration", HD_VALUE_DURATION, "how long it ran", GPU_FILL(NUMBER, collective_row, duration)},
+    {"name", HD_VALUE_STRING, "of the kernel", GPU_FILL(STRING, collective_row, name)},
+    COLLECTIVE,
+    {"group", HD_VALUE_STRING, "name of the group", GPU_FILL(TEXT, collective_row, group)},
+    {"ranks", HD_VALUE_STRING, "in the group, as the trace has them", GPU_FILL(TEXT, collective_row, ranks)},
+    {"size", HD_VALUE_INT, "ranks in the group", GPU_FILL(NUMBER, collective_row, size)},
+    {"dtype", HD_VALUE_STRING, "type of the elements", GPU_FILL(TEXT, collective_row, type)},
+    {"in", HD_VALUE_INT, "elements that go in", GPU_FILL(NUMBER, collective_row, in)},
+    {"out", HD_VALUE_INT, "elements that come out", GPU_FILL(NUMBER, collective_row, out)},
+    BYTES,
+    {"exposed", HD_VALUE_DURATION, "while no compute runs on the device", GPU_FILL(NUMBER, collective_row, exposed)},
+    {"upper_bound", HD_VALUE_BOOL, "yes: a rank's duration includes waiting for the others", GPU_FILL_OWN(add_yes)},
+    {"id", HD_VALUE_INT, GPU_ID_OF "it", GPU_FILL(NUMBER, collective_row, id)},
     {0},
 };
 

@@ -31,27 +31,123 @@ void gpu_cell_count(hd_table_builder *builder, uint64_t value, bool is_known);
 void gpu_cell_time(hd_table_builder *builder, int64_t value, bool is_known);
 void gpu_cell_text(hd_table_builder *builder, const gpu_texts *texts, uint32_t text); /* HD_NONE: null */
 
-/* Sums by rank, device and step as the cells tell them, of which shares are percent. Zero-initialised. */
-typedef struct gpu_shares {
-    gpu_groups places;
-    gpu_i128 *sums;
-    size_t capacity;
-} gpu_shares;
-bool gpu_share_add(gpu_shares *shares, const gpu_scope *scope, uint32_t device, uint32_t step, int64_t value);
-void gpu_cell_share(hd_table_builder *builder, gpu_shares *shares, const gpu_scope *scope, uint32_t device,
-                    uint32_t step, int64_t value);
-void gpu_shares_deinit(gpu_shares *shares);
-
-/* The columns that gpu_cells_rank and gpu_cells_device fill. */
-#define GPU_COLUMNS_STEP                                                                                               \
-    {"step", HD_VALUE_STRING, "with --by step: the step's name, null beside steps"},                                   \
+/* ---- aggregate.c: groups of rows, declared ----
+ *
+ * A row is a struct that a report makes of a piece of work. It begins with its key, of which no byte is left as it was;
+ * behind that stand numbers, HD_NO_NUMBER where they are not known (NAN in a double). A column tells what it is filled
+ * with, of which member:
+ *     {"name", HD_VALUE_STRING, "of the kernel", GPU_FILL(STRING, kernel_row, name)},
+ *     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, kernel_row, time)},
+ */
+typedef enum gpu_how {
+    /* Of the key. uint32_t, HD_NONE: null (but for devices); the last is an int64_t. */
+    GPU_RANK, /* of a device */
+    GPU_DEVICE,
+    GPU_STEP,
+    GPU_STEP_START,
+    GPU_STRING,
+    GPU_TEXT,
+    GPU_WORD, /* of `words` */
+    GPU_NUMBER,
+    /* Of the rows. */
+    GPU_ROWS,    /* how many */
+    GPU_UNKNOWN, /* how many do not know the number */
+    /* Of the numbers that are known; null: none is. */
+    GPU_SUM,
+    GPU_MEAN,
+    GPU_MEAN_DECIMAL, /* of a double */
+    GPU_MIN,
+    GPU_MAX,
+    GPU_OF_MAX, /* `with`, of the first row that has the most */
+    GPU_MEDIAN, /* of one number of a table; so below */
+    GPU_STDDEV,
+    GPU_RATIO, /* times * sum / sum of `with` */
+    GPU_SHARE, /* percent of the sum over the groups of the same rank, device and step */
+    GPU_OWN,   /* as the report itself does it */
+} gpu_how;
+typedef struct gpu_aggregate gpu_aggregate;
+struct hd_report_fill {
+    gpu_how how;
+    size_t at, with;          /* of the row, in bytes */
+    double times;             /* 0: 1 */
+    const char *const *words; /* by number */
+    void (*own)(hd_table_builder *builder, const gpu_aggregate *aggregate, uint32_t group,
+                const hd_report_column *column);
+};
+#define GPU_FILL(how, row, member, ...)                                                                                \
+    &(const struct hd_report_fill)                                                                                     \
     {                                                                                                                  \
-        "step_start", HD_VALUE_TIME, "when it began, which tells steps of one name apart"                              \
+        GPU_##how, offsetof(row, member), __VA_ARGS__                                                                  \
     }
-#define GPU_COLUMNS_RANK {"rank", HD_VALUE_INT, "null: unknown"}, GPU_COLUMNS_STEP
+#define GPU_FILL_OWN(own)                                                                                              \
+    &(const struct hd_report_fill)                                                                                     \
+    {                                                                                                                  \
+        GPU_OWN, 0, 0, 0, NULL, own                                                                                    \
+    }
+
+/* What keys of work on devices begin with. */
+typedef struct gpu_key {
+    uint32_t device, step; /* step HD_NONE: none */
+} gpu_key;
+typedef struct gpu_rank_key {
+    int64_t rank;
+    uint32_t step, zero;
+} gpu_rank_key;
+
+enum { GPU_MEASURED = 12 };
+struct gpu_aggregate {
+    const gpu_scope *scope;
+    const gpu_texts *texts;
+    uint64_t large;
+    void *user; /* for a report's own way to fill a column */
+    const hd_report_about *about;
+    const char *table;
+    const hd_report_column *columns;
+    gpu_groups groups;
+    uint32_t last; /* group that a row was put into */
+    struct gpu_measured {
+        size_t at, of_max;
+        bool is_decimal;
+    } measured[GPU_MEASURED + 1];
+    unsigned measured_count;
+    struct gpu_sum *sums; /* by group, then as measured */
+    uint64_t *rows;       /* by group */
+    size_t capacity, row_capacity;
+    size_t valued; /* where the number stands of which median or deviation are asked; 0: nowhere */
+    gpu_value *values;
+    size_t value_count, value_capacity;
+    gpu_stats *stats;   /* by group */
+    uint32_t *share_of; /* by group: of share_sums */
+    gpu_i128 *share_sums;
+};
+/* For a table of a report. scope NULL: no column is of devices, steps or strings. The caller deinits it. */
+void gpu_aggregate_init(gpu_aggregate *aggregate, const gpu_scope *scope, const gpu_texts *texts, size_t key_size,
+                        const hd_report_about *about, const char *table);
+bool gpu_aggregate_add(gpu_aggregate *aggregate, const void *row); /* false: no memory */
+/* The sum of a number over a group, and over all. */
+gpu_i128 gpu_aggregate_sum(const gpu_aggregate *aggregate, uint32_t group, size_t at);
+gpu_i128 gpu_aggregate_total(const gpu_aggregate *aggregate, size_t at);
+/* Its rows into a builder of the table, once; false: no memory. */
+bool gpu_aggregate_rows(hd_table_builder *builder, gpu_aggregate *aggregate);
+/* The table into the report, as gpu_add has it. */
+hd_status gpu_add_aggregate(hd_report *out, gpu_aggregate *aggregate, const char *largest, hd_error *err);
+/* A row that is a group of its own, into a builder of the table; median, deviation and share are not for these. */
+void gpu_add_row(hd_table_builder *builder, const gpu_aggregate *aggregate, const void *row);
+void gpu_aggregate_deinit(gpu_aggregate *aggregate);
+
+/* The columns that gpu_cells_rank and gpu_cells_device fill, and of keys that begin with a rank or a gpu_key. */
+#define GPU_COLUMNS_STEP(key)                                                                                          \
+    {"step", HD_VALUE_STRING, "with --by step: the step's name, null beside steps", GPU_FILL(STEP, key, step)},        \
+    {                                                                                                                  \
+        "step_start", HD_VALUE_TIME, "when it began, which tells steps of one name apart",                             \
+            GPU_FILL(STEP_START, key, step)                                                                            \
+    }
+#define GPU_COLUMNS_RANK                                                                                               \
+    {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(NUMBER, gpu_rank_key, rank)}, GPU_COLUMNS_STEP(gpu_rank_key)
 #define GPU_COLUMNS_DEVICE                                                                                             \
-    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: a process that tells none"},              \
-        GPU_COLUMNS_STEP
+    {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(RANK, gpu_key, device)},                                          \
+        {"device", HD_VALUE_INT, "null: a process that tells none", GPU_FILL(DEVICE, gpu_key, device)},                \
+        GPU_COLUMNS_STEP(gpu_key)
 #define GPU_COLUMNS_ROW                                                                                                \
     GPU_COLUMNS_DEVICE, {"stream", HD_VALUE_INT, "null: unknown"},                                                     \
     {                                                                                                                  \
@@ -62,6 +158,8 @@ void gpu_shares_deinit(gpu_shares *shares);
  * together, then by `largest` (columns parted by commas, largest first), then by all cells. largest NULL: those
  * together as they are. */
 hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest, hd_error *err);
+/* The same of a builder that was kept, which becomes NULL; NULL: there is no such table. */
+hd_status gpu_add_kept(hd_report *out, hd_table_builder **builder, const char *largest, hd_error *err);
 
 /* The table `notes`: what the trace lacks, and how much; and `more`, sentences that end with NULL, or NULL. */
 hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_scope *scope, const char *const *more,

@@ -31,15 +31,17 @@ typedef struct listed {
     uint32_t device, step, gap, frame; /* frame: string */
 } listed;
 
-/* Of a window and cause, or of a row of `behind`. */
+/* Of a window and cause. */
 typedef struct sum {
     uint64_t gaps;
     int64_t total, longest, after_sync;
 } sum;
 
-typedef struct behind_key {
-    uint32_t window, cause, op;
-} behind_key;
+typedef struct behind_row {
+    gpu_key on;
+    uint32_t cause, op; /* op: string */
+    int64_t time;
+} behind_row;
 
 typedef struct idle {
     gpu_scope scope;
@@ -53,12 +55,10 @@ typedef struct idle {
     size_t part_count, part_capacity, part_limit;
     int64_t *least;          /* by window: shorter parts are not among its longest */
     sum (*sums)[GPU_CAUSES]; /* by window */
-    gpu_groups behind_keys;
-    sum *behind_sums; /* by group */
-    size_t behind_capacity;
+    gpu_aggregate behind;
     listed *listed;
     size_t listed_count, listed_capacity;
-    hd_table_builder *idle, *behind, *list, *hta;
+    hd_table_builder *idle, *list, *hta;
 } idle;
 
 /* ---- parts ---- */
@@ -111,13 +111,9 @@ static void count_stretch(sum *s, int64_t start, int64_t end)
 static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t window)
 {
     const gpu_gap *g = &r->gaps.list[gap];
-    behind_key key = {window, g->cause, r->ops[gap]};
-    uint32_t count = r->behind_keys.count, group = gpu_group(&r->behind_keys, &key);
-    if (group == HD_NONE || !hd_grow((void **)&r->behind_sums, &r->behind_capacity, group, sizeof *r->behind_sums))
-        return false;
-    if (group == count) r->behind_sums[group] = (sum){0};
+    const behind_row row = {{r->device, r->windows.windows[window].step}, g->cause, r->ops[gap], end - start};
+    if (!gpu_aggregate_add(&r->behind, &row)) return false;
     sum *s = &r->sums[window][g->cause];
-    count_stretch(&r->behind_sums[group], start, end);
     count_stretch(s, start, end);
     if (g->cause == GPU_CAUSE_SYNC) {
         int64_t until = r->syncs.list[g->sync].end, since = start > until ? start : until;
@@ -184,18 +180,6 @@ static void add_causes(idle *r, uint32_t window, int64_t idle_time)
     }
 }
 
-static void add_behind(idle *r)
-{
-    for (uint32_t g = 0; g < r->behind_keys.count; g++) {
-        const behind_key *key = gpu_group_key(&r->behind_keys, g);
-        gpu_cells_device(r->behind, &r->scope, r->device, r->windows.windows[key->window].step);
-        hd_table_add_text(r->behind, gpu_cause_names[key->cause]);
-        report_cell_string(r->behind, r->scope.trace, key->op);
-        hd_table_add_count(r->behind, r->behind_sums[g].gaps);
-        hd_table_add_int(r->behind, r->behind_sums[g].total);
-    }
-}
-
 /* What the device's work covers of each window, found in another way than the gaps were. */
 static hd_status find_busy(int64_t *busy, const idle *r, hd_error *err)
 {
@@ -231,7 +215,6 @@ static hd_status add_rows(idle *r, hd_error *err)
         add_causes(r, w, total);
     }
     free(busy);
-    add_behind(r);
     return status == HD_OK && !list_longest(r) ? HD_NOMEM(err) : status;
 }
 
@@ -241,7 +224,6 @@ static hd_status add_device(idle *r, hd_error *err)
     r->part_count = 0;
     r->part_limit = 2 * PARTS_MIN;
     if (status == HD_OK) status = add_rows(r, err);
-    gpu_groups_deinit(&r->behind_keys);
     gpu_windows_deinit(&r->windows);
     free(r->sums);
     free(r->least);
@@ -349,8 +331,8 @@ static hd_status add_all(idle *r, hd_error *err)
 {
     HD_TRY(report_builder(&r->idle, &report_idle_about, "idle", err));
     HD_TRY(report_builder(&r->list, &report_idle_about, "gaps", err));
-    HD_TRY(report_builder(&r->behind, &report_idle_about, "behind", err));
-    HD_TRY(report_builder(&r->hta, &report_idle_about, "hta", err));
+    gpu_aggregate_init(&r->behind, &r->scope, NULL, offsetof(behind_row, time), &report_idle_about, "behind");
+    if (r->options->hta) HD_TRY(report_builder(&r->hta, &report_idle_about, "hta", err));
     HD_TRY(gpu_syncs_init(&r->syncs, &r->scope, err));
     HD_TRY(gpu_gaps_init(&r->gaps, &r->scope, r->syncs.list, r->syncs.count, err));
     HD_TRY(find_ops(r, err));
@@ -387,33 +369,26 @@ static hd_status add_tables(hd_report *out, idle *r, hd_error *err)
 {
     char graphs[256];
     const char *const more[] = {note_graphs(graphs, sizeof graphs, r) ? graphs : NULL, NULL};
-    struct {
-        hd_table_builder **builder;
-        const char *largest;
-    } tables[] = {{&r->idle, "total"}, {&r->list, NULL}, {&r->behind, "total"}, {&r->hta, ""}};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables - !r->options->hta; i++) {
-        hd_table_builder *builder = *tables[i].builder;
-        *tables[i].builder = NULL;
-        HD_TRY(gpu_add(out, builder, tables[i].largest, err));
-    }
+    HD_TRY(gpu_add_kept(out, &r->idle, "total", err));
+    HD_TRY(gpu_add_kept(out, &r->list, NULL, err));
+    HD_TRY(gpu_add_aggregate(out, &r->behind, "total", err));
+    HD_TRY(gpu_add_kept(out, &r->hta, "", err));
     return gpu_add_notes(out, &report_idle_about, &r->scope, more, err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    idle r = {.options = options, .behind_keys = {.key_size = sizeof(behind_key)}};
+    idle r = {.options = options};
     hd_status status = gpu_scope_init(&r.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_all(&r, err);
     if (status == HD_OK) status = add_tables(out, &r, err);
-    if (status != HD_OK) hd_report_free(out);
     hd_table_builder_free(r.idle);
     hd_table_builder_free(r.list);
-    hd_table_builder_free(r.behind);
     hd_table_builder_free(r.hta);
     hd_large_free(r.parts);
     hd_large_free(r.listed);
     hd_large_free(r.ops);
-    free(r.behind_sums);
+    gpu_aggregate_deinit(&r.behind);
     gpu_gaps_deinit(&r.gaps);
     gpu_slices_deinit(&r.syncs);
     gpu_scope_deinit(&r.scope);
@@ -453,10 +428,10 @@ static const hd_report_column gaps_columns[] = {
 
 static const hd_report_column behind_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"cause", HD_VALUE_STRING, "as above"},
-    {"op", HD_VALUE_STRING, "the operator that ran meanwhile"},
-    {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs"},
-    {"total", HD_VALUE_DURATION, "sum of their lengths"},
+    {"cause", HD_VALUE_STRING, "as above", GPU_FILL(WORD, behind_row, cause, .words = gpu_cause_names)},
+    {"op", HD_VALUE_STRING, "the operator that ran meanwhile", GPU_FILL(STRING, behind_row, op)},
+    {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs", GPU_FILL(ROWS, behind_row, time)},
+    {"total", HD_VALUE_DURATION, "sum of their lengths", GPU_FILL(SUM, behind_row, time)},
     {0},
 };
 

@@ -1,4 +1,5 @@
 /* kernels.c - which kernels take the time: see "kernels" in docs/reports/definitions.md */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,22 +12,16 @@
 #include "report/gpu/gpu.h"
 #include "trace/stacks/trace_stacks.h"
 
-/* What a row is of. Texts of `texts`, HD_NONE: null. */
-typedef struct kernel_key {
+/* A kernel. Texts of `texts`, HD_NONE: null. */
+typedef struct kernel_row {
+    gpu_key on;
+    uint32_t name;                                         /* string, or with --by short text */
+    uint32_t op, module, shape, grid, block, class, stack; /* stack: node */
     int64_t stream;
-    uint32_t device, step, name; /* name: string, or with --by short text */
-    uint32_t op, module, shape, grid, block, class;
-    uint32_t stack; /* node */
-} kernel_key;
-
-/* What the kernels of a row tell. */
-typedef struct kernel_sum {
-    int64_t registers, shared; /* HD_NO_NUMBER: nothing */
+    /* of which it has: */
+    int64_t time, registers, shared, id;
     double occupancy;
-    uint64_t occupancy_count;
-    int64_t longest;
-    uint64_t longest_row;
-} kernel_sum;
+} kernel_row;
 
 enum { STACK_ROOM = 64 << 20 }; /* bytes */
 enum { REGISTERS, SHARED, OCCUPANCY, GRID, BLOCK, DIMS, ARGUMENTS };
@@ -46,13 +41,7 @@ typedef struct kernels {
     uint32_t *stack_of; /* by node of the attribution's stacks */
     hd_json_out stack_text;
     uint64_t stack_room; /* for the texts of stacks */
-    gpu_groups groups;
-    kernel_sum *sums; /* by group */
-    size_t sum_capacity;
-    gpu_value *values;
-    size_t value_count;
-    gpu_stats *stats;
-    gpu_shares shares;
+    gpu_aggregate rows;
 } kernels;
 
 /* ---- what stands around the launches ---- */
@@ -190,93 +179,77 @@ static bool name_of(uint32_t *out, kernels *k, uint32_t string)
     return true;
 }
 
-static bool key_of(kernel_key *out, kernels *k, size_t index, const hd_block *block, uint32_t row)
+static int64_t whole_of(kernels *k, int argument, const hd_block *block, uint32_t row)
+{
+    int64_t value;
+    return gpu_arg_whole(&value, &k->args[argument], block, row) && value >= 0 ? value : HD_NO_NUMBER;
+}
+
+static bool add_kernel(kernels *k, size_t index)
 {
     gpu_scope *s = &k->scope;
     const gpu_work *work = &s->works[index];
-    gpu_slice *op = k->op_of && work->launch != HD_NONE && k->op_of[work->launch] != HD_NONE
-                        ? &k->ops.list[k->op_of[work->launch]]
-                        : NULL;
-    *out = (kernel_key){
-        .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
-        .device = work->device,
-        .step = work->step,
+    const hd_work *of = &s->launches->works[index];
+    uint32_t at, launch = work->launch;
+    const hd_block *block = hd_trace_block_of(&at, s->trace, HD_KIND_SLICE, of->row);
+    gpu_slice *op =
+        k->op_of && launch != HD_NONE && k->op_of[launch] != HD_NONE ? &k->ops.list[k->op_of[launch]] : NULL;
+    kernel_row row = {
+        .on = {work->device, work->step},
         .op = s->by & GPU_BY_OP && op ? op->name : HD_NONE,
-        .module = k->module_of && work->launch != HD_NONE ? k->module_of[work->launch] : HD_NONE,
+        .module = k->module_of && launch != HD_NONE ? k->module_of[launch] : HD_NONE,
         .shape = HD_NONE,
         .grid = HD_NONE,
         .block = HD_NONE,
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
         .stack = k->stacks ? k->stack_of[k->attribution->work_stack[index]] : HD_STACK_NONE,
+        .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
+        .time = gpu_duration(work),
+        .registers = whole_of(k, REGISTERS, block, at),
+        .shared = whole_of(k, SHARED, block, at),
+        .id = (int64_t)of->row,
+        .occupancy = NAN,
     };
-    bool fine = name_of(&out->name, k, s->launches->works[index].name);
-    if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&out->shape, k, op);
+    hd_value value;
+    if (gpu_arg_get(&value, &k->args[OCCUPANCY], block, at)) hd_value_double(&row.occupancy, s->trace, value);
+    bool fine = name_of(&row.name, k, of->name);
+    if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&row.shape, k, op);
     if (fine && s->by & GPU_BY_GRID)
-        fine = dimensions(&out->grid, k, GRID, block, row) && dimensions(&out->block, k, BLOCK, block, row);
-    return fine;
-}
-
-/* ---- sums ---- */
-
-static void tell_most(int64_t *most, kernels *k, int argument, const hd_block *block, uint32_t row)
-{
-    int64_t said;
-    if (gpu_arg_whole(&said, &k->args[argument], block, row) && said > *most) *most = said;
-}
-
-static bool add_kernel(kernels *k, size_t index)
-{
-    kernel_key key;
-    hd_value occupancy;
-    double percent;
-    uint32_t row;
-    gpu_scope *s = &k->scope;
-    const gpu_work *work = &s->works[index];
-    const hd_block *block = hd_trace_block_of(&row, s->trace, HD_KIND_SLICE, s->launches->works[index].row);
-    if (!key_of(&key, k, index, block, row)) return false;
-    uint32_t count = k->groups.count, group = gpu_group(&k->groups, &key);
-    if (group == HD_NONE || !hd_grow((void **)&k->sums, &k->sum_capacity, group, sizeof *k->sums)) return false;
-    kernel_sum *sum = &k->sums[group];
-    if (group == count) *sum = (kernel_sum){.registers = HD_NO_NUMBER, .shared = HD_NO_NUMBER, .longest = -1};
-    if (gpu_duration(work) > sum->longest) {
-        sum->longest = gpu_duration(work);
-        sum->longest_row = s->launches->works[index].row;
-    }
-    tell_most(&sum->registers, k, REGISTERS, block, row);
-    tell_most(&sum->shared, k, SHARED, block, row);
-    if (gpu_arg_get(&occupancy, &k->args[OCCUPANCY], block, row) && hd_value_double(&percent, s->trace, occupancy)) {
-        sum->occupancy += percent;
-        sum->occupancy_count++;
-    }
-    k->values[k->value_count++] = (gpu_value){gpu_duration(work), group};
-    return gpu_share_add(&k->shares, s, work->device, work->step, gpu_duration(work));
+        fine = dimensions(&row.grid, k, GRID, block, at) && dimensions(&row.block, k, BLOCK, block, at);
+    return fine && gpu_aggregate_add(&k->rows, &row);
 }
 
 static hd_status sum_kernels(kernels *k, hd_error *err)
 {
     const gpu_scope *s = &k->scope;
-    gpu_i128 sum = 0, listed = 0;
-    k->values = hd_large_new(s->counted + 1, sizeof *k->values, s->large);
-    if (!k->values) return HD_NOMEM(err);
+    gpu_i128 listed = 0;
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         if (!work->is_listed || work->role != HD_ROLE_KERNEL) continue;
         listed += gpu_duration(work);
         if (!add_kernel(k, i)) return HD_NOMEM(err);
     }
-    k->stats = hd_large_new((size_t)k->groups.count + 1, sizeof *k->stats, s->large);
-    if (!k->stats || !gpu_stats_of(k->stats, k->groups.count, k->values, k->value_count, s->large))
-        return HD_NOMEM(err);
-    for (uint32_t g = 0; g < k->groups.count; g++) sum += k->stats[g].total;
-    return sum == listed || listed > INT64_MAX
-               ? HD_OK
-               : gpu_broken("the time of all kernels, in ns", (int64_t)sum, (int64_t)listed, err);
+    gpu_i128 sum = gpu_aggregate_total(&k->rows, offsetof(kernel_row, time));
+    return sum == listed ? HD_OK : gpu_broken("the time of all kernels, in ns", (int64_t)sum, (int64_t)listed, err);
 }
 
 /* ---- rows ---- */
 
-static void add_stack(hd_table_builder *b, kernels *k, uint32_t node)
+static void add_name(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *c)
 {
+    uint32_t name = ((const kernel_row *)gpu_group_key(&a->groups, group))->name;
+    (void)c;
+    if (((const kernels *)a->user)->short_of)
+        gpu_cell_text(b, a->texts, name);
+    else
+        report_cell_string(b, a->scope->trace, name);
+}
+
+static void add_stack(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *c)
+{
+    kernels *k = a->user;
+    uint32_t node = ((const kernel_row *)gpu_group_key(&a->groups, group))->stack;
+    (void)c;
     k->stack_text.size = 0;
     bool fits = node != HD_STACK_NONE && hd_stacks_put(&k->stack_text, k->stacks, node, k->stack_room) &&
                 k->stack_text.size <= k->stack_room;
@@ -289,52 +262,16 @@ static void add_stack(hd_table_builder *b, kernels *k, uint32_t node)
     hd_table_add_string(b, k->stack_text.data, k->stack_text.size);
 }
 
-static void add_row(hd_table_builder *b, kernels *k, uint32_t group)
-{
-    const kernel_key *key = gpu_group_key(&k->groups, group);
-    const kernel_sum *sum = &k->sums[group];
-    const gpu_stats *stats = &k->stats[group];
-    gpu_cells_device(b, &k->scope, key->device, key->step);
-    if (k->short_of)
-        gpu_cell_text(b, &k->texts, key->name);
-    else
-        report_cell_string(b, k->scope.trace, key->name);
-    report_cell_string(b, k->scope.trace, key->op == HD_NONE ? HD_STRING_NONE : key->op);
-    gpu_cell_text(b, &k->texts, key->module);
-    gpu_cell_text(b, &k->texts, key->shape);
-    gpu_cell_text(b, &k->texts, key->grid);
-    gpu_cell_text(b, &k->texts, key->block);
-    report_cell_int(b, key->stream);
-    hd_table_add_text(b, key->class == HD_NONE ? NULL : gpu_class_names[key->class]);
-    add_stack(b, k, key->stack);
-    gpu_cell_share(b, &k->shares, &k->scope, key->device, key->step, stats->total);
-    hd_table_add_int(b, stats->total);
-    hd_table_add_count(b, stats->count);
-    hd_table_add_int(b, stats->mean);
-    hd_table_add_int(b, stats->median);
-    hd_table_add_int(b, stats->min);
-    hd_table_add_int(b, stats->max);
-    report_cell_int(b, stats->stddev);
-    gpu_cell_count(b, (uint64_t)sum->registers, sum->registers >= 0);
-    gpu_cell_count(b, (uint64_t)sum->shared, sum->shared >= 0);
-    if (sum->occupancy_count)
-        hd_table_add_decimal(b, sum->occupancy / (double)sum->occupancy_count);
-    else
-        hd_table_add_null(b);
-    hd_table_add_int(b, (int64_t)sum->longest_row);
-}
-
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
 {
-    hd_table_builder *b;
+    gpu_aggregate_init(&k->rows, &k->scope, &k->texts, offsetof(kernel_row, time), &report_kernels_about, "kernels");
+    k->rows.user = k;
     if (k->scope.by & (GPU_BY_OP | GPU_BY_SHAPE)) HD_TRY(find_ops(k, err));
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
-    HD_TRY(report_builder(&b, &report_kernels_about, "kernels", err));
-    for (uint32_t g = 0; g < k->groups.count; g++) add_row(b, k, g);
-    HD_TRY(gpu_add(out, b, "total", err));
+    HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));
     const char *const more[] = {k->stack_room ? NULL : "not all stacks have a text: they would take too much room",
                                 NULL};
     return gpu_add_notes(out, &report_kernels_about, &k->scope, more, err);
@@ -344,7 +281,7 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    kernels k = {.groups = {.key_size = sizeof(kernel_key)}};
+    kernels k = {0};
     hd_status status = gpu_scope_init(&k.scope, input, options,
                                       GPU_BY_STEP | GPU_BY_NAME | GPU_BY_SHORT | GPU_BY_OP | GPU_BY_MODULE |
                                           GPU_BY_SHAPE | GPU_BY_GRID | GPU_BY_STREAM | GPU_BY_CLASS | GPU_BY_STACK,
@@ -357,22 +294,17 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         if (!k.short_of) status = HD_NOMEM(err);
     }
     if (status == HD_OK) status = add_tables(out, &k, err);
-    if (status != HD_OK) hd_report_free(out);
     for (int i = 0; i < ARGUMENTS; i++) gpu_arg_deinit(&k.args[i]);
     gpu_texts_deinit(&k.texts);
     gpu_slices_deinit(&k.ops);
-    gpu_groups_deinit(&k.groups);
-    gpu_shares_deinit(&k.shares);
+    gpu_aggregate_deinit(&k.rows);
     hd_large_free(k.op_of);
     hd_large_free(k.module_of);
     hd_attribution_free(k.attribution);
     hd_stacks_free(k.stacks);
     hd_large_free(k.stack_of);
     free(k.stack_text.data);
-    hd_large_free(k.values);
-    hd_large_free(k.stats);
     free(k.short_of);
-    free(k.sums);
     gpu_scope_deinit(&k.scope);
     return status;
 }
@@ -381,27 +313,32 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"name", HD_VALUE_STRING, "of the kernel; with --by short without template arguments and parameters"},
-    {"op", HD_VALUE_STRING, "with --by op: the innermost operator around the launch"},
-    {"module", HD_VALUE_STRING, "with --by module: the nn.Modules around the launch, outermost first"},
-    {"shape", HD_VALUE_STRING, "with --by shape: Input Dims of that operator"},
-    {"grid", HD_VALUE_STRING, "with --by grid: blocks"},
-    {"block", HD_VALUE_STRING, "with --by grid: threads of a block"},
-    {"stream", HD_VALUE_INT, "with --by stream"},
-    {"class", HD_VALUE_STRING, "with --by class: compute, communication or copy"},
-    {"stack", HD_VALUE_STRING, "with --by stack: what flame graphs put below the kernel, from the root"},
-    {"share", HD_VALUE_DECIMAL, "percent of the time of all kernels of the device"},
-    {"total", HD_VALUE_DURATION, "sum of the durations"},
-    {"count", HD_VALUE_COUNT, "kernels"},
-    {"mean", HD_VALUE_DURATION, "of the durations"},
-    {"median", HD_VALUE_DURATION, "of the durations"},
-    {"min", HD_VALUE_DURATION, "the shortest"},
-    {"max", HD_VALUE_DURATION, "the longest"},
-    {"stddev", HD_VALUE_DURATION, "of the durations (n - 1); null for one"},
-    {"registers", HD_VALUE_COUNT, "of a thread, the most that one tells"},
-    {"shared", HD_VALUE_BYTES, "shared memory, the most that one tells"},
-    {"occupancy", HD_VALUE_DECIMAL, "achieved, as the profiler estimates it: mean in percent"},
-    {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest"},
+    {"name", HD_VALUE_STRING, "of the kernel; with --by short without template arguments and parameters",
+     GPU_FILL_OWN(add_name)},
+    {"op", HD_VALUE_STRING, "with --by op: the innermost operator around the launch", GPU_FILL(STRING, kernel_row, op)},
+    {"module", HD_VALUE_STRING, "with --by module: the nn.Modules around the launch, outermost first",
+     GPU_FILL(TEXT, kernel_row, module)},
+    {"shape", HD_VALUE_STRING, "with --by shape: Input Dims of that operator", GPU_FILL(TEXT, kernel_row, shape)},
+    {"grid", HD_VALUE_STRING, "with --by grid: blocks", GPU_FILL(TEXT, kernel_row, grid)},
+    {"block", HD_VALUE_STRING, "with --by grid: threads of a block", GPU_FILL(TEXT, kernel_row, block)},
+    {"stream", HD_VALUE_INT, "with --by stream", GPU_FILL(NUMBER, kernel_row, stream)},
+    {"class", HD_VALUE_STRING, "with --by class: compute, communication or copy",
+     GPU_FILL(WORD, kernel_row, class, .words = gpu_class_names)},
+    {"stack", HD_VALUE_STRING, "with --by stack: what flame graphs put below the kernel, from the root",
+     GPU_FILL_OWN(add_stack)},
+    {"share", HD_VALUE_DECIMAL, "percent of the time of all kernels of the device", GPU_FILL(SHARE, kernel_row, time)},
+    {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, kernel_row, time)},
+    {"count", HD_VALUE_COUNT, "kernels", GPU_FILL(ROWS, kernel_row, time)},
+    {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, kernel_row, time)},
+    {"median", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEDIAN, kernel_row, time)},
+    {"min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, kernel_row, time)},
+    {"max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, kernel_row, time)},
+    {"stddev", HD_VALUE_DURATION, "of the durations (n - 1); null for one", GPU_FILL(STDDEV, kernel_row, time)},
+    {"registers", HD_VALUE_COUNT, "of a thread, the most that one tells", GPU_FILL(MAX, kernel_row, registers)},
+    {"shared", HD_VALUE_BYTES, "shared memory, the most that one tells", GPU_FILL(MAX, kernel_row, shared)},
+    {"occupancy", HD_VALUE_DECIMAL, "achieved, as the profiler estimates it: mean in percent",
+     GPU_FILL(MEAN_DECIMAL, kernel_row, occupancy)},
+    {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest", GPU_FILL(OF_MAX, kernel_row, time, offsetof(kernel_row, id))},
     {0},
 };
 

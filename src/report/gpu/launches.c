@@ -12,17 +12,12 @@
 enum { KERNEL, GRAPH, COPY, SET };
 static const char *const kind_names[] = {"kernel", "graph", "copy", "set"};
 
-/* What a row is of. */
-typedef struct launch_key {
-    uint32_t device, step, call, kind;
-    uint32_t name, zero; /* string of the first work, HD_NONE: a graph */
-} launch_key;
-
-typedef struct launch_sum {
-    uint64_t launches, works, negative, is_short;
-    gpu_i128 call, queue, work, whole;
-    int64_t call_max;
-} launch_sum;
+typedef struct launch_row {
+    gpu_key on;
+    uint32_t call, kind, name, zero; /* name: string of the first work, HD_NONE: a graph */
+    /* of which it has: */
+    int64_t works, call_time, delay, negative, queue, work, whole, is_short;
+} launch_row;
 
 /* A launch with those of its works that count. */
 typedef struct launched {
@@ -32,26 +27,19 @@ typedef struct launched {
     int64_t call_start, call_end, end, work_time;
 } launched;
 
-typedef struct total_key {
-    int64_t rank;
-    uint64_t step;
-} total_key;
-
-typedef struct total {
-    uint64_t with_work, without_work, works, unlinked, before, negative, is_short;
-} total;
+/* A launch, or a work, for the totals. */
+typedef struct total_row {
+    gpu_rank_key of;
+    /* HD_NO_NUMBER where no launch is known: */
+    int64_t launches, with_work, without_work, unlinked, before, negative, is_short;
+    int64_t works;
+} total_row;
 
 typedef struct launches {
     gpu_scope scope;
     gpu_texts texts;
     uint32_t *call_names; /* by string: text + 1 */
-    gpu_groups groups, places;
-    launch_sum *sums; /* by group */
-    total *totals;    /* by place */
-    size_t sum_capacity, total_capacity;
-    gpu_value *delays;
-    size_t delay_count;
-    gpu_stats *stats;
+    gpu_aggregate rows, totals;
 } launches;
 
 /* ---- launches with work ---- */
@@ -90,85 +78,61 @@ static bool add_launch(launches *l, const hd_launch *launch, const launched *fou
 {
     const gpu_scope *s = &l->scope;
     bool graph = is_graph(hd_trace_string(s->trace, launch->name));
-    launch_key key = {
-        .device = found->first->device,
-        .step = found->first->step,
+    int64_t call = gpu_whole((gpu_i128)found->call_end - found->call_start);
+    int64_t delay = gpu_whole((gpu_i128)found->first->start - found->call_end);
+    launch_row row = {
+        .on = {found->first->device, found->first->step},
         .call = gpu_call_name(&l->texts, l->call_names, s->trace, launch->name),
         .kind = graph ? GRAPH : kind_of(found->first),
         .name = graph ? HD_NONE : s->launches->works[found->first_index].name,
+        .works = (int64_t)found->works,
+        .call_time = call,
+        .delay = delay,
+        .negative = delay<0, .queue = delay> 0 ? delay : 0,
+        .work = found->work_time,
+        .whole = gpu_whole((gpu_i128)found->end - found->call_start),
+        .is_short = found->work_time < call,
     };
-    if (key.call == HD_NONE) return false;
-    uint32_t count = l->groups.count, group = gpu_group(&l->groups, &key);
-    if (group == HD_NONE || !hd_grow((void **)&l->sums, &l->sum_capacity, group, sizeof *l->sums)) return false;
-    launch_sum *sum = &l->sums[group];
-    if (group == count) *sum = (launch_sum){0};
-    gpu_i128 call = (gpu_i128)found->call_end - found->call_start;
-    gpu_i128 delay = (gpu_i128)found->first->start - found->call_end;
-    sum->launches++;
-    sum->works += found->works;
-    sum->call += call;
-    if (call > sum->call_max) sum->call_max = (int64_t)call;
-    sum->negative += delay < 0;
-    if (delay > 0) sum->queue += delay;
-    sum->work += found->work_time;
-    sum->whole += (gpu_i128)found->end - found->call_start;
-    sum->is_short += found->work_time < call;
-    l->delays[l->delay_count++] = (gpu_value){(int64_t)delay, group};
-    return true;
+    const total_row total = {.of = {s->ranks[launch->track], row.on.step, 0},
+                             .launches = 1,
+                             .with_work = 1,
+                             .negative = row.negative,
+                             .is_short = row.is_short};
+    return row.call != HD_NONE && gpu_aggregate_add(&l->rows, &row) && gpu_aggregate_add(&l->totals, &total);
 }
 
 /* ---- totals ---- */
 
-/* NULL: no memory. */
-static total *total_of(launches *l, int64_t rank, uint32_t step)
-{
-    const total_key key = {rank, step};
-    uint32_t count = l->places.count, place = gpu_group(&l->places, &key);
-    if (place == HD_NONE || !hd_grow((void **)&l->totals, &l->total_capacity, place, sizeof *l->totals)) return NULL;
-    if (place == count) l->totals[place] = (total){0};
-    return &l->totals[place];
-}
-
-static bool count_launch(launches *l, const hd_launch *launch, const launched *found)
-{
-    total *t = total_of(l, l->scope.ranks[launch->track], found->first->step);
-    if (!t) return false;
-    t->with_work++;
-    t->negative += found->first->start < found->call_end;
-    t->is_short += (gpu_i128)found->work_time < (gpu_i128)found->call_end - found->call_start;
-    return true;
-}
-
 /* A call that launches by its name, and of which no work is there. */
 static bool count_alone(launches *l, const hd_launch *launch)
 {
-    int64_t rank = l->scope.ranks[launch->track];
-    total *t = total_of(l, rank, gpu_step_by(&l->scope, launch->track, launch->start_ns));
-    if (t) t->without_work++;
-    return t != NULL;
+    uint32_t step = gpu_step_by(&l->scope, launch->track, launch->start_ns);
+    const total_row total = {.of = {l->scope.ranks[launch->track], step, 0}, .launches = 1, .without_work = 1};
+    return gpu_aggregate_add(&l->totals, &total);
 }
 
-static bool count_works(launches *l)
+static bool count_work(launches *l, const gpu_work *work)
 {
-    const gpu_scope *s = &l->scope;
-    for (size_t i = 0; i < s->launches->work_count; i++) {
-        const gpu_work *work = &s->works[i];
-        if (!work->is_listed) continue;
-        total *t = total_of(l, s->devices[work->device].rank, work->step);
-        if (!t) return false;
-        t->works++;
-        t->unlinked += work->launch == HD_NONE;
-        t->before += work->before;
-    }
-    return true;
+    const bool known = l->scope.launches->launch_count > 0;
+    const int64_t none = known ? 0 : HD_NO_NUMBER;
+    const total_row total = {.of = {l->scope.devices[work->device].rank, work->step, 0},
+                             .launches = none,
+                             .with_work = none,
+                             .without_work = none,
+                             .unlinked = known ? work->launch == HD_NONE : HD_NO_NUMBER,
+                             .before = known ? work->before : HD_NO_NUMBER,
+                             .negative = none,
+                             .is_short = none,
+                             .works = 1};
+    return gpu_aggregate_add(&l->totals, &total);
 }
 
 static hd_status sum_up(launches *l, hd_error *err)
 {
     const gpu_scope *s = &l->scope;
-    bool fine = count_works(l);
-    l->delays = hd_large_new(s->launches->launch_count + 1, sizeof *l->delays, s->large);
-    fine = fine && l->delays;
+    bool fine = true;
+    for (size_t i = 0; fine && i < s->launches->work_count; i++)
+        fine = !s->works[i].is_listed || count_work(l, &s->works[i]);
     for (size_t i = 0; fine && i < s->launches->launch_count; i++) {
         const hd_launch *launch = &s->launches->launches[i];
         launched found;
@@ -176,58 +140,11 @@ static hd_status sum_up(launches *l, hd_error *err)
             !s->has_rank[launch->track])
             continue;
         if (find_launched(&found, s, launch))
-            fine = add_launch(l, launch, &found) && count_launch(l, launch, &found);
+            fine = add_launch(l, launch, &found);
         else if (!launch->work_count)
             fine = count_alone(l, launch);
     }
-    if (!fine) return HD_NOMEM(err);
-    l->stats = hd_large_new((size_t)l->groups.count + 1, sizeof *l->stats, s->large);
-    return l->stats && gpu_stats_of(l->stats, l->groups.count, l->delays, l->delay_count, s->large) ? HD_OK
-                                                                                                    : HD_NOMEM(err);
-}
-
-/* ---- rows ---- */
-
-static void add_row(hd_table_builder *b, const launches *l, uint32_t group)
-{
-    const launch_key *key = gpu_group_key(&l->groups, group);
-    const launch_sum *sum = &l->sums[group];
-    const gpu_stats *delay = &l->stats[group];
-    gpu_cells_device(b, &l->scope, key->device, key->step);
-    gpu_cell_text(b, &l->texts, key->call);
-    hd_table_add_text(b, kind_names[key->kind]);
-    report_cell_string(b, l->scope.trace, key->name == HD_NONE ? HD_STRING_NONE : key->name);
-    hd_table_add_count(b, sum->launches);
-    hd_table_add_count(b, sum->works);
-    hd_table_add_int(b, gpu_whole(sum->call));
-    hd_table_add_int(b, gpu_nearest(sum->call, (gpu_i128)sum->launches));
-    hd_table_add_int(b, sum->call_max);
-    hd_table_add_int(b, delay->total);
-    hd_table_add_int(b, delay->mean);
-    hd_table_add_int(b, delay->median);
-    hd_table_add_int(b, delay->min);
-    hd_table_add_int(b, delay->max);
-    hd_table_add_count(b, sum->negative);
-    hd_table_add_int(b, gpu_whole(sum->queue));
-    hd_table_add_int(b, gpu_whole(sum->work));
-    hd_table_add_int(b, gpu_whole(sum->whole));
-    hd_table_add_count(b, sum->is_short);
-}
-
-static void add_total(hd_table_builder *b, const launches *l, uint32_t place)
-{
-    const total_key *key = gpu_group_key(&l->places, place);
-    const total *t = &l->totals[place];
-    bool known = l->scope.launches->launch_count > 0;
-    gpu_cells_rank(b, &l->scope, key->rank, (uint32_t)key->step);
-    gpu_cell_count(b, t->with_work + t->without_work, known);
-    gpu_cell_count(b, t->without_work, known);
-    hd_table_add_count(b, t->works);
-    gpu_cell_count(b, t->unlinked, known);
-    gpu_cell_count(b, t->before, known);
-    gpu_cell_count(b, t->negative, known);
-    gpu_cell_count(b, t->is_short, known);
-    gpu_cell_ratio(b, (gpu_i128)t->is_short, known ? (gpu_i128)t->with_work : 0, 100);
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- a histogram of delays ---- */
@@ -243,16 +160,11 @@ static const char *const delay_names[] = {"< 0",      "< 1 us",   "< 2 us",   "<
                                           "< 500 ms", "< 1 s",    "< 2 s",    "< 5 s",    "< 10 s",   ">= 10 s"};
 enum { DELAY_ENDS = sizeof delay_ends / sizeof *delay_ends };
 
-typedef struct delay_place {
-    uint32_t device, step;
-} delay_place;
-
 typedef struct delay_counts {
     uint64_t of[DELAY_ENDS + 1];
 } delay_counts;
 
-static void add_delay_rows(hd_table_builder *b, const gpu_scope *s, const delay_place *place,
-                           const delay_counts *counts)
+static void add_delay_rows(hd_table_builder *b, const gpu_scope *s, const gpu_key *place, const delay_counts *counts)
 {
     size_t first = 0, last = DELAY_ENDS;
     while (!counts->of[first]) first++;
@@ -269,20 +181,19 @@ static void add_delay_rows(hd_table_builder *b, const gpu_scope *s, const delay_
 static hd_status add_delays(hd_report *out, const launches *l, hd_error *err)
 {
     hd_table_builder *b;
-    gpu_groups places = {.key_size = sizeof(delay_place)};
+    gpu_groups places = {.key_size = sizeof(gpu_key)};
     delay_counts *counts = NULL;
     size_t capacity = 0;
     bool fine = true;
     HD_TRY(report_builder(&b, &report_launches_about, "delays", err));
-    for (size_t i = 0; i < l->delay_count && fine; i++) {
-        const launch_key *key = gpu_group_key(&l->groups, l->delays[i].group);
-        const delay_place place = {key->device, key->step};
-        uint32_t count = places.count, at = gpu_group(&places, &place);
+    for (size_t i = 0; i < l->rows.value_count && fine; i++) {
+        const gpu_value *delay = &l->rows.values[i];
+        uint32_t count = places.count, at = gpu_group(&places, gpu_group_key(&l->rows.groups, delay->group));
         size_t class = 0, high = DELAY_ENDS;
         fine = at != HD_NONE && hd_grow((void **)&counts, &capacity, at, sizeof *counts);
         if (!fine) break;
         if (at == count) counts[at] = (delay_counts){0};
-        HD_PARTITION_POINT(class, high, end, delay_ends[end] <= l->delays[i].value);
+        HD_PARTITION_POINT(class, high, end, delay_ends[end] <= delay->value);
         counts[at].of[class]++;
     }
     for (uint32_t i = 0; fine && i < places.count; i++)
@@ -296,20 +207,14 @@ static hd_status add_delays(hd_report *out, const launches *l, hd_error *err)
 
 static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
 {
-    hd_table_builder *b;
-    uint64_t in_rows = 0, with_work = 0;
+    size_t key = offsetof(launch_row, works);
+    gpu_aggregate_init(&l->rows, &l->scope, &l->texts, key, &report_launches_about, "launches");
+    gpu_aggregate_init(&l->totals, &l->scope, NULL, sizeof(gpu_rank_key), &report_launches_about, "launch_totals");
     l->call_names = calloc((size_t)hd_trace_string_count(l->scope.trace) + 1, sizeof *l->call_names);
     if (!l->call_names) return HD_NOMEM(err);
     HD_TRY(sum_up(l, err));
-    for (uint32_t g = 0; g < l->groups.count; g++) in_rows += l->sums[g].launches;
-    for (uint32_t p = 0; p < l->places.count; p++) with_work += l->totals[p].with_work;
-    if (in_rows != with_work) return gpu_broken("launches with work", (int64_t)in_rows, (int64_t)with_work, err);
-    HD_TRY(report_builder(&b, &report_launches_about, "launches", err));
-    for (uint32_t g = 0; g < l->groups.count; g++) add_row(b, l, g);
-    HD_TRY(gpu_add(out, b, "whole_total", err));
-    HD_TRY(report_builder(&b, &report_launches_about, "launch_totals", err));
-    for (uint32_t p = 0; p < l->places.count; p++) add_total(b, l, p);
-    HD_TRY(gpu_add(out, b, "", err));
+    HD_TRY(gpu_add_aggregate(out, &l->rows, "whole_total", err));
+    HD_TRY(gpu_add_aggregate(out, &l->totals, "", err));
     HD_TRY(add_delays(out, l, err));
     return gpu_add_notes(out, &report_launches_about, &l->scope, NULL, err);
 }
@@ -318,18 +223,13 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    launches l = {.groups = {.key_size = sizeof(launch_key)}, .places = {.key_size = sizeof(total_key)}};
+    launches l = {0};
     hd_status status = gpu_scope_init(&l.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &l, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_texts_deinit(&l.texts);
-    gpu_groups_deinit(&l.groups);
-    gpu_groups_deinit(&l.places);
-    hd_large_free(l.delays);
-    hd_large_free(l.stats);
+    gpu_aggregate_deinit(&l.rows);
+    gpu_aggregate_deinit(&l.totals);
     free(l.call_names);
-    free(l.sums);
-    free(l.totals);
     gpu_scope_deinit(&l.scope);
     return status;
 }
@@ -338,37 +238,43 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column launches_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"call", HD_VALUE_STRING, "that launched it"},
-    {"kind", HD_VALUE_STRING, "kernel, graph, copy or set"},
-    {"name", HD_VALUE_STRING, "of its first work; null: a graph"},
-    {"launches", HD_VALUE_COUNT, "how many have work"},
-    {"works", HD_VALUE_COUNT, "what they launched"},
-    {"call_total", HD_VALUE_DURATION, "time in the calls"},
-    {"call_mean", HD_VALUE_DURATION, "of the calls"},
-    {"call_max", HD_VALUE_DURATION, "the longest call"},
-    {"delay_total", HD_VALUE_DURATION, "from the end of the call to the start of the first work, below 0 as well"},
-    {"delay_mean", HD_VALUE_DURATION, "of the delays"},
-    {"delay_median", HD_VALUE_DURATION, "of the delays"},
-    {"delay_min", HD_VALUE_DURATION, "the shortest"},
-    {"delay_max", HD_VALUE_DURATION, "the longest"},
-    {"negative", HD_VALUE_COUNT, "delays below 0: the work began while the host was in the call"},
-    {"queue_total", HD_VALUE_DURATION, "sum of the delays above 0"},
-    {"work_total", HD_VALUE_DURATION, "sum of the durations of all their work"},
-    {"whole_total", HD_VALUE_DURATION, "from the start of the call to the last end of its work"},
-    {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call"},
+    {"call", HD_VALUE_STRING, "that launched it", GPU_FILL(TEXT, launch_row, call)},
+    {"kind", HD_VALUE_STRING, "kernel, graph, copy or set", GPU_FILL(WORD, launch_row, kind, .words = kind_names)},
+    {"name", HD_VALUE_STRING, "of its first work; null: a graph", GPU_FILL(STRING, launch_row, name)},
+    {"launches", HD_VALUE_COUNT, "how many have work", GPU_FILL(ROWS, launch_row, works)},
+    {"works", HD_VALUE_COUNT, "what they launched", GPU_FILL(SUM, launch_row, works)},
+    {"call_total", HD_VALUE_DURATION, "time in the calls", GPU_FILL(SUM, launch_row, call_time)},
+    {"call_mean", HD_VALUE_DURATION, "of the calls", GPU_FILL(MEAN, launch_row, call_time)},
+    {"call_max", HD_VALUE_DURATION, "the longest call", GPU_FILL(MAX, launch_row, call_time)},
+    {"delay_total", HD_VALUE_DURATION, "from the end of the call to the start of the first work, below 0 as well",
+     GPU_FILL(SUM, launch_row, delay)},
+    {"delay_mean", HD_VALUE_DURATION, "of the delays", GPU_FILL(MEAN, launch_row, delay)},
+    {"delay_median", HD_VALUE_DURATION, "of the delays", GPU_FILL(MEDIAN, launch_row, delay)},
+    {"delay_min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, launch_row, delay)},
+    {"delay_max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, launch_row, delay)},
+    {"negative", HD_VALUE_COUNT, "delays below 0: the work began while the host was in the call",
+     GPU_FILL(SUM, launch_row, negative)},
+    {"queue_total", HD_VALUE_DURATION, "sum of the delays above 0", GPU_FILL(SUM, launch_row, queue)},
+    {"work_total", HD_VALUE_DURATION, "sum of the durations of all their work", GPU_FILL(SUM, launch_row, work)},
+    {"whole_total", HD_VALUE_DURATION, "from the start of the call to the last end of its work",
+     GPU_FILL(SUM, launch_row, whole)},
+    {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call", GPU_FILL(SUM, launch_row, is_short)},
     {0},
 };
 
 static const hd_report_column totals_columns[] = {
     GPU_COLUMNS_RANK,
-    {"launches", HD_VALUE_COUNT, "with work, or that launch by their name; null: no launch is known"},
-    {"without_work", HD_VALUE_COUNT, "of them, whose work is not there"},
-    {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
-    {"unlinked", HD_VALUE_COUNT, "of them, whose launch is not known"},
-    {"before", HD_VALUE_COUNT, "of these, that were launched before the recording"},
-    {"negative", HD_VALUE_COUNT, "launches whose work began while the host was in the call"},
-    {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call"},
-    {"short_share", HD_VALUE_DECIMAL, "percent of the launches with work"},
+    {"launches", HD_VALUE_COUNT, "with work, or that launch by their name; null: no launch is known",
+     GPU_FILL(SUM, total_row, launches)},
+    {"without_work", HD_VALUE_COUNT, "of them, whose work is not there", GPU_FILL(SUM, total_row, without_work)},
+    {"works", HD_VALUE_COUNT, "kernels, copies and sets", GPU_FILL(SUM, total_row, works)},
+    {"unlinked", HD_VALUE_COUNT, "of them, whose launch is not known", GPU_FILL(SUM, total_row, unlinked)},
+    {"before", HD_VALUE_COUNT, "of these, that were launched before the recording", GPU_FILL(SUM, total_row, before)},
+    {"negative", HD_VALUE_COUNT, "launches whose work began while the host was in the call",
+     GPU_FILL(SUM, total_row, negative)},
+    {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call", GPU_FILL(SUM, total_row, is_short)},
+    {"short_share", HD_VALUE_DECIMAL, "percent of the launches with work",
+     GPU_FILL(RATIO, total_row, is_short, offsetof(total_row, with_work), 100)},
     {0},
 };
 

@@ -415,7 +415,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_status status = gpu_scope_init(&o.scope, input, options, GPU_BY_STEP | (is_modules ? 0u : GPU_BY_SHAPE), err);
     if (status == HD_OK && !gpu_arg_init(&o.dims, input->trace, "Input Dims")) status = HD_NOMEM(err);
     if (status == HD_OK) status = add_tables(out, &o, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_slices_deinit(&o.ops);
     gpu_arg_deinit(&o.dims);
     gpu_texts_deinit(&o.texts);

@@ -183,12 +183,9 @@ static hd_status add_tables(hd_report *out, queue *q, hd_error *err)
     if (q->options->series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
     if (q->options->pieces) HD_TRY(report_builder(&q->over_time, &report_queue_about, "queue_over_time", err));
     HD_TRY(gpu_each_row(&q->scope, &q->windows, add_row, q, err));
-    hd_table_builder **const tables[] = {&q->table, &q->over_time, &q->series};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        hd_table_builder *table = *tables[i];
-        *tables[i] = NULL;
-        if (table) HD_TRY(gpu_add(out, table, "", err));
-    }
+    HD_TRY(gpu_add_kept(out, &q->table, "", err));
+    HD_TRY(gpu_add_kept(out, &q->over_time, "", err));
+    HD_TRY(gpu_add_kept(out, &q->series, "", err));
     return gpu_add_notes(out, &report_queue_about, &q->scope, NULL, err);
 }
 
@@ -198,7 +195,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     queue q = {.options = options};
     hd_status status = gpu_scope_init(&q.scope, input, &o->gpu, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &q, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_windows_deinit(&q.windows);
     gpu_sweep_deinit(&q.sweep);
     hd_table_builder_free(q.table);

@@ -109,11 +109,8 @@ static hd_status add_tables(hd_report *out, states *t, hd_error *err)
     HD_TRY(report_builder(&t->table, &report_states_about, "states", err));
     HD_TRY(report_builder(&t->moves, &report_states_about, "transitions", err));
     HD_TRY(gpu_each_row(&t->scope, &t->windows, add_row, t, err));
-    hd_table_builder *table = t->table, *moves = t->moves;
-    t->table = NULL;
-    HD_TRY(gpu_add(out, table, "", err));
-    t->moves = NULL;
-    HD_TRY(gpu_add(out, moves, "", err));
+    HD_TRY(gpu_add_kept(out, &t->table, "", err));
+    HD_TRY(gpu_add_kept(out, &t->moves, "", err));
     return gpu_add_notes(out, &report_states_about, &t->scope, NULL, err);
 }
 
@@ -122,7 +119,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     states t = {0};
     hd_status status = gpu_scope_init(&t.scope, input, options, GPU_BY_STEP, err);
     if (status == HD_OK) status = add_tables(out, &t, err);
-    if (status != HD_OK) hd_report_free(out);
     gpu_slices_deinit(&t.waits);
     gpu_windows_deinit(&t.windows);
     gpu_sweep_deinit(&t.sweep);

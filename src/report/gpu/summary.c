@@ -290,32 +290,27 @@ typedef struct step_sum {
     char name[96];
 } step_sum;
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* Of the steps of a rank, which stand in rows [from, until). */
 static bool sum_steps(step_sum *out, const reader *steps, size_t from, size_t until)
 {
     size_t count = until - from, slowest = from;
-    int64_t *list = malloc(count * sizeof *list);
+    gpu_stats durations = {0};
+    gpu_value *list = calloc(count, sizeof *list);
     if (!list) return false;
     for (size_t i = 0; i < count; i++) {
-        list[i] = number(steps, from + i, "duration");
-        if (list[i] > number(steps, slowest, "duration")) slowest = from + i;
+        list[i].value = number(steps, from + i, "duration");
+        if (list[i].value > number(steps, slowest, "duration")) slowest = from + i;
     }
-    qsort(list, count, sizeof *list, by_number);
+    bool fine = gpu_stats_of(&durations, 1, list, count, UINT64_MAX);
+    free(list);
     out->rank = number(steps, from, "rank");
     out->count = count;
-    out->median = count % 2 ? list[count / 2] : gpu_nearest((gpu_i128)list[count / 2 - 1] + list[count / 2], 2);
-    out->slowest = list[count - 1];
+    out->median = durations.median;
+    out->slowest = durations.max;
     out->start = number(steps, slowest, "start");
     out->id = number(steps, slowest, "id");
     text(out->name, steps, slowest, "step");
-    free(list);
-    return true;
+    return fine;
 }
 
 static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
@@ -487,7 +482,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     summary s = {.trace = input->trace, .options = options};
     hd_status status = run_parts(&s, input, err);
     if (status == HD_OK) status = add_tables(out, &s, err);
-    if (status != HD_OK) hd_report_free(out);
     for (int part = 0; part < PARTS; part++) hd_report_free(&s.parts[part]);
     free(s.findings);
     return status;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "heddle/index.h"
+#include "model/identity/process.h"
 #include "report/info/info.h"
 #include "report/report.h"
 #include "report/spans.h"
@@ -77,8 +78,7 @@ static void count_processes(info_tracks *tracks, uint8_t *seen)
 {
     for (size_t i = 0; i < tracks->lane_count; i++) {
         const hd_track *track = hd_trace_track_at(tracks->trace, tracks->lanes[i].track);
-        uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
-        process = hd_trace_track_at(tracks->trace, process)->same_as;
+        uint32_t process = hd_process_track(tracks->trace, track)->same_as;
         tracks->process_count += !seen[process];
         seen[process] = 1;
         tracks->track_count++;
@@ -241,8 +241,7 @@ static void sum_processes(process_sum *sums, const info_tracks *tracks)
     for (size_t i = 0; i < tracks->lane_count; i++) {
         const info_lane *lane = &tracks->lanes[i];
         const hd_track *track = hd_trace_track_at(tracks->trace, lane->track);
-        uint32_t process = track->parent == HD_NONE ? track->id : track->parent;
-        process_sum *sum = &sums[hd_trace_track_at(tracks->trace, process)->same_as];
+        process_sum *sum = &sums[hd_process_track(tracks->trace, track)->same_as];
         sum->threads += lane->kind == HD_TRACK_THREAD && hd_row_is_host(lane->sort);
         sum->streams += is_queue(lane);
         sum->events += lane->events;

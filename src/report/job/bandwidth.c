@@ -2,75 +2,50 @@
  *
  * Whoever comes last waits for nobody, so that the shortest duration over the ranks is that of the transfer.
  */
-#include <stdlib.h>
-
-#include "base/memory/vector.h"
 #include "report/job/cells.h"
-#include "report/job/groups.h"
 
-typedef struct bandwidth_key {
-    int64_t size, bytes;
-    uint32_t operation, zero;
-} bandwidth_key;
+enum { ALGORITHM, SLOWEST, MEDIAN, FASTEST };
 
-bool job_bandwidth_add(job_bandwidths *all, const job_transfer *transfer)
+static void add_bandwidth(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *column)
 {
-    const bandwidth_key key = {transfer->size, transfer->bytes, transfer->operation, 0};
-    all->keys.key_size = sizeof key;
-    uint32_t known = all->keys.count, at = gpu_group(&all->keys, &key);
-    if (at == HD_NONE || !hd_grow((void **)&all->list, &all->capacity, at, sizeof *all->list)) return false;
-    job_bandwidth *of = &all->list[at];
-    if (at == known) *of = (job_bandwidth){0};
-    if (!hd_grow((void **)&of->shortest, &of->capacity, of->count, sizeof *of->shortest)) return false;
-    of->time += transfer->time;
-    of->waited += transfer->waited;
-    of->shortest[of->count++] = transfer->shortest;
-    return true;
+    const job_transfer *key = gpu_group_key(&a->groups, group); /* no more than the key of it */
+    const gpu_stats *of = &a->stats[group];
+    int which = (int)column->fill->times;
+    int64_t time = which == SLOWEST ? of->max : which == FASTEST ? of->min : of->median;
+    double factor = 1;
+    bool known = key->bytes != HD_NO_NUMBER && time > 0;
+    if (which != ALGORITHM)
+        known = known && key->operation != HD_NONE && key->size != HD_NO_NUMBER &&
+                gpu_bus_factor(&factor, gpu_text_of(a->texts, key->operation), key->size);
+    gpu_cell_decimal(b, known ? (double)key->bytes * factor / (double)time : 0, known);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    return job_compare_numbers(*(const int64_t *)a, *(const int64_t *)b);
-}
+#define BANDWIDTH(which)                                                                                               \
+    &(const struct hd_report_fill)                                                                                     \
+    {                                                                                                                  \
+        GPU_OWN, .times = which, .own = add_bandwidth                                                                  \
+    }
+const hd_report_column job_bandwidth_columns[] = {
+    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …", GPU_FILL(TEXT, job_transfer, operation)},
+    {"size", HD_VALUE_INT, "ranks in the group; where it is not told, those that have the collective",
+     GPU_FILL(NUMBER, job_transfer, size)},
+    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told",
+     GPU_FILL(NUMBER, job_transfer, bytes)},
+    {"count", HD_VALUE_COUNT, "collectives that were compared", GPU_FILL(ROWS, job_transfer, time)},
+    {"time", HD_VALUE_DURATION, "sum of their durations on all ranks", GPU_FILL(SUM, job_transfer, time)},
+    {"waited", HD_VALUE_DECIMAL, "percent of time beyond the shortest duration of each",
+     GPU_FILL(RATIO, job_transfer, waited, offsetof(job_transfer, time), 100)},
+    {"min_transfer", HD_VALUE_DURATION, "lowest of the shortest durations", GPU_FILL(MIN, job_transfer, shortest)},
+    {"transfer", HD_VALUE_DURATION, "their median", GPU_FILL(MEDIAN, job_transfer, shortest)},
+    {"max_transfer", HD_VALUE_DURATION, "the highest", GPU_FILL(MAX, job_transfer, shortest)},
+    {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes / transfer", BANDWIDTH(ALGORITHM)},
+    {"min_bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in max_transfer, as nccl-tests count it",
+     BANDWIDTH(SLOWEST)},
+    {"bus_bandwidth", HD_VALUE_DECIMAL, "the same in transfer", BANDWIDTH(MEDIAN)},
+    {"max_bus_bandwidth", HD_VALUE_DECIMAL, "the same in min_transfer", BANDWIDTH(FASTEST)},
+    {0}};
 
-static void add_row(hd_table_builder *b, const gpu_texts *texts, const job_bandwidths *all, uint32_t at)
+void job_bandwidths_init(gpu_aggregate *all, const gpu_texts *texts)
 {
-    const bandwidth_key *key = gpu_group_key(&all->keys, at);
-    const job_bandwidth *of = &all->list[at];
-    size_t half = of->count / 2;
-    qsort(of->shortest, of->count, sizeof *of->shortest, by_value);
-    const int64_t *middle = &of->shortest[half], max = of->shortest[of->count - 1], min = of->shortest[0];
-    const int64_t median = of->count % 2 ? *middle : gpu_nearest((gpu_i128)middle[-1] + *middle, 2);
-    double factor = 0, bytes = (double)key->bytes;
-    bool told = key->bytes != HD_NO_NUMBER;
-    bool known = told && key->operation != HD_NONE && key->size != HD_NO_NUMBER &&
-                 gpu_bus_factor(&factor, gpu_text_of(texts, key->operation), key->size);
-    gpu_cell_text(b, texts, key->operation);
-    report_cell_int(b, key->size);
-    gpu_cell_count(b, (uint64_t)key->bytes, told);
-    hd_table_add_count(b, of->count);
-    hd_table_add_int(b, gpu_whole(of->time));
-    gpu_cell_ratio(b, of->waited, of->time, 100);
-    hd_table_add_int(b, min);
-    hd_table_add_int(b, median);
-    hd_table_add_int(b, max);
-    gpu_cell_decimal(b, told && median > 0 ? bytes / (double)median : 0, told && median > 0);
-    const int64_t durations[] = {max, median, min};
-    for (int i = 0; i < 3; i++)
-        gpu_cell_decimal(b, known && durations[i] > 0 ? bytes * factor / (double)durations[i] : 0,
-                         known && durations[i] > 0);
-}
-
-bool job_bandwidth_rows(hd_table_builder *b, const job_bandwidths *all, const gpu_texts *texts)
-{
-    for (uint32_t i = 0; i < all->keys.count; i++) add_row(b, texts, all, i);
-    return hd_table_sort(b, "", "time") == HD_OK;
-}
-
-void job_bandwidths_deinit(job_bandwidths *all)
-{
-    for (uint32_t i = 0; i < all->keys.count && i < all->capacity; i++) free(all->list[i].shortest);
-    free(all->list);
-    gpu_groups_deinit(&all->keys);
-    *all = (job_bandwidths){0};
+    gpu_aggregate_init(all, NULL, texts, offsetof(job_transfer, shortest), &report_stragglers_about, "bandwidths");
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "base/thread.h"
 
 /* ---- one table ---- */
@@ -221,16 +222,10 @@ hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t
 
 /* ---- medians ---- */
 
-static int by_value(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
 /* Of values that it sorts; 0 of none. */
 static double median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, by_value);
+    qsort(values, count, sizeof *values, hd_compare_double);
     return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : 0;
 }
 

@@ -68,30 +68,15 @@ bool job_spread(double *out_middle, double *out_spread, const double *values, si
 
 /* ---- how fast collectives are: bandwidth.c ---- */
 
+/* A row; what is up to `operation` is its key. */
 typedef struct job_transfer {
-    int64_t size, bytes; /* HD_NO_NUMBER: not told */
-    uint32_t operation;  /* text */
-    int64_t shortest;    /* of the durations of its ranks */
-    gpu_i128 time, waited;
+    int64_t size, bytes;      /* HD_NO_NUMBER: not told */
+    uint32_t operation, zero; /* text */
+    int64_t shortest;         /* of the durations of its ranks */
+    int64_t time, waited;
 } job_transfer;
-
-typedef struct job_bandwidth {
-    gpu_i128 time, waited;
-    int64_t *shortest; /* durations */
-    size_t count, capacity;
-} job_bandwidth;
-
-/* Zero-initialised is empty. */
-typedef struct job_bandwidths {
-    gpu_groups keys;
-    job_bandwidth *list; /* by key */
-    size_t capacity;
-} job_bandwidths;
-
-bool job_bandwidth_add(job_bandwidths *all, const job_transfer *transfer); /* false: no memory */
-/* Once: durations are sorted. */
-bool job_bandwidth_rows(hd_table_builder *b, const job_bandwidths *all, const gpu_texts *texts);
-void job_bandwidths_deinit(job_bandwidths *all);
+extern const hd_report_column job_bandwidth_columns[];
+void job_bandwidths_init(gpu_aggregate *all, const gpu_texts *texts);
 
 extern const hd_report_table_about job_straggler_tables[]; /* straggler_tables.c */
 

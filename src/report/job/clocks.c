@@ -235,7 +235,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         else
             hd_table_builder_free(table);
     }
-    if (status != HD_OK) hd_report_free(out);
     hd_job_free(own);
     return status;
 }

@@ -40,21 +40,6 @@ static const hd_report_column collective_columns[] = {
     {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told"},
     {"bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in the shortest duration, as nccl-tests count it"},
     {0}};
-static const hd_report_column bandwidth_columns[] = {
-    {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
-    {"size", HD_VALUE_INT, "ranks in the group; where it is not told, those that have the collective"},
-    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told"},
-    {"count", HD_VALUE_COUNT, "collectives that were compared"},
-    {"time", HD_VALUE_DURATION, "sum of their durations on all ranks"},
-    {"waited", HD_VALUE_DECIMAL, "percent of time beyond the shortest duration of each"},
-    {"min_transfer", HD_VALUE_DURATION, "lowest of the shortest durations"},
-    {"transfer", HD_VALUE_DURATION, "their median"},
-    {"max_transfer", HD_VALUE_DURATION, "the highest"},
-    {"algorithm_bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes / transfer"},
-    {"min_bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in max_transfer, as nccl-tests count it"},
-    {"bus_bandwidth", HD_VALUE_DECIMAL, "the same in transfer"},
-    {"max_bus_bandwidth", HD_VALUE_DECIMAL, "the same in min_transfer"},
-    {0}};
 static const hd_report_column step_columns[] = {
     MEMBER,
     {"step", HD_VALUE_STRING, "its name"},
@@ -137,7 +122,7 @@ const hd_report_table_about job_straggler_tables[] = {
      .columns = share_columns},
     {.name = "bandwidths",
      .meaning = "a row per operation, size of the group and bytes: how fast, and what of the time is waiting",
-     .columns = bandwidth_columns},
+     .columns = job_bandwidth_columns},
     {.name = "waits",
      .meaning = "with --each: a row per collective and rank: how long it waited, how long the transfer took",
      .columns = wait_columns},

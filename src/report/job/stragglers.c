@@ -37,7 +37,6 @@ typedef struct job {
     job_lateness steps;
     job_late_step *run; /* of a member, that stand out */
     size_t run_count, run_capacity;
-    job_bandwidths bandwidths;
     wait *waited;
     size_t waited_count, waited_capacity;
     hd_table_builder *stragglers, *collectives, *mismatched, *last, *by_step, *persistent, *bandwidth, *waits, *shares,
@@ -162,7 +161,9 @@ static void add_collectives(job *j)
 
 static bool add_bandwidths(job *j)
 {
+    gpu_aggregate bandwidths;
     bool fine = true;
+    job_bandwidths_init(&bandwidths, &j->meetings.texts);
     for (size_t i = 0; i < j->meetings.count && fine; i++) {
         const job_meeting *of = &j->meetings.list[j->meetings.order[i]];
         const job_meeting_kind *kind = job_meeting_kind_of(&j->meetings, of);
@@ -170,12 +171,13 @@ static bool add_bandwidths(job *j)
                                        .bytes = kind->bytes,
                                        .operation = kind->operation,
                                        .shortest = of->shortest,
-                                       .time = of->time,
-                                       .waited = of->time - (gpu_i128)of->shortest * of->count};
-        if (of->is_compared) fine = job_bandwidth_add(&j->bandwidths, &transfer);
+                                       .time = gpu_whole(of->time),
+                                       .waited = gpu_whole(of->time - (gpu_i128)of->shortest * of->count)};
+        if (of->is_compared) fine = gpu_aggregate_add(&bandwidths, &transfer);
     }
-    fine = fine && job_bandwidth_rows(j->bandwidth, &j->bandwidths, &j->meetings.texts);
-    job_bandwidths_deinit(&j->bandwidths);
+    fine = fine && gpu_aggregate_rows(j->bandwidth, &bandwidths);
+    if (fine) hd_table_sort(j->bandwidth, "", "time");
+    gpu_aggregate_deinit(&bandwidths);
     return fine;
 }
 
@@ -509,7 +511,6 @@ static hd_status report_stragglers(hd_report *out, const hd_job *of, bool each, 
     if (status != HD_OK) hd_report_free(out);
     for (size_t i = 0; i < sizeof builders / sizeof *builders; i++) hd_table_builder_free(*builders[i]);
     job_lateness_deinit(&j.steps);
-    job_bandwidths_deinit(&j.bandwidths);
     job_meetings_deinit(&j.meetings);
     free(j.members);
     free(j.roles);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "report/whatif/whatif.h"
 
 static int64_t end_of(const whatif_op *op)
@@ -80,12 +81,6 @@ static void find_step(whatif_job *job, size_t step)
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of compute the mean, of transfers the median. */
 static bool find_ideals(whatif_job *job)
 {
@@ -97,7 +92,7 @@ static bool find_ideals(whatif_job *job)
             if (job->ops.ops[i].kind != kind) continue;
             sum += list[count++] = job->work_ns[i];
         }
-        if (kind >= WHATIF_COMPUTE_KINDS) qsort(list, count, sizeof *list, by_value);
+        if (kind >= WHATIF_COMPUTE_KINDS) qsort(list, count, sizeof *list, hd_compare_double);
         if (!count) continue;
         job->ideal_ns[kind] =
             kind < WHATIF_COMPUTE_KINDS ? sum / (double)count : (list[(count - 1) / 2] + list[count / 2]) / 2;

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "view/derive/derive.h"
-#include "view/duration_text.h"
+#include "view/write/duration_text.h"
 
 typedef struct latency_sum {
     size_t count;

@@ -5,8 +5,8 @@
 #ifndef HD_VIEW_EVENT_EVENT_H
 #define HD_VIEW_EVENT_EVENT_H
 
-#include "view/route/routes_query.h"
 #include "view/scene/place.h"
+#include "view/write/json.h"
 
 typedef struct view_event {
     const view_scene *scene;

@@ -7,7 +7,7 @@
 #include "trace/event.h"
 #include "view/derive/bounds.h"
 #include "view/event/event.h"
-#include "view/flows.h"
+#include "view/queries/flows.h"
 
 enum { WORKS = 100, FLOWS = 200, SELF_SLICES = 2000000 };
 

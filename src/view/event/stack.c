@@ -10,7 +10,7 @@
 #include "base/json/json.h"
 #include "trace/event.h"
 #include "view/event/event.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 
 enum { FRAMES = 4096 };
 

@@ -11,8 +11,8 @@
 #include "base/text/ends.h"
 #include "base/thread.h"
 #include "view/ranks/impl.h"
-#include "view/route/route.h"
 #include "view/session/session.h"
+#include "view/write/json.h"
 
 enum { NEWS_EVERY_MS = 1000, LOST_TOLD = 5 };
 

@@ -13,7 +13,7 @@
 #include "base/io/temporary.h"
 #include "heddle/format.h"
 #include "pass/crop/crop.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 #include "view/session/session.h"

@@ -12,6 +12,7 @@
 #include "view/derive/derive.h"
 #include "view/event/event.h"
 #include "view/route/routes_derive.h"
+#include "view/route/routes_query.h"
 
 enum { SHOWN = 100, LOOK = 64 };
 

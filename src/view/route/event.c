@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "heddle/names.h"
 #include "trace/event.h"
+#include "view/route/routes_query.h"
 
 static void put_names(hd_json_out *json, const view_event *e)
 {

@@ -8,9 +8,9 @@
 #include "heddle/names.h"
 #include "report/check/check.h"
 #include "trace/event.h"
-#include "view/duration_text.h"
 #include "view/fidelity/fidelity.h"
 #include "view/route/routes_derive.h"
+#include "view/write/duration_text.h"
 
 enum { LIST_LIMIT = 1000, NAME_BYTES_SHOWN = 160 };
 

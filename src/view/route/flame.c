@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "heddle/flame.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "view/flows.h"
+#include "view/queries/flows.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 

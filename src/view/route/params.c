@@ -1,6 +1,7 @@
 /* params.c - parameters of requests: found, parsed, refused in words */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "view/route/route.h"
@@ -118,4 +119,15 @@ hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_req
     if (*out_from == INT64_MIN) ++*out_from;
     if (*out_until == INT64_MIN) ++*out_until;
     return HD_OK;
+}
+
+/* ---- answers ---- */
+
+void view_reply_deinit(view_reply *reply)
+{
+    if (reply->file) close(reply->file - 1);
+    hd_bytes_deinit(&reply->bytes);
+    free(reply->json.data);
+    free(reply->file_name);
+    *reply = (view_reply){0};
 }

@@ -11,7 +11,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 
 enum { ROWS_MOST = 2000000, SQL_SHOWN = 300 };

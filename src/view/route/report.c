@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "view/derive/table.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/session/session.h"
 

@@ -9,8 +9,8 @@
 #define HD_VIEW_ROUTE_ROUTE_H
 
 #include "base/bytes.h"
-#include "base/json/write.h"
-#include "view/scene/scene.h"
+#include "view/scene/place.h"
+#include "view/write/json.h"
 
 typedef struct view_session view_session; /* view/session/session.h: the traces that are open */
 
@@ -75,14 +75,5 @@ hd_status view_param_scene(view_scene **out, view_reply *reply, const view_reque
 /* [from, until) in absolute ns out of parameters from and until, absent: the whole; from <= until. */
 hd_status view_param_range(int64_t *out_from, int64_t *out_until, const view_request *request, const view_scene *scene,
                            hd_error *err);
-
-/* ---- pieces of answers ---- */
-
-/* `"key": ` behind a comma unless the last thing written was an opening bracket. */
-void view_json_key(hd_json_out *json, const char *key);
-void view_json_text(hd_json_out *json, const char *key, hd_string text);
-void view_json_int(hd_json_out *json, const char *key, int64_t value);
-void view_json_time(hd_json_out *json, const char *key, const view_scene *scene,
-                    int64_t time_ns); /* relative; null for HD_NO_TIME */
 
 #endif

@@ -38,9 +38,6 @@ hd_status view_param_tracks(uint32_t **out, size_t *out_count, view_reply *reply
 /* Whether a client may give an option of this kind: it may not name files. */
 bool view_option_is_allowed(hd_option_kind kind);
 
-/* A table with what its report says of it, at most 5,000 rows; times count from start_ns. */
-void view_json_table(hd_json_out *json, const hd_table *table, const hd_report_about *of, int64_t start_ns);
-
 /* The SQL of a request: its body; malloc'ed, also after an error. */
 hd_status view_query_text(char **out, size_t *out_size, view_reply *reply, const view_request *request, hd_error *err);
 /* A statement that a request asks for by its body, with the parameters that begin with ':' and its `timeout`; it ends
@@ -56,10 +53,6 @@ void view_json_made_tracks(hd_json_out *json, const view_table_tracks *tracks);
 /* 409 while tracks are laid out: none can be added then. */
 hd_status view_need_laid_out(view_reply *reply, const view_scene *scene, hd_error *err);
 
-void view_json_double(hd_json_out *json, const char *key, double value); /* null for what is no number */
-void view_json_bool(hd_json_out *json, const char *key, bool value);
-/* The short name as `key` where it is another than the name. */
-void view_json_short(hd_json_out *json, const char *key, hd_string name);
 /* HD_OK, or no memory. */
 hd_status view_json_done(view_reply *reply, hd_error *err);
 

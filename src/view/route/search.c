@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "trace/event.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 

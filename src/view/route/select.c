@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "heddle/names.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 #include "view/select/select.h"

@@ -5,8 +5,8 @@
 #ifndef HD_VIEW_ROWS_IMPL_H
 #define HD_VIEW_ROWS_IMPL_H
 
+#include "view/rows/keep.h"
 #include "view/rows/rows.h"
-#include "view/scene/keep.h"
 
 enum {
     ROW_MARK_SLICES = 64, /* one mark for so many slices; rows with fewer have neither marks nor levels */

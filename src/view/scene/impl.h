@@ -36,7 +36,11 @@ struct view_scene {
     uint32_t *section_of;                 /* [source]: the section that its tracks stand below */
     _Atomic(uint32_t *) event_tracks[HD_KIND_COUNT]; /* [row]: async points, samples of counters */
     atomic_bool devices_known;                       /* what they do was derived, as far as it could be */
-    struct view_queries *queries;
+    view_queries *queries;
+    pthread_mutex_t lock_order; /* while the order of tracks is made */
+    view_order *order;          /* NULL: not asked for yet */
+    uint32_t order_of;          /* so many tracks */
+    unsigned orders_made;
     pthread_mutex_t lock; /* of the summaries of sections */
     _Atomic(void *) notes[VIEW_NOTES];
     void (*note_releases[VIEW_NOTES])(void *data);

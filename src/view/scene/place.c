@@ -1,7 +1,7 @@
 /* place.c - where an event stands in a scene */
 #include "view/scene/place.h"
 
-#include "view/route/route.h"
+#include "view/write/json.h"
 
 enum { LOOK = 32 };
 
@@ -98,6 +98,18 @@ bool view_place_at(view_place *out, const view_scene *scene, uint32_t track, int
         found = true;
     }
     return found;
+}
+
+void view_json_time(hd_json_out *json, const char *key, const view_scene *scene, int64_t time_ns)
+{
+    int64_t time, start = view_scene_start(scene);
+    view_json_key(json, key);
+    if (time_ns == HD_NO_TIME) {
+        hd_json_put_text(json, "null");
+        return;
+    }
+    if (__builtin_sub_overflow(time_ns, start, &time)) time = time_ns < start ? INT64_MIN : INT64_MAX;
+    hd_json_put_int(json, time);
 }
 
 void view_json_place(hd_json_out *json, const view_scene *scene, const view_place *place)

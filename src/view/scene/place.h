@@ -43,6 +43,8 @@ bool view_place_parent(view_place *out, const view_scene *scene, const view_plac
 /* The innermost slice of a track that is ready around a time. */
 bool view_place_at(view_place *out, const view_scene *scene, uint32_t track, int64_t time_ns);
 
+/* A time since the scene's start; null for HD_NO_TIME. */
+void view_json_time(hd_json_out *json, const char *key, const view_scene *scene, int64_t time_ns);
 /* `{"row": …, "kind": …, "track": …, "depth": …, "start": …, "duration": …, "name": …}` */
 void view_json_place(hd_json_out *json, const view_scene *scene, const view_place *place);
 

@@ -8,7 +8,6 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "trace/spill.h"
-#include "view/queries.h"
 #include "view/scene/impl.h"
 
 /* ---- made and freed ---- */
@@ -35,6 +34,7 @@ hd_status view_scene_new(view_scene **out, hd_trace *trace, hd_error *err)
         return HD_NOMEM(err);
     }
     pthread_mutex_init(&scene->lock, NULL);
+    pthread_mutex_init(&scene->lock_order, NULL);
     scene->trace = trace;
     scene->source_count = hd_trace_track_count(trace);
     atomic_store(&scene->index, hd_trace_index(trace));
@@ -93,18 +93,21 @@ void view_scene_free(view_scene *scene)
     }
     free(scene->section_of);
     hd_slots_deinit(&scene->text_slots);
+    if (scene->order) hd_large_free(scene->order->ids);
+    free(scene->order);
     view_queries_free(scene->queries); /* before what they speak of */
     hd_roles_deinit(&scene->roles);
     hd_launches_free(atomic_load(&scene->launches));
     hd_index_free(scene->own_index);
     hd_trace_free(scene->trace);
     pthread_mutex_destroy(&scene->lock);
+    pthread_mutex_destroy(&scene->lock_order);
     free(scene);
 }
 
 /* ---- facts ---- */
 
-struct view_queries *view_scene_queries(const view_scene *scene)
+view_queries *view_scene_queries(const view_scene *scene)
 {
     return scene->queries;
 }
@@ -324,7 +327,7 @@ static void drop_order(view_order *order)
 
 hd_status view_scene_order(const view_order **out, const view_scene *scene, hd_error *err)
 {
-    view_queries *q = scene->queries;
+    view_scene *q = (view_scene *)(uintptr_t)scene;
     pthread_mutex_lock(&q->lock_order);
     uint32_t count = view_scene_track_count(scene);
     bool fine = true;
@@ -349,9 +352,9 @@ hd_status view_scene_order(const view_order **out, const view_scene *scene, hd_e
 
 void view_scene_order_done(const view_order *order, const view_scene *scene)
 {
-    pthread_mutex_lock(&scene->queries->lock_order);
+    pthread_mutex_lock(&((view_scene *)(uintptr_t)scene)->lock_order);
     drop_order((view_order *)(uintptr_t)order);
-    pthread_mutex_unlock(&scene->queries->lock_order);
+    pthread_mutex_unlock(&((view_scene *)(uintptr_t)scene)->lock_order);
 }
 
 /* ---- names ---- */

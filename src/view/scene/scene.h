@@ -14,8 +14,8 @@
 #include "heddle/index.h"
 #include "heddle/launches.h"
 #include "heddle/trace.h"
+#include "view/rows/keep.h"
 #include "view/rows/rows.h"
-#include "view/scene/keep.h"
 
 typedef enum view_track_kind {
     VIEW_SECTION, /* a process, device, rank: has tracks below it, no events of its own */
@@ -105,8 +105,11 @@ const hd_launches *view_scene_launches(const view_scene *scene);
 /* What its slices are (model/roles/trace_roles.h), which remembers answers. */
 struct hd_roles *view_scene_roles(const view_scene *scene);
 
-/* What routes work out once and keep with the scene (view/queries.h). Any thread. */
-struct view_queries *view_scene_queries(const view_scene *scene);
+/* What routes work out once and keep with the scene (view/queries/queries.h). Any thread. */
+typedef struct view_queries view_queries;
+view_queries *view_scene_queries(const view_scene *scene);
+view_queries *view_queries_new(void); /* NULL: no memory */
+void view_queries_free(view_queries *queries);
 
 /* Names: string ids of the trace, and behind those texts of the scene's own. */
 uint32_t view_scene_name(view_scene *scene, const char *data, size_t size); /* worker only; HD_NONE: no memory */
@@ -132,20 +135,13 @@ const void *view_scene_note(const view_scene *scene, view_note note);
 /* Worker only, once for each: the scene takes it and calls `release` on it when it is freed. */
 void view_scene_set_note(view_scene *scene, view_note note, void *data, void (*release)(void *data));
 
-/* counters.c, view/derive …: the steps of view_scene_work, each looks at what those before it published. */
-hd_status view_derive_device(view_scene *scene, const atomic_bool *stop,
-                             hd_error *err); /* compute, communication, copy, idle, exposed */
-hd_status view_derive_steps(view_scene *scene, const atomic_bool *stop, hd_error *err);
-hd_status view_derive_ops(view_scene *scene, const atomic_bool *stop, hd_error *err); /* framework ops, name scopes */
-hd_status view_derive_framework(view_scene *scene, const atomic_bool *stop, hd_error *err); /* the same, of XLA */
-hd_status view_derive_launches(view_scene *scene, const atomic_bool *stop,
-                               hd_error *err); /* latency, mean and max, as counters */
-hd_status view_derive_memory(view_scene *scene, const atomic_bool *stop,
-                             hd_error *err); /* live bytes from memory instants */
-hd_status view_derive_critical(view_scene *scene, const atomic_bool *stop,
-                               hd_error *err); /* the critical path; a note */
-hd_status view_derive_categories(view_scene *scene, const atomic_bool *stop, hd_error *err); /* a note; early */
-hd_status view_derive_search(view_scene *scene, const atomic_bool *stop, hd_error *err);     /* a note */
-hd_status view_derive_fidelity(view_scene *scene, const atomic_bool *stop, hd_error *err);   /* a note; last of all */
+/* The steps of view_scene_work that are made elsewhere, each looks at what those before it published: view/derive; flows
+ * of view/queries, categories of route/names.c, search and fidelity of their own rooms. */
+typedef hd_status scene_derive(view_scene *scene, const atomic_bool *stop, hd_error *err);
+scene_derive view_derive_device, /* compute, communication, copy, idle, exposed */
+    view_derive_steps, view_derive_ops /* framework ops, name scopes */, view_derive_framework /* the same, of XLA */,
+    view_derive_launches /* latency, mean and max, as counters */, view_derive_memory /* live bytes by its instants */,
+    view_derive_critical /* the critical path; a note */, view_derive_categories, view_derive_search, view_derive_flows,
+    view_derive_fidelity;
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "view/flows.h"
 #include "view/scene/impl.h"
 
 typedef struct scene_worker {
@@ -158,17 +157,10 @@ static hd_status find_launches(const scene_worker *w, hd_error *err)
     return HD_OK;
 }
 
-/* Steps of view/derive, route/names.c, fidelity/fidelity.c. */
-static hd_status run_derived(const scene_worker *w, hd_status (*derive)(view_scene *, const atomic_bool *, hd_error *),
-                             hd_error *err)
+static hd_status run_derived(const scene_worker *w, scene_derive *derive, hd_error *err)
 {
     static const atomic_bool never = false;
     return derive(w->scene, w->stop ? w->stop : &never, err);
-}
-
-static hd_status find_categories(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_categories, err);
 }
 
 static hd_status derive_device(const scene_worker *w, hd_error *err)
@@ -183,59 +175,23 @@ static hd_status sum_up_sections(const scene_worker *w, hd_error *err)
     return scene_sum_up_sections(w->scene, w->stop, err);
 }
 
-static hd_status derive_steps(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_steps, err);
-}
-
 static hd_status derive_ops(const scene_worker *w, hd_error *err)
 {
     HD_TRY(run_derived(w, view_derive_ops, err));
     return run_derived(w, view_derive_framework, err);
 }
 
-static hd_status derive_launches(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_launches, err);
-}
-
-static hd_status derive_memory(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_memory, err);
-}
-
-static hd_status find_critical(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_critical, err);
-}
-
-static hd_status index_names(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_search, err);
-}
-
-static hd_status find_fidelity(const scene_worker *w, hd_error *err)
-{
-    return run_derived(w, view_derive_fidelity, err);
-}
-
-/* What an event shows of its flows is there at once then. */
-static hd_status join_flows(const scene_worker *w, hd_error *err)
-{
-    const view_flows *flows;
-    return view_flows_get(&flows, w->scene, err);
-}
-
 typedef struct scene_step {
     const char *what; /* for people */
     hd_status (*run)(const scene_worker *w, hd_error *err);
+    scene_derive *derive; /* instead */
 } scene_step;
 
 /* One after the other, also those that need nothing of each other: each takes memory, and uses all threads by itself
  * where it is long. */
 static const scene_step steps[] = {
     {"laying out rows", lay_out_slices},
-    {"reading categories", find_categories},
+    {"reading categories", .derive = view_derive_categories},
     {"laying out instants and samples", lay_out_points},
     {"reading counters", add_counters},
     {"pairing async slices", add_async},
@@ -243,14 +199,14 @@ static const scene_step steps[] = {
     {"finding launches", find_launches},
     {"adding up what devices do", derive_device},
     {"adding up sections", sum_up_sections},
-    {"finding steps", derive_steps},
+    {"finding steps", .derive = view_derive_steps},
     {"projecting ops onto devices", derive_ops},
-    {"measuring launches", derive_launches},
-    {"adding up memory", derive_memory},
-    {"counting names", index_names},
-    {"joining flows", join_flows},
-    {"finding the critical path", find_critical},
-    {"counting what is shown", find_fidelity},
+    {"measuring launches", .derive = view_derive_launches},
+    {"adding up memory", .derive = view_derive_memory},
+    {"counting names", .derive = view_derive_search},
+    {"joining flows", .derive = view_derive_flows},
+    {"finding the critical path", .derive = view_derive_critical},
+    {"counting what is shown", .derive = view_derive_fidelity},
 };
 
 hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene_news *news, void *user, hd_error *err)
@@ -259,7 +215,7 @@ hd_status view_scene_work(view_scene *scene, const atomic_bool *stop, view_scene
     hd_status status = HD_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == HD_OK && !stopped(&w); i++) {
         report_news(&w, steps[i].what);
-        status = steps[i].run(&w, err);
+        status = steps[i].run ? steps[i].run(&w, err) : run_derived(&w, steps[i].derive, err);
 #ifdef __GLIBC__
         malloc_trim(0); /* steps free much that they need for a moment only */
 #endif

@@ -11,8 +11,8 @@
 #include "pass/merge/merge.h"
 #include "trace/lazy.h"
 #include "view/ranks/ranks.h"
-#include "view/route/route.h"
 #include "view/session/impl.h"
+#include "view/write/json.h"
 
 typedef enum view_axis { AXIS_UNIX, AXIS_CLOCK, AXIS_START } view_axis;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/sorted.h"
 #include "format/heddle/codec/coder.h"
 
 /* ---- looking ---- */
@@ -123,12 +124,6 @@ static void put_varints(store_encoder *encoder, store_sink *sink, const int64_t 
     store_put_stream(encoder, sink, room, size);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static store_slot *find_slot(store_slot *slots, uint32_t mask, int64_t value)
 {
     uint32_t at = (uint32_t)hd_hash_pair((uint64_t)value, 0) & mask;
@@ -160,7 +155,7 @@ static bool put_dictionary(store_encoder *encoder, store_sink *sink, const int64
     uint32_t mask, limit = count / 4 < 4096 ? count / 4 : 4096;
     uint32_t distinct = limit ? find_distinct(encoder, &mask, values, count, limit) : 0;
     if (distinct < 2) return false;
-    qsort(encoder->sorted, distinct, sizeof *encoder->sorted, by_value);
+    qsort(encoder->sorted, distinct, sizeof *encoder->sorted, hd_compare_int64_t);
     for (uint32_t i = 0; i < distinct; i++) find_slot(encoder->slots, mask, encoder->sorted[i])->index = i;
     uint64_t *work = (uint64_t *)encoder->indexes;
     for (uint32_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* duration_text.h - durations for people */
-#ifndef HD_VIEW_DURATION_TEXT_H
-#define HD_VIEW_DURATION_TEXT_H
+#ifndef HD_VIEW_WRITE_DURATION_TEXT_H
+#define HD_VIEW_WRITE_DURATION_TEXT_H
 
 #include <stdint.h>
 

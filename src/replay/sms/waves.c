@@ -3,7 +3,7 @@
  * Its blocks per SM tell the first, or its grid and the SMs of the GPU. How many blocks of it an SM has at once: by
  * their threads, registers and shared memory.
  */
-#include "replay/waves.h"
+#include "replay/sms/waves.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
  *
  * Made when first asked for, then immutable; 36 bytes a line.
  */
-#ifndef HD_VIEW_FLOWS_H
-#define HD_VIEW_FLOWS_H
+#ifndef HD_VIEW_QUERIES_FLOWS_H
+#define HD_VIEW_QUERIES_FLOWS_H
 
 #include "heddle/launches.h"
 #include "view/scene/scene.h"

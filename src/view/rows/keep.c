@@ -1,5 +1,5 @@
 /* keep.c - large arrays that no longer change, in mapped temporary files */
-#include "view/scene/keep.h"
+#include "view/rows/keep.h"
 
 #include <errno.h>
 #include <stdint.h>

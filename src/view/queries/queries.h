@@ -3,14 +3,14 @@
  * One per scene (view_scene_queries). Nothing is made before it is asked for; then it lives as long as the scene, or,
  * for answers to questions that were asked, until others were asked since. Any thread.
  */
-#ifndef HD_VIEW_QUERIES_H
-#define HD_VIEW_QUERIES_H
+#ifndef HD_VIEW_QUERIES_QUERIES_H
+#define HD_VIEW_QUERIES_QUERIES_H
 
 #include <pthread.h>
 
 #include "base/json/write.h"
 #include "heddle/stacks.h"
-#include "view/flows.h"
+#include "view/queries/flows.h"
 #include "view/scene/scene.h"
 #include "view/search/search.h"
 
@@ -29,26 +29,18 @@ typedef struct view_kept_search {
     unsigned users; /* not to be freed now */
 } view_kept_search;
 
-typedef struct view_queries {
+struct view_queries {
     pthread_mutex_t lock;       /* of the lists of searches and answers, held shortly */
     pthread_mutex_t lock_flows; /* while flows are made */
     pthread_mutex_t lock_stacks;
     pthread_mutex_t lock_flame, lock_crop, lock_select; /* one at a time: they take memory */
     pthread_mutex_t lock_tables;                        /* while tables become tracks */
-    pthread_mutex_t lock_order;                         /* while the order of tracks is made */
-    view_order *order;                                  /* NULL: not asked for yet */
-    uint32_t order_of;                                  /* so many tracks */
-    unsigned orders_made;
     view_flows *flows;
     hd_trace_stacks *stacks;
     view_kept_search searches[VIEW_KEPT_SEARCHES];
     view_kept_answer flames[VIEW_KEPT_FLAMES];
     uint64_t clock;
-} view_queries;
-
-/* NULL: no memory. */
-view_queries *view_queries_new(void);
-void view_queries_free(view_queries *queries);
+};
 
 /* The stacks of the trace, NULL in *out if it has none that can be read. Borrowed. */
 hd_status view_queries_stacks(const hd_trace_stacks **out, const view_scene *scene, hd_error *err);

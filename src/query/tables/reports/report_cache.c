@@ -1,5 +1,5 @@
 /* report_cache.c - reports that were run, by their options: a join asks for the same ones again and again */
-#include "query/tables/reports.h"
+#include "query/tables/reports/reports.h"
 
 #include <stdio.h>
 #include <stdlib.h>

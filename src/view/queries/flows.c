@@ -1,5 +1,5 @@
 /* flows.c - lines from slice to slice */
-#include "view/flows.h"
+#include "view/queries/flows.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/sorted.h"
 #include "model/flows/bind.h"
 #include "trace/spill.h"
-#include "view/queries.h"
+#include "view/queries/queries.h"
 
 /* ---- making them ---- */
 
@@ -202,6 +202,13 @@ static hd_status flows_new(view_flows **out, const hd_trace *trace, const hd_lau
     else
         view_flows_free(f);
     return status;
+}
+
+hd_status view_derive_flows(view_scene *scene, const atomic_bool *stop, hd_error *err)
+{
+    const view_flows *flows;
+    (void)stop;
+    return view_flows_get(&flows, scene, err);
 }
 
 void view_flows_free(view_flows *flows)

@@ -1,5 +1,5 @@
 /* interval_set.c - intervals from the rows of a query, which runs on the same connection */
-#include "query/tables/interval_set.h"
+#include "query/tables/intervals/interval_set.h"
 
 #include <ctype.h>
 #include <stdlib.h>

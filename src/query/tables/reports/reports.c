@@ -7,7 +7,7 @@
  * mean what they do on the command line. A number for a time is ns on the trace's clock, as ts is. An option that is
  * called like a column has _option behind its name.
  */
-#include "query/tables/reports.h"
+#include "query/tables/reports/reports.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* waves.h - how many SMs a kernel can hold, and in how many waves its blocks run */
-#ifndef HD_REPLAY_WAVES_H
-#define HD_REPLAY_WAVES_H
+#ifndef HD_REPLAY_SMS_WAVES_H
+#define HD_REPLAY_SMS_WAVES_H
 
 #include "replay/replay.h"
 

@@ -1,5 +1,5 @@
 /* queries.c - what routes work out once and keep with the scene */
-#include "view/queries.h"
+#include "view/queries/queries.h"
 
 #include <stdlib.h>
 
@@ -15,7 +15,6 @@ view_queries *view_queries_new(void)
     pthread_mutex_init(&q->lock, NULL);
     pthread_mutex_init(&q->lock_flows, NULL);
     pthread_mutex_init(&q->lock_stacks, NULL);
-    pthread_mutex_init(&q->lock_order, NULL);
     pthread_mutex_init(&q->lock_flame, NULL);
     pthread_mutex_init(&q->lock_crop, NULL);
     pthread_mutex_init(&q->lock_select, NULL);
@@ -35,14 +34,11 @@ void view_queries_free(view_queries *queries)
     if (!queries) return;
     for (int i = 0; i < VIEW_KEPT_SEARCHES; i++) view_search_free(queries->searches[i].search);
     for (int i = 0; i < VIEW_KEPT_FLAMES; i++) forget(&queries->flames[i]);
-    if (queries->order) hd_large_free(queries->order->ids);
-    free(queries->order);
     view_flows_free(queries->flows);
     hd_trace_stacks_free(queries->stacks);
     pthread_mutex_destroy(&queries->lock);
     pthread_mutex_destroy(&queries->lock_flows);
     pthread_mutex_destroy(&queries->lock_stacks);
-    pthread_mutex_destroy(&queries->lock_order);
     pthread_mutex_destroy(&queries->lock_flame);
     pthread_mutex_destroy(&queries->lock_crop);
     pthread_mutex_destroy(&queries->lock_select);

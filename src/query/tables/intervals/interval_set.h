@@ -4,8 +4,8 @@
  * by partition, then start. What has not ended (dur < 0) reaches to the end of the traces; without ts it is no
  * interval.
  */
-#ifndef HD_QUERY_TABLES_INTERVAL_SET_H
-#define HD_QUERY_TABLES_INTERVAL_SET_H
+#ifndef HD_QUERY_TABLES_INTERVALS_INTERVAL_SET_H
+#define HD_QUERY_TABLES_INTERVALS_INTERVAL_SET_H
 
 #include "base/map.h"
 #include "query/tables/rows.h"

@@ -1,6 +1,6 @@
 /* reports.h - reports as table-valued functions: what reports.c and report_cache.c share */
-#ifndef HD_QUERY_TABLES_REPORTS_H
-#define HD_QUERY_TABLES_REPORTS_H
+#ifndef HD_QUERY_TABLES_REPORTS_REPORTS_H
+#define HD_QUERY_TABLES_REPORTS_REPORTS_H
 
 #include "heddle/report.h"
 #include "query/tables/tables.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "view/route/routes_query.h"
+#include "view/write/json.h"
 
 enum { ROWS_SENT = 5000 };
 

@@ -10,7 +10,7 @@
  *          counted from the start of the kernel. Who has no blocks left that wait, in its last wave, keeps its SMs
  *          until its end.
  */
-#include "replay/sms.h"
+#include "replay/sms/sms.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* keep.h - large arrays that no longer change: out of memory, into mapped temporary files, whose pages the system may
  * drop and read again */
-#ifndef HD_VIEW_SCENE_KEEP_H
-#define HD_VIEW_SCENE_KEEP_H
+#ifndef HD_VIEW_ROWS_KEEP_H
+#define HD_VIEW_ROWS_KEEP_H
 
 #include <stdbool.h>
 #include <stddef.h>

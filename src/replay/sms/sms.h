@@ -3,8 +3,8 @@
  * In: kernels by when they begin, in the trace or in a replay. Out: when they end, and, in `moved`, what that changes
  * for others. Begin with sms_run.
  */
-#ifndef HD_REPLAY_SMS_H
-#define HD_REPLAY_SMS_H
+#ifndef HD_REPLAY_SMS_SMS_H
+#define HD_REPLAY_SMS_SMS_H
 
 #include "replay/replay.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
-#include "query/tables/interval_set.h"
+#include "query/tables/intervals/interval_set.h"
 
 typedef enum interval_kind { INTERVAL_UNION, INTERVAL_INTERSECT, INTERVAL_CONTAINING, INTERVAL_KINDS } interval_kind;
 

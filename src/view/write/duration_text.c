@@ -1,5 +1,5 @@
 /* duration_text.c - durations for people */
-#include "view/duration_text.h"
+#include "view/write/duration_text.h"
 
 #include <stdio.h>
 
