@@ -29,11 +29,6 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
 
 static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
 
-typedef struct slice_vtab {
-    sqlite3_vtab base;
-    slice_table *table;
-} slice_vtab;
-
 /* ---- plans ---- */
 
 static const struct {
@@ -169,7 +164,7 @@ static void set_costs(sqlite3_index_info *info, const slice_plan *plan, const sl
 
 static int slice_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    slice_table *table = ((slice_vtab *)base)->table;
+    slice_table *table = ((query_vtab *)base)->user;
     slice_plan plan = {.columns = (uint32_t)info->colUsed};
     hd_error error;
     if (slice_open(table, &error) != HD_OK) return query_fail(base, table->tables, &error);
@@ -203,19 +198,7 @@ static int slice_connect(sqlite3 *db, void *user, int argc, const char *const *a
     (void)argc;
     (void)argv;
     (void)message;
-    int code = query_declare(db, columns);
-    if (code != SQLITE_OK) return code;
-    slice_vtab *vtab = sqlite3_malloc(sizeof *vtab);
-    if (!vtab) return SQLITE_NOMEM;
-    *vtab = (slice_vtab){.table = user};
-    *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int slice_disconnect(sqlite3_vtab *base)
-{
-    sqlite3_free(base);
-    return SQLITE_OK;
+    return query_connect(db, columns, user, 0, out);
 }
 
 static int slice_cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
@@ -223,7 +206,7 @@ static int slice_cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     slice_cursor *cursor = sqlite3_malloc(sizeof *cursor);
     if (!cursor) return SQLITE_NOMEM;
     memset(cursor, 0, offsetof(slice_cursor, chunk));
-    cursor->table = ((slice_vtab *)base)->table;
+    cursor->table = ((query_vtab *)base)->user;
     *out = &cursor->base;
     return SQLITE_OK;
 }
@@ -318,7 +301,7 @@ static const sqlite3_module module = {
     .iVersion = 1,
     .xConnect = slice_connect,
     .xBestIndex = slice_best_index,
-    .xDisconnect = slice_disconnect,
+    .xDisconnect = query_disconnect,
     .xOpen = slice_cursor_open,
     .xClose = slice_cursor_close,
     .xFilter = slice_filter_rows,

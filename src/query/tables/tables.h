@@ -73,8 +73,16 @@ static inline int64_t query_id(const query_source *source, uint64_t number)
 int query_fail(sqlite3_vtab *base, query_tables *tables, const hd_error *err);
 /* Whether the statement is to end: asked in long loops, each few thousand rows. Then query_fail(…) with `err`. */
 hd_status query_check_stop(query_tables *tables, hd_error *err);
-/* declare_vtab, by columns; the rest of an xConnect. */
-int query_declare(sqlite3 *db, const hd_query_column_about *columns);
+/* All tables have such, whatever `user` is. */
+typedef struct query_vtab {
+    sqlite3_vtab base;
+    void *user;
+    int kind;
+} query_vtab;
+/* The rest of an xConnect, an xDisconnect, and the rest of an xOpen: a cursor of zeros. */
+int query_connect(sqlite3 *db, const hd_query_column_about *columns, void *user, int kind, sqlite3_vtab **out);
+int query_disconnect(sqlite3_vtab *base);
+int query_cursor_new(sqlite3_vtab_cursor **out, size_t size);
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err);
 hd_status query_add_module(query_tables *tables, const char *name, const sqlite3_module *module, void *user,
                            hd_error *err);
