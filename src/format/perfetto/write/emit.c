@@ -84,7 +84,8 @@ static bool put_flows(emitter *e, uint32_t item)
     bool bound = false;
     for (; e->next_link < e->w->link_count && e->w->links[e->next_link].item == item; e->next_link++) {
         const pf_flow_link *link = &e->w->links[e->next_link];
-        hd_pb_put_fixed64(&e->w->event, link->ends ? PF_EVENT_TERMINATING_FLOW_IDS : PF_EVENT_FLOW_IDS, link->flow);
+        hd_pb_put_fixed64(&e->w->event, link->ends ? PF_EVENT_TERMINATING_FLOW_IDS : PF_EVENT_FLOW_IDS,
+                          (link->turned ? PF_FLOW_TURNED : 0) | link->flow);
         bound |= link->bound;
     }
     return bound;

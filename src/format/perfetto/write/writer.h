@@ -88,8 +88,9 @@ typedef struct pf_async_pair {
 /* A flow id on an item's first packet. */
 typedef struct pf_flow_link {
     uint32_t item;
-    uint32_t flow : 30, ends : 1;
-    uint32_t bound : 1; /* by the slice's own bind_id */
+    uint32_t flow : 29, ends : 1;
+    uint32_t bound : 1;  /* by the slice's own bind_id */
+    uint32_t turned : 1; /* from the later slice to the earlier */
 } pf_flow_link;
 
 /* A stack sample, of its table. */
