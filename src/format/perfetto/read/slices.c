@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/memory/large.h"
-#include "format/perfetto/fields.h"
 #include "format/perfetto/read/reader.h"
 #include "trace/spill.h"
 
