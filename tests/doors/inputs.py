@@ -98,6 +98,7 @@ def generated(folder):
     add("old_kineto", old, {"steps": truth, "gpu_time": 18000})
     other, more = steps(("user_annotation", "cuda_runtime", "kernel"), 200, 1, 50)
     add("steps_of_two_processes", new + other, {"steps": sorted(truth + more, key=lambda row: row[1])})
+    add("rank4", new, {"rank": {"4": 3}})
     add("rank", new, {"rank": {"3": 3}}, distributedInfo={"rank": 3, "world_size": 4})
     add("pid_reused", [{"ph": "M", "name": "process_name", "pid": 100, "tid": 0, "ts": t, "args": {"name": n}} for t, n in ((0, "first"), (500, "second"))] +
         [e for t in (0, 500) for e in (call(1, t), work(1, t + 5, 10))], {"launch": [["gemm", t * 1000 + 5000, "cudaLaunchKernel", t * 1000] for t in (0, 500)]})

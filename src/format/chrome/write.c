@@ -412,8 +412,8 @@ static void write_rank(writer *w, bool *first)
 
 static hd_status write_all(writer *w)
 {
-    hd_conventions_rank(w->rank, w->trace);
-    w->array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0 && !*w->rank;
+    w->array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0;
+    if (!w->array) hd_conventions_rank(w->rank, w->trace);
     bool first = true;
     if (!w->array) {
         hd_json_put_text(&w->out, "{");
