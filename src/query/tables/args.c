@@ -36,7 +36,7 @@ static const hd_query_column_about columns[] = {
     {"real_value", "REAL", "value, if it is another number", false},
     {"value_type", "TEXT", "int, string, real or bool", false},
     {"display_value", "TEXT", "value as text", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
     {0},
 };
 static const hd_query_table_about about = {"args", "arguments of slices, tracks and counters", columns};
@@ -326,8 +326,7 @@ static int args_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
     case ARGS_TYPE: sqlite3_result_text(context, arg->type, -1, SQLITE_STATIC); break;
     case ARGS_DISPLAY: display(context, arg); break;
     default:
-        sqlite3_result_int64(context,
-                             tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
+        query_result_int(context, tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
     }
     return SQLITE_OK;
 }

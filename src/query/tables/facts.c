@@ -14,7 +14,7 @@ static const hd_query_column_about metadata_columns[] = {
     {"int_value", "INT", "value, if it is an integer", false},
     {"str_value", "TEXT", "value, if it is a text", false},
     {"real_value", "REAL", "value, if it is another number", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
     {0},
 };
 
@@ -108,7 +108,7 @@ static const hd_query_column_about ledger_columns[] = {
     {"first_offset", "INT", "byte offset of the first in the input", false},
     {"detail", "TEXT", "the first in words", false},
     {"lost_events", "INT", "how many of them are whole events that are not there", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
     {0},
 };
 
@@ -148,7 +148,7 @@ static const hd_query_column_about tables_columns[] = {
     {"type", "TEXT", "INT, TEXT or REAL", false},
     {"meaning", "TEXT", "what it says, and its unit", false},
     {"is_argument", "INT", "1: of a function, which is given in parentheses or by = in where", false},
-    {"rank", "INT", "0", false},
+    {"rank", "INT", "null", false},
     {0},
 };
 

@@ -24,7 +24,7 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
                     "kernel, copy, set, sync, gpu_annotation; op, python, annotation, runtime, driver, overhead",
                     false},
     [SLICE_CORRELATION] = {"correlation", "INT", "argument that a call shares with the work it launched", false},
-    [SLICE_RANK] = {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    [SLICE_RANK] = {"rank", "INT", "its rank; null: not known", false},
 };
 
 static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
@@ -278,7 +278,7 @@ static int slice_column_value(sqlite3_vtab_cursor *base, sqlite3_context *contex
     uint32_t i = cursor->chunk.selected[cursor->selected];
     int64_t value = slice_chunk_values(&cursor->chunk, column)[i];
     if (!slice_is_text(column)) {
-        if (value != QUERY_NULL) sqlite3_result_int64(context, value);
+        query_result_int(context, value);
     } else if (column == SLICE_TYPE || column == SLICE_ROLE) {
         const char *word = slice_word(column, value);
         if (word) sqlite3_result_text(context, word, -1, SQLITE_STATIC);

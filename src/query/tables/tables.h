@@ -37,7 +37,7 @@ typedef struct query_source {
     query_tables *tables;
     const hd_trace *trace;
     uint32_t index;
-    int64_t rank;   /* of the input, or its place */
+    int64_t rank;   /* of the input; QUERY_NULL: not known */
     int64_t *ranks; /* by track, where tracks are of several: hd_trace_rank_of; NULL: all are of `rank` */
     hd_roles roles;
     bool has_roles;
@@ -47,7 +47,12 @@ typedef struct query_source {
     query_counters *counters; /* counters.h */
 } query_source;
 
-/* The rank of an event on a track, or of a track; QUERY_NULL: not known, in a trace of several. */
+/* QUERY_NULL: null. */
+static inline void query_result_int(sqlite3_context *context, int64_t value)
+{
+    if (value != QUERY_NULL) sqlite3_result_int64(context, value);
+}
+/* The rank of an event on a track, or of a track; QUERY_NULL: not known. */
 int64_t query_rank_of(const query_source *source, uint32_t track);
 
 struct query_tables {

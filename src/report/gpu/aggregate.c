@@ -21,7 +21,7 @@ struct gpu_sum {
 /* Sums of shares are by what the cells say of a device, not by the device: two may say the same. */
 typedef struct share_key {
     int64_t rank, device;
-    uint64_t step;
+    uint32_t process, step;
 } share_key;
 
 /* ---- what is measured ---- */
@@ -159,6 +159,7 @@ static void add_part(hd_table_builder *b, const gpu_aggregate *a, uint32_t group
     switch (c->fill->how) {
     case GPU_RANK: report_cell_int(b, s->devices[part].rank); break;
     case GPU_DEVICE: report_cell_int(b, s->devices[part].device); break;
+    case GPU_PROCESS: gpu_cell_process(b, s, part); break;
     case GPU_STEP: gpu_cell_step(b, s, part); break;
     case GPU_STEP_START: report_cell_int(b, part == HD_NONE ? HD_NO_NUMBER : s->steps[part].start); break;
     case GPU_STRING: report_cell_string(b, s->trace, part == HD_NONE ? HD_STRING_NONE : part); break;
@@ -205,7 +206,7 @@ static bool sum_shares(gpu_aggregate *a)
     for (uint32_t g = 0; fine && g < a->groups.count; g++) {
         const gpu_key *key = gpu_group_key(&a->groups, g);
         const gpu_device *device = &a->scope->devices[key->device];
-        const share_key place = {device->rank, device->device, key->step};
+        const share_key place = {device->rank, device->device, device->process, key->step};
         a->share_of[g] = gpu_group(&places, &place);
         fine = a->share_of[g] != HD_NONE;
         if (fine) a->share_sums[a->share_of[g]] += sum_of(a, g, c->fill->at)->sum;

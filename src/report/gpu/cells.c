@@ -32,10 +32,27 @@ void gpu_cells_rank(hd_table_builder *builder, const gpu_scope *scope, int64_t r
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
 
+void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device)
+{
+    char text[256];
+    uint32_t process = scope->devices[device].process;
+    if (process == HD_NONE) {
+        hd_table_add_null(builder);
+        return;
+    }
+    const hd_track *track = hd_trace_track_at(scope->trace, process);
+    hd_string name = hd_trace_string(scope->trace, track->name), pid = hd_trace_string(scope->trace, track->pid.text);
+    int size =
+        snprintf(text, sizeof text, name.size ? "%.*s (%.*s)" : "%.*s%.*s", name.size < 120 ? (int)name.size : 120,
+                 name.data, pid.size < 120 ? (int)pid.size : 120, pid.data);
+    hd_table_add_string(builder, text, (size_t)size);
+}
+
 void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_t device, uint32_t step)
 {
     report_cell_int(builder, scope->devices[device].rank);
     report_cell_int(builder, scope->devices[device].device);
+    gpu_cell_process(builder, scope, device);
     gpu_cell_step(builder, scope, step);
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
@@ -93,7 +110,7 @@ void gpu_cell_text(hd_table_builder *builder, const gpu_texts *texts, uint32_t t
 
 hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest, hd_error *err)
 {
-    hd_table_sort(builder, "rank,device,step_start", largest);
+    hd_table_sort(builder, "rank,device,process,step_start", largest);
     return report_add(out, builder, err);
 }
 

@@ -43,6 +43,7 @@ typedef enum gpu_how {
     /* Of the key. uint32_t, HD_NONE: null (but for devices); the last is an int64_t. */
     GPU_RANK, /* of a device */
     GPU_DEVICE,
+    GPU_PROCESS,
     GPU_STEP,
     GPU_STEP_START,
     GPU_STRING,
@@ -62,7 +63,7 @@ typedef enum gpu_how {
     GPU_MEDIAN, /* of one number of a table; so below */
     GPU_STDDEV,
     GPU_RATIO, /* times * sum / sum of `with` */
-    GPU_SHARE, /* percent of the sum over the groups of the same rank, device and step */
+    GPU_SHARE, /* percent of the sum over the groups of the same rank, device, process and step */
     GPU_OWN,   /* as the report itself does it */
 } gpu_how;
 typedef struct gpu_aggregate gpu_aggregate;
@@ -84,6 +85,9 @@ struct hd_report_fill {
     {                                                                                                                  \
         GPU_OWN, 0, 0, 0, NULL, own                                                                                    \
     }
+
+/* Its process, by name and pid, where a device has no number; null. */
+void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device);
 
 /* What keys of work on devices begin with. */
 typedef struct gpu_key {
@@ -147,6 +151,8 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 #define GPU_COLUMNS_DEVICE                                                                                             \
     {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(RANK, gpu_key, device)},                                          \
         {"device", HD_VALUE_INT, "null: a process that tells none", GPU_FILL(DEVICE, gpu_key, device)},                \
+        {"process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number",         \
+         GPU_FILL(PROCESS, gpu_key, device)},                                                                          \
         GPU_COLUMNS_STEP(gpu_key)
 #define GPU_COLUMNS_ROW                                                                                                \
     GPU_COLUMNS_DEVICE, {"stream", HD_VALUE_INT, "null: unknown"},                                                     \

@@ -90,7 +90,7 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
     f->adds_rank = !report->of_job && !has_column(f, "rank");
     if (f->adds_rank)
         f->columns[f->column_count++] =
-            (hd_query_column_about){"rank", "INT", "rank of the input, or its place", false};
+            (hd_query_column_about){"rank", "INT", "rank of the input; null: not known", false};
     for (int times = 1; times >= 0; times--)
         for (const hd_option_about *o = report->options; o && o->name; o++)
             if (is_from_or_until(o) == times) add_argument(f, o);
@@ -300,7 +300,7 @@ static int report_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     if (cursor->places[column] != SIZE_MAX)
         result_cell(context, cursor->table, cursor->row, cursor->places[column]);
     else if (f->adds_rank && column == f->column_count - 1)
-        sqlite3_result_int64(context, f->tables->sources[cursor->input].rank);
+        query_result_int(context, f->tables->sources[cursor->input].rank);
     return SQLITE_OK;
 }
 

@@ -414,7 +414,7 @@ export interface QueryColumn {
 export interface QueryResult {
   columns: QueryColumn[];
   rows: Json[][]; // with all digits; bytes: {hex, bytes}
-  inputs: { trace: TraceId; rank: number }[]; // the traces that were read
+  inputs: { trace: TraceId; rank?: number }[]; // the traces that were read
   id_bits: number; // an id is the place of its trace among the inputs, and so many bits of a number,
   row_bits: number; // which for slices is a kind, and so many bits of a row
   stopped: "rows" | "bytes" | null; // why there are no more rows
