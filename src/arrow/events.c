@@ -240,7 +240,7 @@ static hd_status find_from(uint32_t **out, const hd_trace *trace, hd_error *err)
         memset(from, 0xff, (rows + 1) * sizeof *from);
         hd_flow_points_join(points, count);
         for (size_t i = 0; i < count; i++) {
-            if (points[i].from != HD_NONE) from[points[i].row] = points[points[i].from].row;
+            if (points[i].from != HD_NONE && points[i].row < rows) from[points[i].row] = points[points[i].from].row;
         }
     }
     hd_large_free(points);

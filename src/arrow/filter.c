@@ -4,6 +4,7 @@
 
 #include "arrow/impl.h"
 #include "base/error.h"
+#include "trace/event.h"
 
 static hd_status choose_tracks(arrow_filter *out, const hd_trace *trace, const hd_arrow_options *options, hd_error *err)
 {
@@ -47,30 +48,38 @@ void arrow_filter_deinit(arrow_filter *filter)
     free(filter->track_passes);
 }
 
+/* No value of a column lies below its base. */
+static bool may_never_end(const hd_block *block)
+{
+    return block->kind == HD_KIND_SLICE && block->columns[HD_COL_DURATION].base == HD_NO_TIME;
+}
+
 bool arrow_filter_takes_block(const arrow_filter *filter, const hd_block *block)
 {
     if (!filter->has_start && !filter->has_end) return true;
     if (block->start_ns == HD_NO_TIME) return false;
     return !(filter->has_end && block->start_ns >= filter->end_ns) &&
-           !(filter->has_start && block->end_ns < filter->start_ns);
+           !(filter->has_start && block->end_ns < filter->start_ns && !may_never_end(block));
 }
 
-/* What has no length is at its start; what has ends before its end. */
-static bool is_in_time(const arrow_filter *filter, int64_t start, int64_t duration)
+/* What has no length is at its start; what has ends before its end, or never. */
+static bool is_in_time(const arrow_filter *filter, int64_t start, int64_t duration, int64_t phase)
 {
     int64_t end;
     if (start == HD_NO_TIME) return false;
     if (filter->has_end && start >= filter->end_ns) return false;
     if (!filter->has_start || start >= filter->start_ns) return true;
-    if (duration == HD_NO_TIME || duration <= 0) return false;
+    if (hd_never_ends(duration, phase)) return true;
+    if (duration <= 0) return false;
     return __builtin_add_overflow(start, duration, &end) || end > filter->start_ns;
 }
 
 static void drop_other_times(uint8_t *stays, arrow_rows *rows)
 {
     const int64_t *start = arrow_look(rows, 0, HD_COL_START), *duration = arrow_look(rows, 1, HD_COL_DURATION);
+    const int64_t *phase = arrow_look(rows, 2, HD_COL_PHASE);
     for (uint32_t i = 0; i < rows->block->row_count; i++)
-        stays[i] = is_in_time(&rows->stream->filter, start[i], duration[i]);
+        stays[i] = is_in_time(&rows->stream->filter, start[i], duration[i], phase[i]);
 }
 
 static void drop_other_tracks(uint8_t *stays, arrow_rows *rows)

@@ -121,12 +121,13 @@ static hd_status look_at_binding(const hd_trace *trace, const report_slices *sli
     return HD_OK;
 }
 
-/* Points that stand on a track. */
-static size_t keep_placed(hd_flow_point *points, size_t count)
+/* Points of the flow table that stand on a track. */
+static size_t keep_placed(hd_flow_point *points, size_t count, const hd_trace *trace)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (points[i].track != HD_NONE) points[kept++] = points[i];
+        bool is_slice = points[i].row >= hd_trace_row_count(trace, HD_KIND_FLOW);
+        if (points[i].track != HD_NONE && !is_slice) points[kept++] = points[i];
     }
     return kept;
 }
@@ -137,7 +138,7 @@ hd_status report_flows_walk(uint64_t *out_points, const hd_trace *trace, const r
     size_t count;
     hd_flow_point *points;
     HD_TRY(hd_flow_points(&points, &count, trace, err));
-    *out_points = count = keep_placed(points, count);
+    *out_points = count = keep_placed(points, count, trace);
     bool *starts = calloc(count + 1, sizeof *starts);
     if (starts) hd_flow_points_join(points, count);
     for (size_t i = 0, next; starts && i < count; i = next) {

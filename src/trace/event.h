@@ -33,6 +33,13 @@ static inline int64_t hd_end_or_last(int64_t start_ns, int64_t duration_ns)
     return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
 }
 
+/* Is the slice a begin that nothing ends? It reaches to the end of the trace; a complete slice without a duration is at
+ * its start. */
+static inline bool hd_never_ends(int64_t duration_ns, int64_t phase)
+{
+    return duration_ns == HD_NO_TIME && (phase & HD_PHASE_MASK) == 'B';
+}
+
 /* Widen a span, which is HD_NO_TIME twice while it is empty. */
 static inline void hd_span_widen(int64_t *start_ns, int64_t *end_ns, int64_t from_ns, int64_t until_ns)
 {

@@ -163,6 +163,7 @@ static void test_arrow__filters_choose_events(void **state)
     hd_trace *trace = read_text(text);
     (void)state;
     assert_int_equal(rows_of(trace, "slices", (hd_arrow_options){.has_start = true, .start_ns = 15000}), 3);
+    assert_int_equal(rows_of(trace, "slices", (hd_arrow_options){.has_start = true, .start_ns = 100000}), 1); /* open */
     assert_int_equal(rows_of(trace, "slices", (hd_arrow_options){.has_start = true, .start_ns = 14999}), 4);
     assert_int_equal(rows_of(trace, "slices", (hd_arrow_options){.has_end = true, .end_ns = 12000}), 1);
     assert_int_equal(rows_of(trace, "slices", (hd_arrow_options){.has_end = true, .end_ns = 12001}), 2);

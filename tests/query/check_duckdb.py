@@ -6,7 +6,7 @@ usage: check_duckdb.py --heddle HEDDLE [--only TEXT] [--verbose]
 Queries as users write them, on real traces of ../shared/data: of two GPUs' profilers, of four ranks at once, of a browser.
 Skips where build/peers or the traces are absent. What Parquet has under other names, or otherwise, is mapped by views:
 
-- slice    `slices`, where null for an unfinished duration is -1 again, and `instants`, whose ids are 2^38 higher and whose
+- slice    `slices`, and `instants`, whose ids are 2^38 higher and whose
            duration is 0. Async slices are points in Parquet: queries of a trace that has some say `type`, or compare their begins.
            An instant's track is not compared: of a process it is on its track, in Parquet on that of the thread that told it.
 - args     objects and arrays are one JSON text in Parquet, a row for each leaf in `args`: only leaves that stand alone
@@ -54,7 +54,7 @@ VIEWS = {
     "slice": """
         with set_of as (select arg_set_id, any_value(int_value) filter (key = 'args.correlation') as correlation
                         from '{f}/args.parquet' group by 1)
-        select id + {k} as id, ts, coalesce(dur, -1) as dur, track_id + {k} as track_id, category, name, depth,
+        select id + {k} as id, ts, dur, track_id + {k} as track_id, category, name, depth,
                parent_id + {k} as parent_id, arg_set_id + 16 * {k} as arg_set_id, 'slice' as type, correlation,
                rank from '{f}/slices.parquet' left join set_of using (arg_set_id)
         union all select id + {k} + (1::bigint << 38), ts, 0, null, category, name, 0, null, arg_set_id + 16 * {k}, 'instant',
@@ -179,7 +179,7 @@ QUERIES = [
 ]
 BROWSER = [
     ("sums", "select count(*), sum(dur), min(ts), max(ts), count(distinct name) from slice where type = 'slice'"),
-    ("unfinished", "select name, category, ts, track_id from slice where dur = -1 and type = 'slice'"),
+    ("unfinished", "select name, category, ts, track_id from slice where dur is null and type = 'slice'"),
     ("instants by name", "select category, name, count(*), min(ts), max(ts) from slice where type = 'instant' group by 1, 2"),
     ("async slices", "select category, name, count(*), min(ts), max(ts) from slice where type = 'async' group by 1, 2",
      "select category, name, count(*), min(ts), max(ts) from begin_point group by 1, 2"),

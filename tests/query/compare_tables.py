@@ -120,7 +120,7 @@ def async_slices(events):
                 same[-1]["dur"] = (event["ts"] - same[-1]["event"]["ts"]) * 1000
                 stack.remove(same[-1])
             continue
-        slice_ = {"event": event, "dur": 0 if event["ph"] == "n" else -1, "depth": len(stack)}
+        slice_ = {"event": event, "dur": 0 if event["ph"] == "n" else None, "depth": len(stack)}
         out.append(slice_)
         if event["ph"] == "b":
             stack.append(slice_)

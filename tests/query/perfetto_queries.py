@@ -21,7 +21,7 @@ SHARED = Path(os.environ.get("HEDDLE_SHARED") or ROOT.parent / "shared")
 FOLDER = SHARED / "data" / "chrome" / "perfetto"
 SKIPPED = 77
 
-KEPT = "what Perfetto drops is kept: a slice without a duration has -1, an async slice needs neither category nor id"
+KEPT = "what Perfetto drops is kept: a slice without a duration (null, not -1), an async slice needs neither category nor id"
 PAIRS = "an end closes the begin before it, whatever its name, as Chrome draws it; Perfetto wants equal names"
 GHOSTS = "Perfetto makes a thread for each process, and a process 0; here are those that events name"
 LOG = "stats and _trace_import_logs are of trace_processor's own reader; ours is the table ledger"

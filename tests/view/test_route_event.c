@@ -97,6 +97,19 @@ static void test_flows__lines_of_launches_and_flows_are_counted_and_limited(void
     maker_close(&m);
 }
 
+static void test_flows__slices_with_a_bind_id_are_points(void **state)
+{
+    maker m;
+    (void)state;
+    maker_open(
+        &m, "[{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1,\"bind_id\":\"0x1f\","
+            "\"flow_out\":true},{\"ph\":\"X\",\"cat\":\"c\",\"name\":\"b\",\"pid\":2,\"tid\":2,\"ts\":2,\"dur\":1,"
+            "\"bind_id\":31,\"flow_in\":true}]");
+    has(maker_ask(&m, view_route_flows, "all=1"), "\"count\":1");
+    has(maker_ask(&m, view_route_event, "row=0"), "\"id\":\"31\"");
+    maker_close(&m);
+}
+
 static void test_step__every_event_of_random_tracks_is_met_once_in_order(void **state)
 {
     uint64_t seed = hd_test_seed(21);
@@ -317,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_event__frames_of_the_event_itself_are_its_stack),
         cmocka_unit_test(test_event__a_launch_has_its_works_and_its_parent),
         cmocka_unit_test(test_flows__lines_of_launches_and_flows_are_counted_and_limited),
+        cmocka_unit_test(test_flows__slices_with_a_bind_id_are_points),
         cmocka_unit_test(test_step__every_event_of_random_tracks_is_met_once_in_order),
         cmocka_unit_test(test_step__the_longest_of_a_column_is_that_of_all_rows),
         cmocka_unit_test(test_snap__the_nearest_edge_within_reach),

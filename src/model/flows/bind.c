@@ -86,10 +86,15 @@ hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err)
 {
     by_track slices = {0}, flows = {0};
     uint64_t total = hd_trace_row_count(trace, HD_KIND_FLOW);
-    uint32_t *bound = hd_large_new((size_t)total + 1, sizeof *bound, hd_trace_large_bytes(trace));
+    hd_slice_point *own;
+    size_t own_count;
     *out = NULL;
+    HD_TRY(hd_slice_points(&own, &own_count, trace, err));
+    uint32_t *bound = hd_large_new((size_t)total + own_count + 1, sizeof *bound, hd_trace_large_bytes(trace));
+    if (bound) memset(bound, 0xff, (size_t)total * sizeof *bound);
+    for (size_t i = 0; bound && i < own_count; i++) bound[total + i] = own[i].row;
+    hd_large_free(own);
     if (!bound) return HD_NOMEM(err);
-    memset(bound, 0xff, (size_t)total * sizeof *bound);
     hd_status status = total ? group_rows(&slices, trace, HD_KIND_SLICE, err) : HD_OK;
     if (status == HD_OK && total) status = group_rows(&flows, trace, HD_KIND_FLOW, err);
     for (uint32_t t = 0; status == HD_OK && total && t < hd_trace_track_count(trace); t++) {

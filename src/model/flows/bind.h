@@ -4,7 +4,8 @@
  * f come from the start or step before them; ends of one start may be several, as with CUDA graphs. Ends before the
  * first start belong to the starts that nothing follows, one to each and the rest to the last: such a flow runs
  * backward. Binding  as Chrome does: to the slice around it that began last, or, a flow's end without bp:"e", to the
- * next slice that begins.
+ * next slice that begins. Slices are points themselves where they have a bind_id with flow_out (a start), flow_in (an
+ * end) or both (a step): of one id in the whole trace, whatever their names.
  *
  * In: a trace. Out: for each flow point its flow and its slice. Begin with points.c, then bind.c.
  */
@@ -24,11 +25,32 @@ hd_point_id hd_point_id_of(const hd_trace *trace, uint32_t id_type, int64_t id);
 typedef struct hd_flow_point {
     uint64_t key;                  /* equal: points of the same flows */
     int64_t start_ns, start_below; /* below: as its column has it */
-    uint32_t row, track;
-    uint32_t from; /* index of the point before it in its flow; HD_NONE: a start, or the start is missing */
+    uint32_t row, track; /* row: of the flow table; beyond its rows the slices that are points, by hd_flows_bind */
+    uint32_t from;       /* index of the point before it in its flow; HD_NONE: a start, or the start is missing */
     char phase;
     bool encloses; /* bound to the slice around it, not to the next */
 } hd_flow_point;
+
+/* ---- slices that are points ---- */
+
+typedef struct hd_slice_flow_keys {
+    uint32_t bind_id, flow_out, flow_in; /* string ids */
+} hd_slice_flow_keys;
+bool hd_slice_flow_keys_find(hd_slice_flow_keys *out, const hd_trace *trace); /* false: no slice is a point */
+/* 's', 't' or 'f', as which it is a point; 0: it is none. */
+char hd_slice_flow(hd_point_id *out, const hd_slice_flow_keys *keys, const hd_trace *trace, const hd_event *event);
+
+typedef struct hd_slice_point {
+    hd_point_id id;
+    uint32_t row; /* slice */
+    char phase;
+} hd_slice_point;
+/* All that have a time, by row; to be freed with hd_large_free. */
+hd_status hd_slice_points(hd_slice_point **out, size_t *out_count, const hd_trace *trace, hd_error *err);
+
+/* ---- all points ---- */
+
+bool hd_trace_has_flows(const hd_trace *trace); /* points of either sort, as far as shapes of arguments tell */
 
 /* The points that have a time, in the order of rows; to be freed with hd_large_free. Errors: MEMORY, LIMIT for more
  * than 2^32 of them. */
@@ -40,7 +62,8 @@ void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *nu
 /* Sort them by (key, time, starts first, row) and find where each comes from. The caller may have left some out. */
 void hd_flow_points_join(hd_flow_point *points, size_t count);
 
-/* The slice of each flow point, by row; UINT32_MAX: bound to none. The caller frees the list with hd_large_free.
+/* The slice of each flow point, by row, and behind these the slices that are points; UINT32_MAX: bound to none. The
+ * caller frees the list with hd_large_free.
  * Errors: MEMORY, LIMIT (2^32 slices or points). */
 hd_status hd_flows_bind(uint32_t **out, const hd_trace *trace, hd_error *err);
 

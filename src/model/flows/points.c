@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/memory/large.h"
 #include "model/flows/bind.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 /* ---- ids ---- */
@@ -67,14 +68,42 @@ static hd_flow_point point_of(const hd_trace *trace, const hd_event *event)
     };
 }
 
+static hd_flow_point slice_point_of(const hd_trace *trace, const hd_slice_point *slice, uint32_t row)
+{
+    struct {
+        int64_t value;
+        uint32_t type, zero;
+    } key = {slice->id.value, slice->id.type, 0};
+    hd_event event = hd_event_at(trace, HD_KIND_SLICE, slice->row);
+    return (hd_flow_point){
+        .key = hd_hash(&key, sizeof key),
+        .start_ns = event.start_ns,
+        .start_below = (int64_t)event.start_finer * 1000 + event.start_ps,
+        .row = row,
+        .track = event.track,
+        .from = HD_NONE,
+        .phase = slice->phase,
+        .encloses = true,
+    };
+}
+
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err)
 {
     uint64_t rows = hd_trace_row_count(trace, HD_KIND_FLOW);
+    hd_slice_point *slices;
+    size_t slice_count;
     *out = NULL;
     *out_count = 0;
-    if (rows >= UINT32_MAX) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flow points");
-    hd_flow_point *points = hd_large_new((size_t)rows + 1, sizeof *points, hd_trace_large_bytes(trace));
-    if (!points) return HD_NOMEM(err);
+    HD_TRY(hd_slice_points(&slices, &slice_count, trace, err));
+    if (rows + slice_count >= UINT32_MAX) {
+        hd_large_free(slices);
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 flow points");
+    }
+    hd_flow_point *points = hd_large_new((size_t)rows + slice_count + 1, sizeof *points, hd_trace_large_bytes(trace));
+    if (!points) {
+        hd_large_free(slices);
+        return HD_NOMEM(err);
+    }
     for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_FLOW); b++) {
         const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
         for (uint32_t i = 0; i < block->row_count; i++) {
@@ -83,6 +112,9 @@ hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace 
             if (event.start_ns != HD_NO_TIME) points[(*out_count)++] = point_of(trace, &event);
         }
     }
+    for (size_t i = 0; i < slice_count; i++)
+        points[(*out_count)++] = slice_point_of(trace, &slices[i], (uint32_t)(rows + i));
+    hd_large_free(slices);
     *out = points;
     return HD_OK;
 }

@@ -20,6 +20,22 @@ void gpu_slices_deinit(gpu_slices *slices);
 typedef bool gpu_slice_keep(void *user, gpu_slice *slice);
 void gpu_slices_keep_outermost(gpu_slices *slices, const gpu_scope *scope, gpu_slice_keep *keep, void *user);
 
+/* How far slices of one key reach, which come lane by lane by their starts: what is within another of its key, or behind
+ * a part of it, counts once in totals of the key. */
+typedef struct gpu_reach {
+    int64_t end;
+    uint32_t lane; /* HD_NONE: there was none yet */
+} gpu_reach;
+/* From when on a slice covers what none before it did; its end: it is within one. */
+static inline int64_t gpu_reach_add(gpu_reach *reach, uint32_t lane, int64_t start, int64_t end)
+{
+    bool is_first = reach->lane != lane;
+    int64_t from = is_first || reach->end <= start ? start : reach->end < end ? reach->end : end;
+    if (is_first || end > reach->end) reach->end = end;
+    reach->lane = lane;
+    return from;
+}
+
 typedef struct gpu_place {
     int64_t time;
     uint32_t lane; /* HD_NONE: nowhere */

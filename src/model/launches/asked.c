@@ -17,7 +17,9 @@ static size_t keep_category(hd_flow_point *points, size_t count, const hd_trace 
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (hd_event_at(trace, HD_KIND_FLOW, points[i].row).category == category) points[kept++] = points[i];
+        bool is_slice = points[i].row >= hd_trace_row_count(trace, HD_KIND_FLOW);
+        if (!is_slice && hd_event_at(trace, HD_KIND_FLOW, points[i].row).category == category)
+            points[kept++] = points[i];
     }
     return kept;
 }

@@ -214,7 +214,7 @@ hd_status launches_join_flows(launch_finder *f, hd_error *err)
     flow_joiner j = {.f = f};
     uint32_t *bound = NULL;
     bool any;
-    if (hd_trace_row_count(f->trace, HD_KIND_FLOW) == 0) return HD_OK;
+    if (!hd_trace_has_flows(f->trace)) return HD_OK;
     bool *lanes = open_lanes(&any, f);
     hd_status status = lanes ? HD_OK : HD_NOMEM(err);
     if (status == HD_OK && any) status = find_ends(&j, lanes, err);

@@ -23,17 +23,17 @@ bool crop_touches(const hd_crop_window *w, int64_t start, int64_t end)
 }
 
 /* The end of a slice or of what else has a duration; HD_NO_TIME: it never ends. */
-static int64_t end_of(int64_t start, int64_t duration, bool is_begin)
+static int64_t end_of(int64_t start, int64_t duration, int64_t phase)
 {
-    return duration == HD_NO_TIME && is_begin ? HD_NO_TIME : hd_end_or_start(start, duration);
+    return hd_never_ends(duration, phase) ? HD_NO_TIME : hd_end_or_start(start, duration);
 }
 
 bool crop_slice_stays(const cropper *c, const hd_block *block, uint32_t row)
 {
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
-    bool is_begin = (hd_column_at(&block->columns[HD_COL_PHASE], row) & HD_PHASE_MASK) == 'B';
-    return crop_touches(&c->window, start, end_of(start, duration, is_begin));
+    int64_t phase = hd_column_at(&block->columns[HD_COL_PHASE], row);
+    return crop_touches(&c->window, start, end_of(start, duration, phase));
 }
 
 /* ---- slices ---- */
@@ -65,7 +65,7 @@ static void crop_slices(const cropper *c, hd_copy_rows *rows)
     const int64_t *phase = hd_copy_look(rows, HD_COL_PHASE);
     bool straddles = false;
     for (uint32_t i = 0; i < rows->block->row_count; i++) {
-        int64_t end = end_of(start[i], duration[i], (phase[i] & HD_PHASE_MASK) == 'B');
+        int64_t end = end_of(start[i], duration[i], phase[i]);
         rows->keep[i] = crop_touches(&c->window, start[i], end);
         straddles |= rows->keep[i] && (start[i] < c->window.from_ns || end > c->window.until_ns);
     }

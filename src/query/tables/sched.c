@@ -11,7 +11,7 @@
 static const hd_query_column_about columns[] = {
     {"id", "INT", "the span", false},
     {"ts", "INT", "start, ns", false},
-    {"dur", "INT", "duration, ns; -1: it never ended", false},
+    {"dur", "INT", "duration, ns; null: it never ended", false},
     {"cpu", "INT", "number of the CPU, while it runs", false},
     {"utid", "INT", "its thread: thread.utid", false},
     {"state", "TEXT", "Running, R, S, D …", false},
@@ -52,7 +52,7 @@ static hd_status add_state(state_rows *rows, const hd_trace *trace, const hd_eve
     bool has =
         function != HD_STRING_NONE && hd_event_arg(&value, trace, event, function) && value.type == HD_ARG_STRING;
     rows->list[rows->count++] = (state_row){.start_ns = event->start_ns,
-                                            .duration_ns = event->duration_ns == HD_NO_TIME ? -1 : event->duration_ns,
+                                            .duration_ns = event->duration_ns,
                                             .cpu = number_of(trace, event, "cpu"),
                                             .io_wait = number_of(trace, event, "io_wait"),
                                             .track = event->track,

@@ -10,7 +10,7 @@
 static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
     [SLICE_ID] = {"id", "INT", "the slice: of the first input its row, see Ids", false},
     [SLICE_TS] = {"ts", "INT", "start, ns on the trace's clock", false},
-    [SLICE_DUR] = {"dur", "INT", "duration, ns; -1: it never ended; 0 of an instant", false},
+    [SLICE_DUR] = {"dur", "INT", "duration, ns; null: it never ended; 0 of an instant", false},
     [SLICE_TRACK] = {"track_id", "INT", "its track: id of track, thread_track …", false},
     [SLICE_CATEGORY] = {"category", "TEXT", "category: cpu_op, kernel …", false},
     [SLICE_NAME] = {"name", "TEXT", "name", false},

@@ -218,7 +218,7 @@ static int64_t async_value(const slice_section *section, uint64_t row, slice_col
     uint32_t in_block;
     switch (column) {
     case SLICE_TS: return slice->start_ns;
-    case SLICE_DUR: return slice->duration_ns == HD_NO_TIME ? -1 : slice->duration_ns;
+    case SLICE_DUR: return slice->duration_ns;
     case SLICE_TRACK: return query_id(section->source, query_async_track_number(section->source, slice->track));
     case SLICE_CATEGORY: return slice->category;
     case SLICE_NAME: return slice->name;
@@ -254,9 +254,7 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
     switch (column) {
     case SLICE_TS: return hd_column_at(&block->columns[HD_COL_START], in_block);
     case SLICE_DUR:
-        if (section->kind != HD_KIND_SLICE) return 0;
-        value = hd_column_at(&block->columns[HD_COL_DURATION], in_block);
-        return value == HD_NO_TIME ? -1 : value;
+        return section->kind == HD_KIND_SLICE ? hd_column_at(&block->columns[HD_COL_DURATION], in_block) : 0;
     case SLICE_TRACK:
         value = hd_column_at(&block->columns[HD_COL_TRACK], in_block);
         if (value == HD_NONE) return QUERY_NULL;
@@ -347,8 +345,6 @@ static hd_column_id plain_column(slice_column column, hd_kind kind)
 static void finish_plain(int64_t *values, uint32_t count, slice_column column, const slice_section *section)
 {
     const int64_t base = query_id(section->source, 0);
-    if (column == SLICE_DUR)
-        for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NO_TIME ? -1 : values[i];
     if (column == SLICE_TRACK)
         for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NONE ? QUERY_NULL : base + values[i];
 }

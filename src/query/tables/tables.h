@@ -19,7 +19,7 @@
 #include "trace/lazy.h"
 
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
-#define QUERY_NULL INT64_MIN /* of a column of integers */
+#define QUERY_NULL HD_NO_TIME /* of a column of integers, so that a time that is not known is null */
 
 typedef enum query_arg_owner {
     QUERY_ARGS_SLICE,

@@ -67,7 +67,7 @@ static const hd_query_column_about counter_track_columns[] = {
 };
 #define SLICE_COLUMNS_ABOUT                                                                                            \
     {"id", "INT", "the slice: slice.id", false}, {"ts", "INT", "start, ns on the trace's clock", false},               \
-        {"dur", "INT", "duration, ns; -1: it never ended", false}, {"track_id", "INT", "its track", false},            \
+        {"dur", "INT", "duration, ns; null: it never ended", false}, {"track_id", "INT", "its track", false},          \
         {"category", "TEXT", "category", false}, {"name", "TEXT", "name", false},                                      \
         {"depth", "INT", "slices of its track around it", false},                                                      \
         {"parent_id", "INT", "the innermost slice of its track around it", false},                                     \

@@ -55,12 +55,21 @@ static hd_status make_launch(void **out, uint64_t *out_count, query_source *sour
     return HD_OK;
 }
 
+/* Launches and works have 0 for what never ended; the trace's own column tells. */
+static int64_t duration_of(const query_source *source, uint64_t row, int64_t duration_ns)
+{
+    if (duration_ns != 0) return duration_ns;
+    uint32_t at;
+    const hd_block *block = hd_trace_columns_of(&at, source->trace, HD_KIND_SLICE, row);
+    return hd_column_at(&block->columns[HD_COL_DURATION], at);
+}
+
 static void call_cell(query_cell *out, const query_source *source, const hd_launch *launch, int column)
 {
     switch (column) {
     case 1: query_cell_int(out, query_id(source, launch->row)); break;
     case 4: query_cell_int(out, launch->start_ns); break;
-    case 5: query_cell_int(out, launch->duration_ns == HD_NO_TIME ? -1 : launch->duration_ns); break;
+    case 5: query_cell_int(out, duration_of(source, launch->row, launch->duration_ns)); break;
     case 9: query_cell_id(out, source, launch->track); break;
     case 11: query_cell_string(out, source, launch->name); break;
     default: break;
@@ -70,15 +79,15 @@ static void call_cell(query_cell *out, const query_source *source, const hd_laun
 static void work_cell(query_cell *out, const query_source *source, const hd_work *work, const hd_launch *launch,
                       int column)
 {
-    int64_t end, delay;
+    int64_t end, delay, duration;
     switch (column) {
     case 2: query_cell_int(out, query_id(source, work->row)); break;
     case 6: query_cell_int(out, work->start_ns); break;
-    case 7: query_cell_int(out, work->duration_ns); break;
+    case 7: query_cell_int(out, duration_of(source, work->row, work->duration_ns)); break;
     case 8:
-        if (launch && work->start_ns != HD_NO_TIME && launch->start_ns != HD_NO_TIME &&
-            !__builtin_add_overflow(launch->start_ns, launch->duration_ns == HD_NO_TIME ? 0 : launch->duration_ns,
-                                    &end) &&
+        if (!launch || work->start_ns == HD_NO_TIME || launch->start_ns == HD_NO_TIME) break;
+        duration = duration_of(source, launch->row, launch->duration_ns);
+        if (duration != HD_NO_TIME && !__builtin_add_overflow(launch->start_ns, duration, &end) &&
             !__builtin_sub_overflow(work->start_ns, end, &delay))
             query_cell_int(out, delay);
         break;
@@ -118,7 +127,7 @@ static const hd_query_column_about step_columns[] = {
     {"id", "INT", "the step", false},
     {"slice_id", "INT", "slice of its annotation", false},
     {"ts", "INT", "start, ns", false},
-    {"dur", "INT", "duration, ns; -1: it never ended", false},
+    {"dur", "INT", "duration, ns; null: it never ended", false},
     {"number", "INT", "N of ProfilerStep#N", false},
     {"track_id", "INT", "track of the annotation", false},
     {"name", "TEXT", "name of the annotation", false},
@@ -204,7 +213,7 @@ static void step_cell(query_cell *out, const query_source *source, const void *m
     switch (column) {
     case 1: query_cell_int(out, query_id(source, step->row)); break;
     case 2: query_cell_int(out, step->start_ns); break;
-    case 3: query_cell_int(out, step->duration_ns == HD_NO_TIME ? -1 : step->duration_ns); break;
+    case 3: query_cell_int(out, step->duration_ns); break;
     case 4: query_cell_int(out, step->number); break;
     case 5: query_cell_id(out, source, step->track); break;
     default: query_cell_string(out, source, step->name);

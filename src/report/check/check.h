@@ -115,11 +115,6 @@ static inline bool check_nests(int64_t *ends, uint64_t *depth, int64_t start, in
     ends[(*depth)++] = end;
     return true;
 }
-/* A begin that nothing ends. */
-static inline bool check_is_unfinished(int64_t duration_ns, int64_t phase)
-{
-    return duration_ns == HD_NO_TIME && (phase & HD_PHASE_MASK) == 'B';
-}
 static inline bool check_is_negative(int64_t duration_ns)
 {
     return duration_ns < 0 && duration_ns != HD_NO_TIME;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "report/check/check.h"
+#include "trace/event.h"
 
 /* ---- slices and ends ---- */
 
@@ -22,7 +23,7 @@ static void check_slice_block(check *c, const hd_block *block, last_slice *lasts
         uint64_t row = block->first_row + i;
         int64_t start = hd_column_at(&columns[HD_COL_START], i), duration = hd_column_at(&columns[HD_COL_DURATION], i);
         if (duration == HD_NO_TIME) {
-            bool begin = check_is_unfinished(duration, hd_column_at(&columns[HD_COL_PHASE], i));
+            bool begin = hd_never_ends(duration, hd_column_at(&columns[HD_COL_PHASE], i));
             check_found(c, begin ? CHECK_BEGIN_WITHOUT_END : CHECK_NO_DURATION, track, CHECK_EVENT(HD_KIND_SLICE, row));
         } else if (check_is_negative(duration)) {
             check_example example = CHECK_EVENT(HD_KIND_SLICE, row);

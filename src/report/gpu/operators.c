@@ -1,8 +1,7 @@
 /* operators.c - what operators, and modules, take on the CPU and below them on the GPU: see "operators" and "modules"
  * in docs/reports/definitions.md
  *
- * The ops of a row are walked in the order of their starts. The last that is still open is the parent of the next; an
- * op is within another of its key if one of these ends later than it begins.
+ * The ops of a row are walked in the order of their starts. The last that is still open is the parent of the next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +28,13 @@ typedef struct op_place {
 } op_place;
 
 typedef struct op_sum {
-    uint64_t calls, works;
+    uint64_t calls, repeats, works; /* repeats: the only op within an op of their name */
     gpu_i128 cpu_total, cpu_self, gpu_self, gpu_total;
 } op_sum;
 
 /* Of a key, on the row at hand. */
 typedef struct key_state {
-    int64_t end; /* the last of its ops */
-    uint32_t lane;
+    gpu_reach reach;
     uint32_t place;      /* the last one that it was counted in */
     uint32_t open;       /* ops around the time that the sweep has come to */
     uint64_t works_then; /* of the sweep, since when they count for the key */
@@ -70,7 +68,7 @@ static uint32_t key_number(operators *o, uint32_t name, uint32_t more)
     uint32_t count = o->keys.count, number = gpu_group(&o->keys, &key);
     if (number == HD_NONE || !hd_grow((void **)&o->states, &o->state_capacity, number, sizeof *o->states))
         return HD_NONE;
-    if (number == count) o->states[number] = (key_state){.end = INT64_MIN, .lane = HD_NONE, .place = HD_NONE};
+    if (number == count) o->states[number] = (key_state){.reach.lane = HD_NONE, .place = HD_NONE};
     return number;
 }
 
@@ -117,13 +115,13 @@ static bool find_keys(operators *o)
 
 /* ---- the CPU ---- */
 
-/* An op that is open: how much of it its children cover, and until when. */
+/* An op that is open: until when its children cover it, and how many there are. */
 typedef struct open_op {
-    int64_t covered, until;
-    uint32_t op;
+    int64_t until;
+    uint32_t op, children;
 } open_op;
 
-static bool add_call(operators *o, const gpu_slice *op, bool is_outer)
+static bool add_call(operators *o, const gpu_slice *op, int64_t from)
 {
     if (!gpu_is_listed(&o->scope, op->start)) return true;
     int64_t rank = o->scope.ranks[op->lane];
@@ -131,7 +129,7 @@ static bool add_call(operators *o, const gpu_slice *op, bool is_outer)
     if (!sum) return false;
     sum->calls++;
     sum->cpu_self += (gpu_i128)op->end - op->start;
-    if (is_outer) sum->cpu_total += (gpu_i128)op->end - op->start;
+    sum->cpu_total += (gpu_i128)op->end - from;
     return true;
 }
 
@@ -150,6 +148,19 @@ static bool take_from_parent(operators *o, open_op *parent, const gpu_slice *chi
     return sum != NULL;
 }
 
+/* The innermost open op has ended. Its only child, if that has its name, repeats it. */
+static bool close_op(operators *o, const open_op *closed)
+{
+    const gpu_slice *parent = &o->ops.list[closed->op];
+    if (closed->children != 1) return true;
+    const gpu_slice *child = parent + 1; /* it stands behind its parent, as the first of its children */
+    if (child->name != parent->name || !gpu_is_listed(&o->scope, child->start)) return true;
+    op_sum *sum =
+        sum_of(o, o->scope.ranks[child->lane], gpu_step_by(&o->scope, child->lane, child->start), child->user);
+    if (sum) sum->repeats++;
+    return sum != NULL;
+}
+
 static hd_status walk_ops(operators *o, hd_error *err)
 {
     open_op *open = hd_large_new(o->ops.count + 1, sizeof *open, o->scope.large);
@@ -157,21 +168,22 @@ static hd_status walk_ops(operators *o, hd_error *err)
     bool fine = open != NULL;
     for (uint32_t i = 0; fine && i < o->ops.count; i++) {
         gpu_slice *op = &o->ops.list[i];
-        if (i && op->lane != op[-1].lane) count = 0;
-        while (count && o->ops.list[open[count - 1].op].end <= op->start) count--;
+        while (fine && count && (op->lane != op[-1].lane || o->ops.list[open[count - 1].op].end <= op->start))
+            fine = close_op(o, &open[--count]);
         if (o->is_modules) op->user = key_number(o, op->name, count ? o->ops.list[open[count - 1].op].user : HD_NONE);
         if (op->user == HD_NONE) {
             fine = false;
             break;
         }
         key_state *state = &o->states[op->user];
-        if (count) fine = take_from_parent(o, &open[count - 1], op);
-        bool is_outer = state->lane != op->lane || state->end <= op->start;
-        fine = fine && add_call(o, op, is_outer);
-        if (state->lane != op->lane || op->end > state->end) state->end = op->end;
-        state->lane = op->lane;
+        if (count) {
+            open[count - 1].children++;
+            fine = fine && take_from_parent(o, &open[count - 1], op);
+        }
+        fine = fine && add_call(o, op, gpu_reach_add(&state->reach, op->lane, op->start, op->end));
         open[count++] = (open_op){.until = op->start, .op = i};
     }
+    while (fine && count) fine = close_op(o, &open[--count]);
     hd_large_free(open);
     return fine ? HD_OK : HD_NOMEM(err);
 }
@@ -363,6 +375,7 @@ static void add_row(hd_table_builder *b, operators *o, uint32_t number)
         report_cell_string(b, o->scope.trace, key->name);
     if (!o->is_modules) gpu_cell_text(b, &o->texts, key->more);
     gpu_cell_count(b, sum->calls, is_op);
+    if (!o->is_modules) gpu_cell_count(b, sum->calls - sum->repeats, is_op);
     gpu_cell_time(b, gpu_whole(sum->cpu_total), is_op);
     gpu_cell_time(b, gpu_whole(sum->cpu_self), is_op);
     gpu_cell_count(b, sum->works, o->linked);
@@ -432,7 +445,9 @@ static const hd_report_column columns[] = {
     {"name", HD_VALUE_STRING, "of the operator; (no operator), (no launch): work that is below none"},
     {"shape", HD_VALUE_STRING, "with --by shape: Input Dims"},
     {"calls", HD_VALUE_COUNT, "of the operator"},
-    {"cpu_total", HD_VALUE_DURATION, "of calls that are not within another of the same name"},
+    {"distinct_calls", HD_VALUE_COUNT,
+     "as torch's key_averages counts: one that is the only operator within an operator of its name is the same call"},
+    {"cpu_total", HD_VALUE_DURATION, "time in it; a call within another of the same name counts once"},
     {"cpu_self", HD_VALUE_DURATION, "less the operators within"},
     {"works", HD_VALUE_COUNT, "GPU work that it launched itself"},
     {"gpu_self", HD_VALUE_DURATION, "time of that work"},

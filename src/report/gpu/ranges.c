@@ -7,6 +7,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/host/ranges.h"
 #include "report/gpu/projection.h"
 
 /* ---- ranges ---- */
@@ -18,12 +19,38 @@ typedef struct launched {
     uint32_t *works, *first; /* those of places[i] are works[first[i]] … works[first[i + 1]] */
 } launched;
 
-static hd_status launched_init(launched *l, const gpu_scope *s, hd_error *err)
+/* The same places once more in their processes. */
+static bool add_processes(launched *l, const gpu_scope *s)
+{
+    size_t count = l->place_count;
+    gpu_place *places = hd_large_new(2 * count + 1, sizeof *places, s->large);
+    gpu_place *spare = hd_large_new(count + 1, sizeof *spare, s->large);
+    for (size_t i = 0; places && spare && i < count; i++) {
+        places[i] = l->places[i];
+        places[count + i] = places[i];
+        places[count + i].lane = gpu_process_lane(s, places[i].lane);
+    }
+    bool fine = places && spare;
+    if (fine && count)
+        HD_SORT_RUNS(places + count, spare, count, x, y, x->lane != y->lane ? x->lane < y->lane : x->time < y->time);
+    hd_large_free(spare);
+    if (!fine) {
+        hd_large_free(places);
+        return false;
+    }
+    hd_large_free(l->places);
+    l->places = places;
+    l->place_count = 2 * count;
+    return true;
+}
+
+static hd_status launched_init(launched *l, const gpu_scope *s, bool by_process, hd_error *err)
 {
     uint32_t sum = 0;
     *l = (launched){0};
     HD_TRY(gpu_launch_places(&l->places, &l->place_count, s, err));
-    l->works = hd_large_new(s->counted + 1, sizeof *l->works, s->large);
+    if (by_process && !add_processes(l, s)) return HD_NOMEM(err);
+    l->works = hd_large_new((by_process ? 2 : 1) * s->counted + 1, sizeof *l->works, s->large);
     l->first = hd_large_new(l->place_count + 1, sizeof *l->first, s->large);
     if (!l->works || !l->first) return HD_NOMEM(err);
     for (size_t i = 0; i < l->place_count; i++) {
@@ -60,48 +87,75 @@ typedef struct range_key {
 } range_key;
 
 typedef struct range_sum {
-    uint64_t calls, works, gpu_calls;
-    gpu_i128 total;
+    uint64_t calls, timed, works, gpu_calls; /* timed: calls that are no marks */
+    gpu_i128 total, covered;                 /* of all durations; what the ranges cover */
     int64_t min, max, time, span, busy;
 } range_sum;
 
 typedef struct ranges {
     gpu_scope scope;
+    gpu_ranges ranges;
     launched launched;
-    gpu_projection *below; /* by annotation */
+    gpu_projection *below; /* by range: of what it covers and no range of its name before it */
+    int64_t *from;         /* by range: from when on it does */
     gpu_groups groups;
     range_sum *sums;
     size_t capacity;
 } ranges;
 
-static bool find_below(ranges *r)
+static bool find_from(ranges *r)
 {
-    const gpu_slices *a = &r->scope.annotations;
-    const launched *l = &r->launched;
-    r->below = hd_large_new(a->count + 1, sizeof *r->below, r->scope.large);
-    for (size_t i = 0; r->below && i < a->count; i++) {
-        const gpu_slice *range = &a->list[i];
-        size_t first = find_place(l, range->lane, range->start), until = find_place(l, range->lane, range->end);
-        if (until < first || !gpu_is_listed(&r->scope, range->start)) until = first;
-        r->below[i] = (gpu_projection){.first = l->first[first], .until = l->first[until]};
+    size_t strings = (size_t)hd_trace_string_count(r->scope.trace) + 1;
+    gpu_reach *reaches = hd_large_new(strings, sizeof *reaches, r->scope.large);
+    r->from = hd_large_new(r->ranges.count + 1, sizeof *r->from, r->scope.large);
+    for (size_t i = 0; reaches && i < strings; i++) reaches[i] = (gpu_reach){.lane = HD_NONE};
+    for (size_t i = 0; reaches && r->from && i < r->ranges.count; i++) {
+        const gpu_range *range = &r->ranges.list[i];
+        r->from[i] = gpu_reach_add(&reaches[range->name], range->lane, range->start, range->end);
     }
-    return r->below && gpu_project(r->below, a->count, &r->scope, l->works, l->first[l->place_count]);
+    bool fine = reaches && r->from;
+    hd_large_free(reaches);
+    return fine;
 }
 
-static bool add_range(ranges *r, const gpu_slice *a, const gpu_projection *below)
+/* Of the launches of its lane in [from, end): those up to which place of the list of works. */
+static gpu_projection works_in(const launched *l, uint32_t lane, int64_t from, int64_t end)
 {
-    int64_t rank = r->scope.ranks[a->lane], duration = (int64_t)((uint64_t)a->end - (uint64_t)a->start);
-    const range_key key = {rank, gpu_step_by(&r->scope, a->lane, a->start), a->name};
+    size_t first = find_place(l, lane, from), until = find_place(l, lane, end);
+    if (until < first) until = first;
+    return (gpu_projection){.first = l->first[first], .until = l->first[until]};
+}
+
+static bool find_below(ranges *r)
+{
+    r->below = hd_large_new(r->ranges.count + 1, sizeof *r->below, r->scope.large);
+    for (size_t i = 0; r->below && i < r->ranges.count; i++) {
+        const gpu_range *range = &r->ranges.list[i];
+        int64_t end = gpu_is_listed(&r->scope, range->start) ? range->end : r->from[i];
+        r->below[i] = works_in(&r->launched, range->lane, r->from[i], end);
+    }
+    return r->below && gpu_project(r->below, r->ranges.count, &r->scope, r->launched.works,
+                                   r->launched.first[r->launched.place_count]);
+}
+
+static bool add_range(ranges *r, const gpu_range *range, const gpu_projection *below, int64_t from)
+{
+    int64_t rank = r->scope.ranks[range->track], duration = (int64_t)((uint64_t)range->end - (uint64_t)range->start);
+    const range_key key = {rank, gpu_step_by(&r->scope, range->track, range->start), range->name};
     uint32_t count = r->groups.count, group = gpu_group(&r->groups, &key);
     if (group == HD_NONE || !hd_grow((void **)&r->sums, &r->capacity, group, sizeof *r->sums)) return false;
     range_sum *sum = &r->sums[group];
-    if (group == count) *sum = (range_sum){.min = duration, .max = duration};
+    if (group == count) *sum = (range_sum){.min = INT64_MAX, .max = INT64_MIN};
     sum->calls++;
+    if (range->is_mark) return true;
+    gpu_projection all = works_in(&r->launched, range->lane, range->start, range->end);
+    sum->timed++;
     sum->total += duration;
+    sum->covered += (gpu_i128)range->end - from;
     if (duration < sum->min) sum->min = duration;
     if (duration > sum->max) sum->max = duration;
     sum->works += below->until - below->first;
-    sum->gpu_calls += below->until > below->first;
+    sum->gpu_calls += all.until > all.first;
     sum->time = gpu_sum(sum->time, below->time);
     sum->span = gpu_sum(sum->span, below->end - below->start);
     sum->busy = gpu_sum(sum->busy, below->busy);
@@ -115,10 +169,10 @@ static void add_range_row(hd_table_builder *b, const ranges *r, uint32_t group, 
     gpu_cells_rank(b, &r->scope, key->rank, key->step);
     report_cell_string(b, r->scope.trace, key->name);
     hd_table_add_count(b, sum->calls);
-    hd_table_add_int(b, gpu_whole(sum->total));
-    hd_table_add_int(b, gpu_nearest(sum->total, (gpu_i128)sum->calls));
-    hd_table_add_int(b, sum->min);
-    hd_table_add_int(b, sum->max);
+    gpu_cell_time(b, gpu_whole(sum->covered), sum->timed > 0);
+    gpu_cell_time(b, sum->timed ? gpu_nearest(sum->total, (gpu_i128)sum->timed) : 0, sum->timed > 0);
+    gpu_cell_time(b, sum->min, sum->timed > 0);
+    gpu_cell_time(b, sum->max, sum->timed > 0);
     gpu_cell_count(b, sum->works, linked);
     gpu_cell_count(b, sum->gpu_calls, linked);
     gpu_cell_time(b, sum->time, sum->gpu_calls > 0);
@@ -133,17 +187,17 @@ static hd_status add_ranges(hd_report *out, ranges *r, hd_error *err)
     bool linked = false;
     for (size_t i = 0; i < s->launches->work_count && !linked; i++)
         linked = s->works[i].device != HD_NONE && s->works[i].launch != HD_NONE;
-    HD_TRY(gpu_annotations(s, err));
-    HD_TRY(launched_init(&r->launched, s, err));
-    if (!find_below(r)) return HD_NOMEM(err);
-    for (size_t i = 0; i < s->annotations.count; i++) {
-        const gpu_slice *range = &s->annotations.list[i];
-        if (gpu_is_listed(s, range->start) && !add_range(r, range, &r->below[i])) return HD_NOMEM(err);
+    HD_TRY(gpu_ranges_init(&r->ranges, s, err));
+    HD_TRY(launched_init(&r->launched, s, r->ranges.any_of_process, err));
+    if (!find_from(r) || !find_below(r)) return HD_NOMEM(err);
+    for (size_t i = 0; i < r->ranges.count; i++) {
+        const gpu_range *range = &r->ranges.list[i];
+        if (gpu_is_listed(s, range->start) && !add_range(r, range, &r->below[i], r->from[i])) return HD_NOMEM(err);
     }
     HD_TRY(report_builder(&b, &report_ranges_about, "ranges", err));
     for (uint32_t g = 0; g < r->groups.count; g++) add_range_row(b, r, g, linked);
     HD_TRY(gpu_add(out, b, "cpu_total", err));
-    const char *const more[] = {s->annotations.count ? NULL : "there are no annotations in this trace", NULL};
+    const char *const more[] = {r->ranges.count ? NULL : "there are no annotations in this trace", NULL};
     return gpu_add_notes(out, &report_ranges_about, s, more, err);
 }
 
@@ -155,6 +209,8 @@ static hd_status run_ranges(hd_report *out, const hd_report_input *input, const 
     if (status != HD_OK) hd_report_free(out);
     launched_deinit(&r.launched);
     hd_large_free(r.below);
+    hd_large_free(r.from);
+    gpu_ranges_deinit(&r.ranges);
     gpu_groups_deinit(&r.groups);
     free(r.sums);
     gpu_scope_deinit(&r.scope);
@@ -242,8 +298,8 @@ static hd_status run_steps(hd_report *out, const hd_report_input *input, const v
 static const hd_report_column ranges_columns[] = {
     GPU_COLUMNS_RANK,
     {"name", HD_VALUE_STRING, "of the annotation"},
-    {"calls", HD_VALUE_COUNT, "ranges of that name"},
-    {"cpu_total", HD_VALUE_DURATION, "sum of their durations, nested ones too"},
+    {"calls", HD_VALUE_COUNT, "ranges and marks of that name"},
+    {"cpu_total", HD_VALUE_DURATION, "time in them; within another of the name it counts once; null of marks"},
     {"cpu_mean", HD_VALUE_DURATION, "of the durations"},
     {"cpu_min", HD_VALUE_DURATION, "the shortest"},
     {"cpu_max", HD_VALUE_DURATION, "the longest"},
@@ -268,7 +324,8 @@ const hd_report_about report_ranges_about = {
     .title = "annotations (NVTX, record_function), on the CPU and projected onto the GPU",
     .text =
         "Sums up annotations by name: their time on the CPU, and when the GPU did the work that was launched within "
-        "them on the same row.",
+        "them: on the same thread, or by any thread of the process where a range is started and ended, not pushed and "
+        "popped.",
     .options = ranges_options,
     .options_size = sizeof(gpu_options),
     .tables = ranges_tables,

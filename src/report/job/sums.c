@@ -21,8 +21,7 @@ typedef struct name_sum {
     gpu_i128 total;
     double squares;
     uint32_t buckets[BUCKETS];
-    uint32_t lane; /* of the last operator, and the end of the last of its lane */
-    int64_t end;
+    gpu_reach reach; /* of operators */
 } name_sum;
 
 typedef struct sums {
@@ -39,7 +38,7 @@ static name_sum *add_duration(sums *s, const sum_key *key, int64_t duration)
     uint32_t known = s->keys.count, group = gpu_group(&s->keys, key);
     if (group == HD_NONE || !hd_grow((void **)&s->list, &s->capacity, group, sizeof *s->list)) return NULL;
     name_sum *sum = &s->list[group];
-    if (group == known) *sum = (name_sum){.min = INT64_MAX, .lane = HD_NONE};
+    if (group == known) *sum = (name_sum){.min = INT64_MAX, .reach.lane = HD_NONE};
     if (duration < 0) duration = 0;
     sum->count++;
     sum->total += duration;
@@ -72,10 +71,7 @@ static bool add_operators(sums *s)
         sum_key key = {s->scope.ranks[op->lane], HD_NO_NUMBER, op->name, false};
         name_sum *sum = add_duration(s, &key, op->end - op->start);
         if (!sum) return false;
-        if (sum->lane != op->lane) sum->end = INT64_MIN;
-        if (sum->end > op->start) sum->total -= op->end - op->start;
-        if (op->end > sum->end) sum->end = op->end;
-        sum->lane = op->lane;
+        sum->total -= gpu_reach_add(&sum->reach, op->lane, op->start, op->end) - op->start;
     }
     return true;
 }

@@ -99,9 +99,8 @@ static void put_bound(hd_json_out *json, const view_event *e)
 
 /* ---- flows ---- */
 
-static void put_flow_id(hd_json_out *json, const view_event *e, const hd_event *point)
+static void put_flow_id(hd_json_out *json, const view_event *e, hd_point_id id)
 {
-    hd_point_id id = hd_point_id_of(e->trace, point->id_type, point->id);
     view_json_key(json, "id");
     if ((id.type & HD_ID_VALUE_MASK) == 2) {
         hd_string text = hd_trace_string(e->trace, (uint32_t)id.value);
@@ -113,6 +112,19 @@ static void put_flow_id(hd_json_out *json, const view_event *e, const hd_event *
     hd_json_put_text(json, "\"");
 }
 
+static hd_point_id id_of_line(const hd_trace *trace, const view_line *line)
+{
+    hd_point_id id = {0};
+    hd_slice_flow_keys keys;
+    if (line->to_flow < hd_trace_row_count(trace, HD_KIND_FLOW)) {
+        hd_event point = hd_event_at(trace, HD_KIND_FLOW, line->to_flow);
+        return hd_point_id_of(trace, point.id_type, point.id);
+    }
+    hd_event slice = hd_event_at(trace, HD_KIND_SLICE, line->to);
+    if (hd_slice_flow_keys_find(&keys, trace)) hd_slice_flow(&id, &keys, trace, &slice);
+    return id;
+}
+
 static void put_line(hd_json_out *json, const view_event *e, const view_line *line, bool out)
 {
     hd_json_put_text(json, json->data && json->data[json->size - 1] == '[' ? "{" : ",{");
@@ -120,9 +132,8 @@ static void put_line(hd_json_out *json, const view_event *e, const view_line *li
         view_json_text(json, "id", (hd_string){"", 0});
         view_json_text(json, "category", (hd_string){"launch", 6});
     } else {
-        hd_event point = hd_event_at(e->trace, HD_KIND_FLOW, line->to_flow);
-        put_flow_id(json, e, &point);
-        view_json_text(json, "category", hd_trace_string(e->trace, point.category));
+        put_flow_id(json, e, id_of_line(e->trace, line));
+        view_json_text(json, "category", hd_trace_string(e->trace, view_line_category(line, e->trace)));
     }
     view_json_text(json, "direction", out ? (hd_string){"out", 3} : (hd_string){"in", 2});
     view_json_bool(json, "backward", view_line_backward(line));

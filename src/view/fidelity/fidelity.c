@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "report/check/check.h"
+#include "trace/event.h"
 #include "trace/lazy.h"
 
 const char *view_doubt_name(view_doubt doubt)
@@ -44,7 +45,7 @@ static bool look_at_slice(view_fidelity *fidelity, const hd_block *block, uint32
     if (hd_column_at(&columns[HD_COL_START], i) == HD_NO_TIME)
         fine = view_doubt_add(fidelity, VIEW_NO_TIME, row, HD_KIND_SLICE);
     if ((uint32_t)hd_column_at(&columns[HD_COL_TRACK], i) == HD_NONE) return fine;
-    if (check_is_unfinished(duration, hd_column_at(&columns[HD_COL_PHASE], i)))
+    if (hd_never_ends(duration, hd_column_at(&columns[HD_COL_PHASE], i)))
         fine = fine && view_doubt_add(fidelity, VIEW_NO_END, row, HD_NONE);
     if (check_is_negative(duration)) fine = fine && view_doubt_add(fidelity, VIEW_NEGATIVE, row, HD_NONE);
     return fine;

@@ -262,6 +262,7 @@ size_t view_flows_to(size_t *out_first, const view_flows *flows, uint32_t slice)
 uint32_t view_line_category(const view_line *line, const hd_trace *trace)
 {
     uint32_t at;
+    if (line->to_flow >= hd_trace_row_count(trace, HD_KIND_FLOW)) return HD_STRING_NONE; /* a slice is the point */
     const hd_block *block = hd_trace_block_of(&at, trace, HD_KIND_FLOW, line->to_flow);
     return (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], at);
 }

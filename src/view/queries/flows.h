@@ -15,7 +15,7 @@
 typedef struct view_line {
     int64_t from_ns, to_ns;      /* of the points; of launches: of the slices */
     uint32_t from, to;           /* slices */
-    uint32_t from_flow, to_flow; /* rows of the flow table; HD_NONE: a launch */
+    uint32_t from_flow, to_flow; /* points of flows, see hd_flow_point.row; HD_NONE: a launch */
 } view_line;
 
 enum { VIEW_FLOW_CATEGORIES = 64 };

@@ -220,9 +220,9 @@ def check_rows(seed, t, works):
 def check_operators(seed, t, works):
     sums = collections.defaultdict(collections.Counter)
     for op in t.ops:
-        outer = [o for o in t.ops if o.row == op.row and o is not op and runs(o, op.start) and order(o) < order(op)]
         sums[op.rank, op.name]["calls"] += 1
-        sums[op.rank, op.name]["cpu_total"] += 0 if any(o.name == op.name for o in outer) else op.duration
+        alike = [o for o in t.ops if o.row == op.row and o.name == op.name and order(o) < order(op)]
+        sums[op.rank, op.name]["cpu_total"] += sum(not any(runs(o, at) for o in alike) for at in range(op.start, op.end))
         children = [o for o in t.ops if o.row == op.row and max(
             (p for p in t.ops if p.row == o.row and p is not o and runs(p, o.start) and order(p) < order(o)),
             key=order, default=None) is op]
@@ -243,13 +243,17 @@ def check_operators(seed, t, works):
 
 def check_ranges(seed, t, works):
     sums = collections.defaultdict(collections.Counter)
-    for a in t.annotations:
+    seen = []
+    for a in sorted(t.annotations, key=lambda a: (a.start, -a.duration, a.index)):
+        before = [b for b in seen if (b.row, b.name) == (a.row, a.name)]
+        seen.append(a)
         below = [w for w in works if w.launch and w.launch.row == a.row and runs(a, w.launch.start)]
         sum_ = sums[a.rank, a.name]
         sum_["calls"] += 1
-        sum_["cpu_total"] += a.duration
-        sum_["gpu_time"] += sum(w.duration for w in below)
+        sum_["cpu_total"] += sum(not any(runs(b, at) for b in before) for at in range(a.start, a.start + a.duration))
         sum_["gpu_calls"] += bool(below)
+        below = [w for w in below if not any(runs(b, w.launch.start) for b in before)]
+        sum_["gpu_time"] += sum(w.duration for w in below)
         if below:
             first, last = min(w.start for w in below), max(w.end for w in below)
             sum_["gpu_span"] += last - first

@@ -228,21 +228,33 @@ def modules(scope):
         above = paths[around[-1].index] + "/" if around else ""
         paths[module.index] = above + module.name[len("nn.Module: "):]
     rows = tree_rows(scope, found, tree, "(no module)", lambda m: (paths[m.index], None))
-    return {"modules": ordered([{("module" if c == "name" else c): v for c, v in row.items() if c != "shape"}
+    return {"modules": ordered([{("module" if c == "name" else c): v for c, v in row.items() if c not in ("shape", "distinct_calls")}
                                 for row in rows])}
+
+
+def covers_from(slices, key):
+    """By slice: from when on it covers what none of its key that began before it on its row does."""
+    reach, out = {}, {}
+    for s in sorted(slices, key=outer_first):
+        end = reach.get((s.row, key(s)), s.start)
+        out[s.index] = min(max(s.start, end), s.end)
+        reach[s.row, key(s)] = max(end, s.end)
+    return out
 
 
 def tree_rows(scope, ops, tree, nowhere, key):
     works = scope.listed(scope.works)
     around = Around(ops, launch_places(works))
+    since = covers_from(ops, key)
     linked = any(w.launch is not None for w in scope.works)
     sums = collections.defaultdict(collections.Counter)
     for op in scope.listed(ops):
         place = (op.rank, scope.step_of(op), *key(op))
         sums[place]["calls"] += 1
         sums[place]["cpu_self"] += tree.self_time(op)
-        if not any(key(o) == key(op) for o in tree.around[op.index]):
-            sums[place]["cpu_total"] += op.duration
+        sums[place]["cpu_total"] += op.end - since[op.index]
+        parent = tree.around[op.index][-1] if tree.around[op.index] else None
+        sums[place]["distinct_calls"] += not (parent and parent.name == op.name and len(tree.children[parent.index]) == 1)
     for w in works:
         place = (w.rank, scope.step_of(w))
         found = around.at(w.launch.row, w.launch.start) if w.launch is not None else ()
@@ -256,7 +268,7 @@ def tree_rows(scope, ops, tree, nowhere, key):
         rank, step, name, shape = place
         row = {**rank_cells(scope, rank, step), "name": name, "shape": shape}
         is_op = name not in (nowhere, "(no launch)")
-        row.update({c: sum_[c] if is_op else None for c in ("calls", "cpu_total", "cpu_self")})
+        row.update({c: sum_[c] if is_op else None for c in ("calls", "distinct_calls", "cpu_total", "cpu_self")})
         row.update({c: sum_[c] if linked else None for c in ("works", "gpu_self", "gpu_total")})
         rows.append(row)
     assert not linked or sum(row["gpu_self"] for row in rows) == sum(w.duration for w in works)
@@ -293,17 +305,20 @@ class Launched:
 
 def ranges(scope):
     launched = Launched(scope.works)
+    since = covers_from(scope.trace.annotations, lambda a: a.name)
     rows = []
     linked = any(w.launch is not None for w in scope.works)
     annotations = scope.listed(scope.trace.annotations)
     for (rank, step, name), group in grouped(annotations, lambda a: (a.rank, scope.step_of(a), a.name)).items():
         times = [a.duration for a in group]
-        below = [projection(launched.within(a.row, a.start, a.end)) for a in group]
+        within = sum(bool(launched.within(a.row, a.start, a.end)) for a in group)
+        below = [projection(launched.within(a.row, since[a.index], a.end)) for a in group]
         below = [p for p in below if p["works"]]
-        row = {**rank_cells(scope, rank, step), "name": name, "calls": len(group), "cpu_total": sum(times),
+        row = {**rank_cells(scope, rank, step), "name": name, "calls": len(group),
+               "cpu_total": sum(a.end - since[a.index] for a in group),
                "cpu_mean": nearest(ratio(sum(times), len(times))), "cpu_min": min(times), "cpu_max": max(times),
-               "works": sum(p["works"] for p in below) if linked else None, "gpu_calls": len(below) if linked else None}
-        row.update({c: sum(p[c] for p in below) if below else None for c in ("gpu_time", "gpu_span", "gpu_busy")})
+               "works": sum(p["works"] for p in below) if linked else None, "gpu_calls": within if linked else None}
+        row.update({c: sum(p[c] for p in below) if within else None for c in ("gpu_time", "gpu_span", "gpu_busy")})
         rows.append(row)
     return {"ranges": ordered(rows, "cpu_total")}
 

@@ -159,7 +159,7 @@ test("rows are found by words in any cell", () => {
 test("a row stands for a slice of the trace of its id", () => {
   const id = (3n << 40n) + 17n;
   const inputs: [number, number][] = [[0, 0], [1, 1], [2, 2], [5, 7]];
-  const result = resultOf(["id slice", "ts time", "dur duration", "name"], `[[${id}, 1700000000000000123, -1, "gemm"]]`, inputs);
+  const result = resultOf(["id slice", "ts time", "dur duration", "name"], `[[${id}, 1700000000000000123, null, "gemm"]]`, inputs);
   assert.deepEqual(placeOf(result, result.rows[0]), { trace: 5, slice: id, start: 1700000000000000123n, duration: null, name: "gemm" });
   assert.deepEqual(splitSliceId(result, id), { trace: 5, kind: "slice", row: 17 });
   assert.deepEqual(splitSliceId(result, id + (1n << 38n)), { trace: 5, kind: "instant", row: 17 });

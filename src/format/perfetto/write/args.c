@@ -415,7 +415,7 @@ static size_t begin_field(pf_writer *w, const char *key, size_t size)
 static bool is_binding(const pf_writer *w, const hd_arg_key *key)
 {
     return key->scope == HD_SCOPE_EVENT && key->key != HD_STRING_NONE &&
-           (key->key == w->bind_key[0] || key->key == w->bind_key[1] || key->key == w->bind_key[2]);
+           (key->key == w->flow_keys.bind_id || key->key == w->flow_keys.flow_out || key->key == w->flow_keys.flow_in);
 }
 
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound)

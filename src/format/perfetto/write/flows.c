@@ -72,41 +72,26 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
 
 /* ---- slices that are points ---- */
 
-static bool is_true(const hd_shape *shape, const hd_event *event, uint32_t key)
-{
-    int at = key == HD_STRING_NONE ? -1 : hd_shape_find(shape, key, HD_SCOPE_EVENT);
-    return at >= 0 && shape->keys[at].type == HD_ARG_BOOL && hd_column_at(&event->args->columns[at], event->args_row);
-}
-
 /* The point that an event is by its own members; false: none. */
 static bool bound_point(pf_flow_point *out, pf_writer *w, uint32_t item)
 {
-    static const uint8_t id_types[] = {
-        [HD_ARG_INT] = HD_ID_INT, [HD_ARG_STRING] = HD_ID_STRING, [HD_ARG_NUMBER] = HD_ID_NUMBER};
     hd_event event = pf_item_event(w, &w->items[item]);
-    const hd_shape *shape = hd_trace_shape_at(w->trace, event.shape);
-    int at = hd_shape_find(shape, w->bind_key[0], HD_SCOPE_EVENT);
-    unsigned id_type = at >= 0 && shape->keys[at].type < sizeof id_types ? id_types[shape->keys[at].type] : HD_ID_NONE;
-    bool goes = is_true(shape, &event, w->bind_key[1]), comes = is_true(shape, &event, w->bind_key[2]);
-    if (id_type == HD_ID_NONE || (!goes && !comes)) return false;
-    uint64_t key[2] = {pf_id_hash(w->trace, id_type, hd_column_at(&event.args->columns[at], event.args_row)),
-                       w->bind_key[0]};
+    hd_point_id id = {0};
+    char phase = hd_slice_flow(&id, &w->flow_keys, w->trace, &event);
+    if (!phase) return false;
+    uint64_t key[2] = {(uint64_t)id.value, id.type};
     *out = (pf_flow_point){.key = hd_hash(key, sizeof key),
                            .time = w->items[item].start,
                            .row = w->point_rows++,
                            .item = item,
-                           .phase = !comes ? 's'
-                                    : goes ? 't'
-                                           : 'f',
+                           .phase = phase,
                            .bound = true};
     return true;
 }
 
 static hd_status add_bound_points(pf_writer *w, hd_error *err)
 {
-    static const char *const names[] = {"bind_id", "flow_out", "flow_in"};
-    for (int i = 0; i < 3; i++) w->bind_key[i] = hd_trace_find_string(w->trace, names[i], strlen(names[i]));
-    if (w->bind_key[0] == HD_STRING_NONE) return HD_OK;
+    if (!hd_slice_flow_keys_find(&w->flow_keys, w->trace)) return HD_OK;
     for (uint32_t i = 0; i < w->item_count; i++) {
         pf_item_kind kind = pf_item_kind_of(&w->items[i]);
         if (kind != PF_ITEM_SLICE && kind != PF_ITEM_ASYNC) continue;

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "format/perfetto/perfetto.h"
 #include "heddle/stacks.h"
+#include "model/flows/bind.h"
 
 /* ---- packets out: packets.c ---- */
 
@@ -181,8 +182,8 @@ typedef struct pf_writer {
     size_t async_pair_count, async_pair_capacity;
     pf_flow_point *points;
     size_t point_count, point_capacity;
-    uint32_t point_rows;  /* of flow points, and those after them of slices with a bind_id */
-    uint32_t bind_key[3]; /* the strings bind_id, flow_out, flow_in */
+    uint32_t point_rows; /* of flow points, and those after them of slices with a bind_id */
+    hd_slice_flow_keys flow_keys;
     pf_flow_link *links;
     size_t link_count, link_capacity;
 

@@ -7,7 +7,7 @@ from gpu_slice order by dur desc limit 100`],
   ["Time of each category by rank", `select rank, category, count(*) as count, sum(dur) as total
 from slice group by rank, category order by rank, total desc`],
   ["Slices that touch what is looked at", `select id, ts, dur, name, track_id
-from slice where ts < :until and ts + dur > :from order by ts limit 1000`],
+from slice where ts < :until and ifnull(ts + dur > :from, 1) order by ts limit 1000`],
   ["Gaps between GPU work", `with ends as (
   select track_id, ts, max(ts + dur) over (partition by track_id order by ts rows between unbounded preceding and 1 preceding) as free
   from gpu_slice)
