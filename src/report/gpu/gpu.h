@@ -58,6 +58,15 @@ void gpu_shares_deinit(gpu_shares *shares);
         "row", HD_VALUE_STRING, "pid and tid, as the trace has them"                                                   \
     }
 
+/* The last column of rows whose figures may rest on what cannot be trusted, and its cell. */
+#define GPU_COLUMN_DOUBT                                                                                               \
+    {                                                                                                                  \
+        "doubt", HD_VALUE_STRING, "what its figures rest on and cannot be trusted, see trust; null: nothing"           \
+    }
+void gpu_cell_doubts(hd_table_builder *builder, unsigned doubts);
+void gpu_cell_doubts_of(hd_table_builder *builder, const gpu_trust *trust, const gpu_scope *scope, uint32_t device,
+                        unsigned figures);
+
 /* The table of a builder into the report, its rows in the order of definitions.md: those of a rank, device and step
  * together, then by `largest` (columns parted by commas, largest first), then by all cells. largest NULL: those
  * together as they are. */

@@ -26,6 +26,7 @@ typedef struct kernel_sum {
     uint64_t occupancy_count;
     int64_t longest;
     uint64_t longest_row;
+    unsigned doubts; /* of its activities, bits as of gpu_trust */
 } kernel_sum;
 
 enum { STACK_ROOM = 64 << 20 }; /* bytes */
@@ -35,6 +36,7 @@ static const char *const argument_names[ARGUMENTS] = {
 
 typedef struct kernels {
     gpu_scope scope;
+    const gpu_trust *trust;
     gpu_arg args[ARGUMENTS];
     gpu_texts texts;
     uint32_t *short_of; /* by string: text + 1; with --by short */
@@ -242,6 +244,7 @@ static bool add_kernel(kernels *k, size_t index)
         sum->longest = gpu_duration(work);
         sum->longest_row = s->launches->works[index].row;
     }
+    if (k->trust->of_works) sum->doubts |= k->trust->of_works[index];
     tell_most(&sum->registers, k, REGISTERS, block, row);
     tell_most(&sum->shared, k, SHARED, block, row);
     if (gpu_arg_get(&occupancy, &k->args[OCCUPANCY], block, row) && hd_value_double(&percent, s->trace, occupancy)) {
@@ -322,6 +325,7 @@ static void add_row(hd_table_builder *b, kernels *k, uint32_t group)
     else
         hd_table_add_null(b);
     hd_table_add_int(b, (int64_t)sum->longest_row);
+    gpu_cell_doubts(b, gpu_doubts_of(sum->doubts | k->trust->all, GPU_FIGURE_TIME));
 }
 
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
@@ -330,6 +334,7 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (k->scope.by & (GPU_BY_OP | GPU_BY_SHAPE)) HD_TRY(find_ops(k, err));
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
+    HD_TRY(gpu_trust_of(&k->trust, k->scope.trace, k->scope.launches, err));
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
     HD_TRY(report_builder(&b, &report_kernels_about, "kernels", err));
@@ -402,6 +407,7 @@ static const hd_report_column columns[] = {
     {"shared", HD_VALUE_BYTES, "shared memory, the most that one tells"},
     {"occupancy", HD_VALUE_DECIMAL, "achieved, as the profiler estimates it: mean in percent"},
     {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 

@@ -43,6 +43,7 @@ typedef struct total {
 
 typedef struct launches {
     gpu_scope scope;
+    const gpu_trust *trust;
     gpu_texts texts;
     uint32_t *call_names; /* by string: text + 1 */
     gpu_groups groups, places;
@@ -212,6 +213,7 @@ static void add_row(hd_table_builder *b, const launches *l, uint32_t group)
     hd_table_add_int(b, gpu_whole(sum->work));
     hd_table_add_int(b, gpu_whole(sum->whole));
     hd_table_add_count(b, sum->is_short);
+    gpu_cell_doubts_of(b, l->trust, &l->scope, key->device, GPU_FIGURE_DELAY);
 }
 
 static void add_total(hd_table_builder *b, const launches *l, uint32_t place)
@@ -304,6 +306,7 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
     for (uint32_t g = 0; g < l->groups.count; g++) in_rows += l->sums[g].launches;
     for (uint32_t p = 0; p < l->places.count; p++) with_work += l->totals[p].with_work;
     if (in_rows != with_work) return gpu_broken("launches with work", (int64_t)in_rows, (int64_t)with_work, err);
+    HD_TRY(gpu_trust_of(&l->trust, l->scope.trace, l->scope.launches, err));
     HD_TRY(report_builder(&b, &report_launches_about, "launches", err));
     for (uint32_t g = 0; g < l->groups.count; g++) add_row(b, l, g);
     HD_TRY(gpu_add(out, b, "whole_total", err));
@@ -356,6 +359,7 @@ static const hd_report_column launches_columns[] = {
     {"work_total", HD_VALUE_DURATION, "sum of the durations of all their work"},
     {"whole_total", HD_VALUE_DURATION, "from the start of the call to the last end of its work"},
     {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 
