@@ -20,9 +20,9 @@ static inline double hd_test_cpu_seconds(void)
 /* Does the work at a size, and returns the CPU time of the part that is under test. */
 typedef double hd_test_work(void *context, size_t size);
 
-/* A work of size SMALL and one of 8 * SMALL. Work that grows as its size takes 8 times as long, or 10 with a logarithm; that
- * of its square, 64 times: 24 is between. Others who use the machine lengthen times: the least of several in turn are
- * compared, until the ratio is small enough or ROUNDS are done. A work that is too short to be measured is none. */
+/* A work of size SMALL and one of 8 * SMALL. Work that grows as its size takes 8 times as long, or 10 with a logarithm;
+ * that of its square, 64 times: 24 is between. Others who use the machine lengthen times: the least of several in turn
+ * are compared, until the ratio is small enough or ROUNDS are done. A work that is too short to be measured is none. */
 static inline void hd_test_assert_linear(const char *what, hd_test_work *work, void *context, size_t small)
 {
     enum { FACTOR = 8, MOST = 24, ROUNDS = 6 };

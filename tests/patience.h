@@ -1,4 +1,4 @@
-/* patience.h - how long tests wait for what should come: a time limit in a test only guards against hangs (patience.py) */
+/* patience.h - how long tests wait for what should come: a limit of time only guards against hangs (see patience.py) */
 #ifndef HD_TESTS_PATIENCE_H
 #define HD_TESTS_PATIENCE_H
 

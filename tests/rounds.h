@@ -1,5 +1,5 @@
-/* rounds.h - how many rounds a random test makes: as usual, times HEDDLE_TEST_ROUNDS, or else what its build allows; and
- * which seed it begins with */
+/* rounds.h - how many rounds a random test makes: as usual, times HEDDLE_TEST_ROUNDS, or else what its build allows;
+ * and which seed it begins with */
 #ifndef HD_TESTS_ROUNDS_H
 #define HD_TESTS_ROUNDS_H
 
@@ -24,7 +24,8 @@ static inline unsigned hd_test_rounds(unsigned usual)
     return rounds < 1 ? 1 : rounds > 4e9 ? 4000000000u : (unsigned)rounds;
 }
 
-/* The environment variable HEDDLE_TEST_SEED where it is set, else `default_seed`. It is printed: a failure can be had again. */
+/* The environment variable HEDDLE_TEST_SEED where it is set, else `default_seed`. It is printed: a failure can be had
+ * again. */
 static inline unsigned hd_test_seed(unsigned default_seed)
 {
     const char *text = getenv("HEDDLE_TEST_SEED");

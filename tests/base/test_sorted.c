@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/sorted.h"
+#include "rounds.h"
 
 typedef struct range {
     uint64_t start;
@@ -23,7 +24,7 @@ static void test_sorted__an_empty_list_has_none_up_to_any_key(void **state)
 static void test_sorted__the_result_is_what_a_look_at_all_of_them_counts(void **state)
 {
     const uint64_t keys[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX - 1, UINT64_MAX};
-    unsigned seed = 1;
+    unsigned seed = hd_test_seed(1);
     (void)state;
     for (size_t count = 1; count < 40; count++) {
         range list[40] = {{0}};

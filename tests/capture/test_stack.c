@@ -12,6 +12,7 @@
 #include "capture/stack/impl.h"
 #include "capture/stack_names.h"
 #include "capture/stack_subject.h"
+#include "rounds.h"
 #include "under_tsan.h"
 
 #define APART STACK_APART
@@ -452,7 +453,7 @@ static int find_own_tables(struct dl_phdr_info *info, size_t size, void *user)
 static void test_cfi__damaged_tables_are_not_read_beyond_their_end(void **state)
 {
     stack_tables own = {0};
-    uint64_t seed = 1, known = 0, rows = 0;
+    uint64_t seed = hd_test_seed(1), known = 0, rows = 0;
     (void)state;
     dl_iterate_phdr(find_own_tables, &own);
     assert_non_null(own.high);

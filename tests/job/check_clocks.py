@@ -350,7 +350,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--print", required=True)
     parser.add_argument("--cases", type=int, default=rounds.rounds(1000))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=rounds.seed(1))
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
     check_by_hand(args.print)

@@ -144,7 +144,7 @@ static void test_align__sorting_keeps_the_order_of_equal_times(NO_STATE)
 {
     enum { COUNT = 5000 };
     hd_mark marks[COUNT];
-    uint64_t seed = 7;
+    uint64_t seed = hd_test_seed(7);
     for (uint32_t i = 0; i < COUNT; i++) marks[i] = (hd_mark){.time_ns = random_next(&seed) % 300, .index = i};
     assert_int_equal(hd_marks_sort(marks, COUNT, UINT64_MAX, NULL), HD_OK);
     for (uint32_t i = 1; i < COUNT; i++) {
@@ -177,7 +177,7 @@ static size_t most_pairs(const model *m, int64_t tolerance)
 
 static void test_align__random_sequences_lose_few_pairs_to_likeliness(NO_STATE)
 {
-    uint64_t seed = 11;
+    uint64_t seed = hd_test_seed(11);
     for (unsigned round = 0, rounds = hd_test_rounds(400); round < rounds; round++) {
         model_options o = {.launches = 1 + random_next(&seed) % 60,
                            .gap_ns = 1 + random_next(&seed) % 4000000,
@@ -201,7 +201,7 @@ static void test_align__random_sequences_lose_few_pairs_to_likeliness(NO_STATE)
 
 static void test_align__sequences_with_jitter_are_right(NO_STATE)
 {
-    uint64_t seed = 1;
+    uint64_t seed = hd_test_seed(1);
     size_t right = 0, possible = 0;
     unsigned rounds = hd_test_rounds(80);
     for (unsigned round = 0; round < rounds; round++) {

@@ -6,6 +6,7 @@
 #include "heddle/report.h"
 #include "pass/attribution/annotate.h"
 #include "random_trace.h"
+#include "rounds.h"
 
 static hd_trace *annotated(const hd_trace *gpu, const hd_trace *cpu, const hd_attribution_options *options)
 {
@@ -400,8 +401,8 @@ static void assert_only_annotated(const hd_trace *gpu, const hd_trace *out, cons
 static void test_attribution_annotate__all_else_stays_as_it_is(NO_STATE)
 {
     uint64_t with = 0;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        hd_trace *gpu = random_gpu(seed, 10 + 10 * (unsigned)seed, 4), *out;
+    for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 60; seed++) {
+        hd_trace *gpu = random_gpu(seed, 20 + 10 * (unsigned)(seed - first), 4), *out;
         hd_attribution *a = attribute(gpu, NULL, NULL);
         assert_int_equal(hd_attribution_annotate(&out, a, gpu, NULL, NULL), HD_OK);
         uint64_t flows = hd_trace_row_count(out, HD_KIND_FLOW);

@@ -1,5 +1,4 @@
-/* test_attribution_hostile.c - traces made to cost much time or memory, or to break sums: what each costs grows as it does
- */
+/* test_attribution_hostile.c - traces made to cost much, or to break sums: time and memory grow as they do, not more */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -13,6 +13,7 @@
 #include "pass/copy/copy.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "rounds.h"
 
 #define NO_STATE void **state __attribute__((unused))
 
@@ -62,8 +63,8 @@ static hd_json_out random_text(uint64_t seed, unsigned events)
 
 static void test_pass_copy__a_copy_dumps_the_same(NO_STATE)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        hd_json_out text = random_text(seed, 3 + (unsigned)seed * 7);
+    for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 60; seed++) {
+        hd_json_out text = random_text(seed, 10 + (unsigned)(seed - first) * 7);
         hd_trace *trace = read_all(text.data, text.size, seed % 3 ? 0 : 512);
         /* the second has other string ids than the source */
         hd_trace *same = copy_with(trace, NULL, NULL), *other = copy_with(trace, NULL, "in the way");
@@ -121,7 +122,7 @@ static hd_json_out sieved_text(uint64_t seed, unsigned events, bool all)
 
 static void test_pass_copy__dropping_events_is_like_never_reading_them(NO_STATE)
 {
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 60; seed++) {
         hd_json_out all = sieved_text(seed, 400, true), some = sieved_text(seed, 400, false);
         hd_trace *trace = read_all(all.data, all.size, seed % 3 ? 0 : 700), *wanted = read_all(some.data, some.size, 0);
         hd_copy_hooks hooks = {.user = &seed, .rows = drop_some};

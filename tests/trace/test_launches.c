@@ -18,6 +18,7 @@
 #include "model/roles/trace_roles.h"
 #include "random_trace.h"
 #include "read_text.h"
+#include "rounds.h"
 
 static hd_string text(const char *s)
 {
@@ -770,7 +771,7 @@ static void check_against_model(model_slice *all, int count, const hd_trace *tra
 static void test_launches__agree_with_a_model_on_random_traces(void **state)
 {
     (void)state;
-    uint64_t seed = 11;
+    uint64_t seed = hd_test_seed(11);
     model_slice all[MODEL_ROWS];
     for (int round = 0; round < 600; round++) {
         uint32_t count = 1 + random_next(&seed) % MODEL_ROWS;

@@ -16,6 +16,7 @@
 #include "dump.h"
 #include "heddle/format.h"
 #include "random_trace.h"
+#include "rounds.h"
 #include "trace/impl.h"
 
 enum { NO_PLACE = 1 << 20 };
@@ -199,7 +200,7 @@ static void assert_same(const hd_trace *a, const hd_trace *b)
 static void test_lazy__blocks_come_when_they_are_asked_for(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 30; seed++) {
         hd_trace *trace = random_trace(seed, 60);
         origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
         hd_trace *lazy = finish_stored(lazy_builder(&from));
@@ -285,7 +286,7 @@ static void *load_columns(void *user)
 static void test_lazy__columns_come_first_and_arguments_when_they_are_asked_for(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 30; seed++) {
+    for (uint64_t first = hd_test_seed(1), seed = first; seed < first + 30; seed++) {
         hd_trace *trace = random_trace(seed, 60);
         origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL, false};
         hd_builder *builder = lazy_builder(&from);
@@ -432,7 +433,7 @@ static void test_lazy__an_order_that_does_not_fit_is_made_to(void **state)
 static void test_spill__a_trace_beyond_the_memory_limit_is_the_same(void **state)
 {
     (void)state;
-    for (uint64_t seed = 100; seed < 130; seed++) {
+    for (uint64_t first = hd_test_seed(100), seed = first; seed < first + 30; seed++) {
         char *path = document(seed, 200);
         hd_trace *trace = read_document(path, 0), *spilled = read_document(path, 1);
         assert_same(spilled, trace);
@@ -451,7 +452,7 @@ static void test_spill__a_trace_beyond_the_memory_limit_is_the_same(void **state
 static void test_spill__lazy_blocks_go_to_the_file_too(void **state)
 {
     (void)state;
-    for (uint64_t seed = 200; seed < 210; seed++) {
+    for (uint64_t first = hd_test_seed(200), seed = first; seed < first + 10; seed++) {
         hd_trace *trace = random_trace(seed, 100);
         origin from = {trace, NO_PLACE, NO_PLACE, 0, 0, NULL};
         hd_builder *builder = lazy_builder(&from);

@@ -12,6 +12,7 @@
 #include "capture/uprobe/cfi.h"
 #include "capture/uprobe/plan.h"
 #include "capture/uprobe/record.h"
+#include "rounds.h"
 
 static const char *library(void)
 {
@@ -152,7 +153,7 @@ static void test_elf__damaged_files_are_read_as_far_as_they_make_sense(void **st
 {
     size_t size;
     uint8_t *data = read_file(library(), &size), *copy = malloc(size);
-    uint64_t seed = 42;
+    uint64_t seed = hd_test_seed(42);
     (void)state;
     assert_true(use_file(data, size, 1) >= 5);
     for (int round = 0; round < 3000; round++) {
@@ -180,7 +181,7 @@ static void test_elf__damaged_unwind_tables_lead_nowhere_and_end(void **state)
     size_t size;
     uint8_t *data = read_file(library(), &size), *copy = malloc(size);
     uprobe_elf elf;
-    uint64_t seed = 7, bytes;
+    uint64_t seed = hd_test_seed(7), bytes;
     (void)state;
     assert_int_equal(uprobe_elf_read(&elf, data, size, NULL), HD_OK);
     assert_true(elf.hdr_bytes > 0);
@@ -198,7 +199,7 @@ static void test_elf__damaged_unwind_tables_lead_nowhere_and_end(void **state)
 
 static void test_record__nothing_is_read_beyond_a_records_size(void **state)
 {
-    uint64_t seed = 3;
+    uint64_t seed = hd_test_seed(3);
     uint64_t type = UPROBE_SAMPLE_TYPE | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
     (void)state;
     for (int round = 0; round < 20000; round++) {

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "capture/uprobe/unwind.h"
+#include "rounds.h"
 
 #define NOINLINE __attribute__((noinline, no_sanitize("address", "undefined")))
 #define HERE __asm__ volatile("" ::: "memory")
@@ -151,7 +152,7 @@ static void test_unwind__wild_registers_and_stacks_end(void **state)
     uprobe_spaces spaces = {0};
     static caught c;
     static uprobe_stack stack;
-    uint64_t seed = 5;
+    uint64_t seed = hd_test_seed(5);
     (void)state;
     catch_all(&spaces, &c);
     uprobe_process *process = uprobe_spaces_process(&spaces, 1);

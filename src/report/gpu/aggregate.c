@@ -44,6 +44,7 @@ static void measure(gpu_aggregate *a, size_t at, const struct hd_report_fill *fi
         *m = (struct gpu_measured){.at = at};
     }
     if (fill->how == GPU_MEAN_DECIMAL) m->is_decimal = true;
+    if (fill->how == GPU_BITS) m->is_bits = true;
     if (fill->how == GPU_OF_MAX) m->of_max = fill->with;
     if (fill->how == GPU_MEDIAN || fill->how == GPU_STDDEV) a->valued = at;
 }
@@ -80,7 +81,7 @@ static void add_to(struct gpu_sum *sum, const struct gpu_measured *m, const char
     }
     memcpy(&value, row + m->at, sizeof value);
     if (value == HD_NO_NUMBER) return;
-    sum->sum += value;
+    sum->sum = m->is_bits ? sum->sum | value : sum->sum + value;
     if (!sum->known || value < sum->min) sum->min = value;
     if (!sum->known || value > sum->max) {
         memcpy(&of_max, row + m->of_max, sizeof of_max);
@@ -187,6 +188,7 @@ static void add_cell(hd_table_builder *b, const gpu_aggregate *a, uint32_t group
     case GPU_STDDEV: add_number(b, c, a->stats[group].stddev, of->known > 1); break;
     case GPU_RATIO: gpu_cell_ratio(b, of->sum, sum_of(a, group, f->with)->sum, f->times != 0 ? f->times : 1); break;
     case GPU_SHARE: gpu_cell_ratio(b, gpu_whole(of->sum), known ? a->share_sums[a->share_of[group]] : 0, 100); break;
+    case GPU_BITS:
     case GPU_OWN: f->own(b, a, group, c); break;
     default: add_part(b, a, group, c);
     }

@@ -65,6 +65,7 @@ typedef enum gpu_how {
     GPU_RATIO, /* times * sum / sum of `with` */
     GPU_SHARE, /* percent of the sum over the groups of the same rank, device, process and step */
     GPU_OWN,   /* as the report itself does it */
+    GPU_BITS,  /* likewise, with the bits of all numbers together instead of a sum */
 } gpu_how;
 typedef struct gpu_aggregate gpu_aggregate;
 struct hd_report_fill {
@@ -111,7 +112,7 @@ struct gpu_aggregate {
     uint32_t last; /* group that a row was put into */
     struct gpu_measured {
         size_t at, of_max;
-        bool is_decimal;
+        bool is_decimal, is_bits;
     } measured[GPU_MEASURED + 1];
     unsigned measured_count;
     struct gpu_sum *sums; /* by group, then as measured */
@@ -159,6 +160,17 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
     {                                                                                                                  \
         "row", HD_VALUE_STRING, "pid and tid, as the trace has them"                                                   \
     }
+
+/* The last column of rows whose figures may rest on what cannot be trusted, and its cell. */
+#define GPU_COLUMN_DOUBT_OF(...)                                                                                       \
+    {                                                                                                                  \
+        "doubt", HD_VALUE_STRING, "what its figures rest on and cannot be trusted, see trust; null: nothing",          \
+            __VA_ARGS__                                                                                                \
+    }
+#define GPU_COLUMN_DOUBT GPU_COLUMN_DOUBT_OF(NULL)
+void gpu_cell_doubts(hd_table_builder *builder, unsigned doubts);
+void gpu_cell_doubts_of(hd_table_builder *builder, const gpu_trust *trust, const gpu_scope *scope, uint32_t device,
+                        unsigned figures);
 
 /* The table of a builder into the report, its rows in the order of definitions.md: those of a rank, device and step
  * together, then by `largest` (columns parted by commas, largest first), then by all cells. largest NULL: those

@@ -29,6 +29,7 @@ typedef struct finding {
     int64_t saves, span;  /* ns at most, of so much */
     int64_t start, duration;
     int64_t id; /* row of the slice that shows it; HD_NO_NUMBER */
+    size_t row; /* of breakdown */
     char text[512];
 } finding;
 
@@ -124,7 +125,8 @@ static finding *add_finding(summary *s, const reader *breakdown, size_t row, int
                    .span = number(breakdown, row, "span"),
                    .start = HD_NO_TIME,
                    .duration = HD_NO_TIME,
-                   .id = HD_NO_NUMBER};
+                   .id = HD_NO_NUMBER,
+                   .row = row};
     text(f->process, breakdown, row, "process");
     return f;
 }
@@ -409,6 +411,7 @@ static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
         report_cell_int(b, f->start);
         report_cell_int(b, f->duration);
         report_cell_int(b, f->id);
+        hd_table_add_cell(b, breakdown.table, f->row, hd_table_find_column(breakdown.table, "doubt"));
     }
     return report_add(out, b, err);
 }
@@ -451,21 +454,16 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     return status;
 }
 
-static hd_status add_notes(hd_report *out, const summary *s, hd_error *err)
+static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
 {
     hd_table_builder *b;
     const reader notes = read_table(s, BREAKDOWN, "notes");
     HD_TRY(report_builder(&b, &report_summary_about, "notes", err));
     for (size_t i = 0; i < notes.end; i++) hd_table_add_cell(b, notes.table, i, 0);
-    const reader steps = read_table(s, STEPS, "steps");
-    size_t empty = 0;
-    for (size_t i = 0; i < steps.end; i++) empty += number(&steps, i, "works") == 0;
-    if (empty && empty < steps.end) {
-        char text[128];
-        snprintf(text, sizeof text, "%zu of %zu steps have no GPU activity: it may not have been recorded", empty,
-                 steps.end);
-        hd_table_add_text(b, text);
-    }
+    hd_report *breakdown = &s->parts[BREAKDOWN];
+    out->trust = breakdown->trust;
+    breakdown->trust = NULL;
+    memcpy(out->trust_text, breakdown->trust_text, sizeof out->trust_text);
     return report_add(out, b, err);
 }
 
@@ -514,6 +512,7 @@ static const hd_report_column findings_columns[] = {
     {"start", HD_VALUE_TIME, "where to look: the worst of it"},
     {"duration", HD_VALUE_DURATION, "how long that takes"},
     {"id", HD_VALUE_INT, GPU_ID_OF "the event there: the kernel, copy or step, or the work that ended the gap"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column steps_columns[] = {
@@ -534,6 +533,7 @@ static const hd_report_column breakdown_columns[] = {
     {"idle", HD_VALUE_DURATION, "nothing runs"},
     {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
     {"unlinked", HD_VALUE_COUNT, "of them, whose launch is not known"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column kernels_columns[] = {
@@ -543,6 +543,7 @@ static const hd_report_column kernels_columns[] = {
     {"count", HD_VALUE_COUNT, "calls"},
     {"mean", HD_VALUE_DURATION, "of the durations"},
     {"name", HD_VALUE_STRING, "of the kernel"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column idle_columns[] = {
@@ -552,6 +553,7 @@ static const hd_report_column idle_columns[] = {
     {"share", HD_VALUE_DECIMAL, "percent of idle time"},
     {"gaps", HD_VALUE_COUNT, "how many"},
     {"longest", HD_VALUE_DURATION, "of them"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column communication_columns[] = {
@@ -599,6 +601,7 @@ const hd_report_about report_summary_about = {
     .title = "one screen: where the time goes, and what to look at first",
     .text = "What takes the time of each GPU, as sentences with what each would save at most, and the first rows of "
             "the reports breakdown, kernels, idle, communication, steps and memory.",
+    .says_trust = true,
     .options = options,
     .options_size = sizeof(summary_options),
     .tables = tables,

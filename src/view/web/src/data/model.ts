@@ -369,6 +369,16 @@ export interface Fidelity {
   counters: number;
   flows: { count: number; bound: number; unbound: number; backward: number; without_start: number; without_end: number };
   ledger: { stage: string; code: string; level: string; count: number; text: string }[];
+  trust?: { sentence: string; doubts: Doubt[] }; // once launches are known
+}
+
+// What is missing or impossible in GPU activities, and which figures rest on it.
+export interface Doubt {
+  code: string;
+  level: string;
+  count: number;
+  sentence: string;
+  figures: string;
 }
 
 export interface FidelityList {
