@@ -114,7 +114,8 @@ typedef struct hd_collective {
     int64_t rank, device, stream;
     hd_string step;           /* in which it was launched; NULL: in none */
     int64_t step_start_ns;    /* HD_NO_TIME: in none */
-    hd_string group;          /* process group or communicator, as the trace names it. NULL: `stream` stands for it */
+    hd_string group;          /* process group or communicator, as the trace names it; where that is no number and the
+                                 trace tells the group's ranks, with the lowest: "tp from 2". NULL: `stream` stands for it */
     hd_string operation;      /* "AllReduce", "AllGather" …, as the report "communication" has them */
     int64_t size;             /* ranks in the group */
     int64_t bytes;            /* as the report "communication" counts them */

@@ -82,7 +82,7 @@ static double factor_of(exchange *x, uint32_t node, bool *failed)
     gpu_roofline lines[2];
     if (op != HD_NONE) {
         const gpu_op_figure *f = &x->ops.figures[x->ops.ops.list[op].user];
-        const gpu_shape_figures of = {f->kind, gpu_text_of(&x->ops.texts, f->dtype), f->flop, f->bytes};
+        const gpu_shape_figures of = {f->kind, gpu_op_dtype(&x->ops, f->dtype), f->flop, f->bytes};
         *failed |= !rooflines(lines, x, rank, &of);
         bool is_known = lines[0].compute_ns >= 0 && lines[0].memory_ns >= 0 && lines[1].compute_ns >= 0;
         if (!*failed && is_known && least(&lines[0]) > 0) {

@@ -96,6 +96,63 @@ def check_imbalance(heddle, paths):
     return len(kernels) + len(operators)
 
 
+def check_equal_steps(heddle, folder):
+    """Rank 1 works behind its last step, rank 2 did not record step 2: both are no unevenness of the steps that all have."""
+    paths = []
+    for rank, steps in enumerate(((0, 1, 2), (0, 1, 2), (0, 1))):
+        events = []
+        for at, step in enumerate((*steps, None) if rank == 1 else steps):
+            start, duration = 100 * at + rank, 50 if step is None else 10 + rank
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": start, "dur": 1,
+                        "args": {"correlation": at + 1}},
+                       {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": start + 5, "dur": duration,
+                        "args": {"device": 0, "stream": 7, "correlation": at + 1}}]
+            if step is not None:
+                events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 1, "tid": 1, "ts": start - 1, "dur": 90})
+        paths.append(folder / f"equal_rank{rank}.json")
+        paths[-1].write_text(json.dumps({"traceEvents": events}))
+    said = json.loads(run(heddle, "report", "imbalance", "--json", *paths))
+    parts = {row["what"]: row for row in said["imbalance"]}
+    values = [2 * (10 + rank) * 1000 for rank in range(3)]
+    for what, wanted in (("compute", values), ("steps", [180_000] * 3)):
+        row = parts[what]
+        assert (row["min"], row["max"], row["mean"]) == (min(wanted), max(wanted), statistics.fmean(wanted)), row
+        assert close(row["variation_percent"], 100 * statistics.stdev(wanted) / statistics.fmean(wanted)), row
+    (note,) = said["notes"]
+    assert "the 2 steps that all 3 ranks have" in note["note"] and "ProfilerStep#2, which 2 of them" in note["note"], note
+    assert {row["name"]: row["max"] for row in said["kernels"]} == {"k": 83_000}, said["kernels"]
+    none = json.loads(run(heddle, "report", "imbalance", "--json", paths[0], stepless(folder, paths[1])))
+    assert [row["ranks"] for row in none["imbalance"]] == [1] * 6 and "in no step" in none["notes"][0]["note"], none
+
+
+def check_groups_of_one_name(heddle, folder):
+    """Two groups named "tp" of other ranks: ranks 0 and 2, where 2 comes last by 40 us, and 1 and 3, where 1 does by 70."""
+    late = {0: 0, 2: 40, 1: 70, 3: 0}
+    paths = []
+    for rank in range(4):
+        members = [r for r in range(4) if r % 2 == rank % 2]
+        events = [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 20, "ts": 1000 * i + late[rank],
+                   "dur": 100 - late[rank], "args": {"device": 0, "stream": 20, "Collective name": "allreduce", "In msg nelems": 8, "dtype": "Float",
+                                                     "Process Group Name": "tp", "Process Group Ranks": str(members), "Group size": 2, "Seq": i}}
+                  for i in range(3)]
+        told = {"rank": rank, "world_size": 4, "pg_config": [{"pg_name": "tp", "pg_desc": "tensor", "pg_size": 2, "ranks": members}]}
+        paths.append(folder / f"tp_rank{rank}.json")
+        paths[-1].write_text(json.dumps({"traceEvents": events, "distributedInfo": told}))
+    said = json.loads(run(heddle, "report", "stragglers", "--json", *paths))
+    rows = {row["rank"]: (row["collectives"], row["last"], row["late"]) for row in said["stragglers"]}
+    assert rows == {0: (3, 0, 0), 1: (3, 3, 210_000), 2: (3, 3, 120_000), 3: (3, 0, 0)}, rows
+    assert {(c["group"], c["members"], c["last_rank"]) for c in said["collectives"]} == {("tp from 0", 2, 2), ("tp from 1", 2, 1)}
+    assert not said["mismatched"], said["mismatched"]
+    groups = json.loads(run(heddle, "report", "topology", "--json", *paths))["groups"]
+    assert sorted((g["group"], g["ranks"]) for g in groups) == [("tp from 0", "0 2"), ("tp from 1", "1 3")], groups
+
+
+def stepless(folder, path):
+    events = [e for e in json.loads(path.read_text())["traceEvents"] if e["cat"] != "user_annotation"]
+    (folder / "stepless_rank1.json").write_text(json.dumps({"traceEvents": events}))
+    return folder / "stepless_rank1.json"
+
+
 def check_topology(heddle, paths):
     said = json.loads(run(heddle, "report", "topology", "--json", *paths))
     for row in said["ranks"]:
@@ -274,6 +331,8 @@ def main():
         folder = pathlib.Path(name)
         paths = make(heddle, folder, "--slow-gpu", "3=40")
         names = check_imbalance(heddle, paths)
+        check_equal_steps(heddle, folder)
+        check_groups_of_one_name(heddle, folder)
         check_topology(heddle, paths)
         check_roles(heddle, paths)
         print(f"{check_bandwidths(heddle, paths)} kinds of collectives agree")

@@ -93,7 +93,8 @@ static bool add_row(flops *f, uint32_t group)
     hd_table_builder *t = f->table;
     const key *k = gpu_group_key(&f->keys, group);
     const sum *s = &f->sums[group];
-    const gpu_shape_figures work = {(gpu_shape_kind)k->kind, gpu_text_of(&f->of.texts, k->dtype), k->flop, k->bytes};
+    const gpu_shape_figures work = {(gpu_shape_kind)k->kind, gpu_op_dtype(&f->of, k->dtype), k->flop, k->bytes};
+    const bool has_bytes = k->bytes >= 0;
     gpu_roofline roofline;
     if (!gpu_roofline_of(&roofline, &f->peaks, k->rank, &work)) return false;
     gpu_cells_rank(t, &f->scope, k->rank, k->step);
@@ -104,10 +105,10 @@ static bool add_row(flops *f, uint32_t group)
     hd_table_add_count(t, s->calls);
     hd_table_add_int(t, gpu_whole(s->time));
     hd_table_add_count(t, (uint64_t)k->flop);
-    hd_table_add_count(t, (uint64_t)k->bytes);
+    gpu_cell_count(t, (uint64_t)k->bytes, has_bytes);
     gpu_cell_ratio(t, (gpu_i128)k->flop * s->calls, s->time * 1000, 1);
-    gpu_cell_ratio(t, (gpu_i128)k->bytes * s->calls, s->time, 1);
-    gpu_cell_ratio(t, k->flop, k->bytes, 1);
+    gpu_cell_ratio(t, (gpu_i128)k->bytes * s->calls, has_bytes ? s->time : 0, 1);
+    gpu_cell_ratio(t, k->flop, has_bytes ? k->bytes : 0, 1);
     add_peak_cells(t, &roofline, k, s);
     return gpu_mfu_add(&f->mfu, k->rank, k->step, &work, s->calls, &roofline);
 }
@@ -127,12 +128,14 @@ static hd_status add_all(flops *f, hd_error *err)
 
 static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
 {
-    const char *notes[GPU_PEAK_NOTES + 2] = {NULL};
+    const char *notes[GPU_PEAK_NOTES + 3] = {NULL};
+    char coverage[GPU_NOTE_BYTES];
     size_t count = 0;
     hd_table_builder *table = f->table;
     f->table = NULL;
     HD_TRY(gpu_add(out, table, "time", err));
-    HD_TRY(gpu_mfu_add_table(out, &f->mfu, &f->scope, err));
+    HD_TRY(gpu_mfu_add_table(out, &f->mfu, &f->scope, &f->of, err));
+    if (gpu_mfu_note(coverage, sizeof coverage, &f->mfu)) notes[count++] = coverage;
     if (f->scope.counted && !gpu_arg_is_used(&f->of.args[GPU_OP_DIMS]))
         notes[count++] = "operators do not tell their shapes (record_shapes=True of the profiler)";
     else if (f->scope.counted && !f->keys.count)
@@ -173,7 +176,7 @@ static const hd_report_column flops_columns[] = {
     {"calls", HD_VALUE_COUNT, "with GPU work"},
     {"time", HD_VALUE_DURATION, "sum of that work's durations"},
     {"flop", HD_VALUE_COUNT, "floating-point operations of one call"},
-    {"bytes", HD_VALUE_BYTES, "of one call: inputs read and outputs written once"},
+    {"bytes", HD_VALUE_BYTES, "of one call: inputs read and outputs written once; null: a type is not known"},
     {"tflops", HD_VALUE_DECIMAL, "TFLOP/s"},
     {"bandwidth", HD_VALUE_DECIMAL, "GB/s"},
     {"intensity", HD_VALUE_DECIMAL, "FLOP per byte"},
@@ -208,7 +211,8 @@ const hd_report_about report_flops_about = {
     .title = "what operators compute and move, and how fast",
     .text =
         "Matrix products, attention, convolutions, elementwise operators and norms: from the shapes of their inputs "
-        "the floating-point operations and the bytes of a call, with the time of their GPU work TFLOP/s and GB/s. "
+        "the floating-point operations and the bytes of a call, with the time of their GPU work TFLOP/s and GB/s; "
+        "backward operators of attention and convolution, too. "
         "Needs a trace with shapes. Bytes are what has to be moved at least; caches may save it or not. What the GPU "
         "could do, by the table of GPUs in share/heddle/gpus.toml and your own (--gpus FILE, "
         "~/.config/heddle/gpus.toml), tells the share of its peak, which side of the roofline an operator is on, and "

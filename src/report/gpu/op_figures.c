@@ -38,9 +38,9 @@ static uint32_t arguments_of(gpu_op_figures *f, const gpu_slice *op)
     out->kind = found.kind;
     out->flop = found.flop;
     out->bytes = found.bytes;
-    out->dtype = gpu_text(&f->texts, found.dtype.data, found.dtype.size);
+    out->dtype = found.dtype.data ? gpu_text(&f->texts, found.dtype.data, found.dtype.size) : HD_NONE;
     out->dims = gpu_text_json(&f->texts, hd_trace_string(trace, a.dims));
-    return out->dtype == HD_NONE || out->dims == HD_NONE ? HD_NONE : group;
+    return (found.dtype.data && out->dtype == HD_NONE) || out->dims == HD_NONE ? HD_NONE : group;
 }
 
 static bool is_known(void *user, gpu_slice *op)

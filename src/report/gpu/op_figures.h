@@ -12,8 +12,8 @@ typedef struct gpu_op_arguments {
 
 typedef struct gpu_op_figure {
     gpu_shape_kind kind;
-    uint32_t dtype, dims; /* of the texts */
-    int64_t flop, bytes;
+    uint32_t dtype, dims; /* of the texts; dtype HD_NONE: not told */
+    int64_t flop, bytes;  /* bytes below 0: not known */
     bool known;
 } gpu_op_figure;
 
@@ -36,5 +36,10 @@ typedef struct gpu_op_figures {
 /* Deinit either way. Errors: MEMORY. */
 hd_status gpu_op_figures_init(gpu_op_figures *out, const gpu_scope *scope, hd_error *err);
 void gpu_op_figures_deinit(gpu_op_figures *figures);
+
+static inline hd_string gpu_op_dtype(const gpu_op_figures *figures, uint32_t dtype)
+{
+    return dtype == HD_NONE ? (hd_string){NULL, 0} : gpu_text_of(&figures->texts, dtype);
+}
 
 #endif

@@ -149,20 +149,7 @@ static const report_gpu *gpu_of(gpu_peaks *p, uint32_t model)
 /* By the type of the tensors; REPORT_DTYPES: none of those that have a peak. */
 static report_dtype dtype_of(const gpu_peaks *p, const gpu_shape_figures *work)
 {
-    static const struct {
-        const char *name;
-        report_dtype dtype;
-    } types[] = {
-        {"double", REPORT_FP64},    {"float", REPORT_FP32},       {"c10::BFloat16", REPORT_BF16},
-        {"c10::Half", REPORT_FP16}, {"signed char", REPORT_INT8}, {"unsigned char", REPORT_INT8},
-    };
-    static const char fp8[] = "c10::Float8";
-    report_dtype found = REPORT_DTYPES;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (strlen(types[i].name) == work->dtype.size && memcmp(types[i].name, work->dtype.data, work->dtype.size) == 0)
-            found = types[i].dtype;
-    }
-    if (work->dtype.size >= sizeof fp8 - 1 && memcmp(work->dtype.data, fp8, sizeof fp8 - 1) == 0) found = REPORT_FP8;
+    report_dtype found = gpu_shapes_dtype(work->dtype);
     return found == REPORT_FP32 && p->tf32 && gpu_is_model_flop(work->kind) ? REPORT_TF32 : found;
 }
 
@@ -174,7 +161,7 @@ bool gpu_roofline_of(gpu_roofline *out, gpu_peaks *p, int64_t rank, const gpu_sh
     const report_gpu *gpu = p->given ? p->given : gpu_of(p, *model);
     report_dtype dtype = dtype_of(p, work);
     if (!gpu) return true;
-    out->memory_ns = (double)work->bytes / gpu->bandwidth;
+    if (work->bytes >= 0) out->memory_ns = (double)work->bytes / gpu->bandwidth;
     out->compute_ns = work->flop ? -1 : 0;
     if (dtype == REPORT_DTYPES) return true;
     out->peak = gpu->peaks[dtype];

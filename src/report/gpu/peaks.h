@@ -3,7 +3,7 @@
 #define HD_REPORT_GPU_PEAKS_H
 
 #include "report/gpu/gpu.h"
-#include "report/gpu/shapes.h"
+#include "report/gpu/op_figures.h"
 #include "report/gpus.h"
 
 enum { GPU_PEAK_NOTES = 12, GPU_NOTE_BYTES = 400 };
@@ -50,15 +50,20 @@ typedef struct gpu_mfu {
         gpu_i128 flop, span;
         double ideal_ns; /* that the peaks allow */
         uint64_t devices;
-        bool is_unknown; /* a peak is not known */
+        gpu_i128 compute, known; /* time of kernels that compute, and of those of them whose FLOP are known */
+        bool is_unknown;         /* a peak is not known */
     } * sums;
     size_t capacity;
+    uint32_t rows; /* of the table: the first keys */
 } gpu_mfu;
 /* `calls` of a piece of work; only of matrix products, attention and convolution. false: no memory. */
 bool gpu_mfu_add(gpu_mfu *mfu, int64_t rank, uint32_t step, const gpu_shape_figures *work, uint64_t calls,
                  const gpu_roofline *roofline);
-/* The table `mfu`. */
-hd_status gpu_mfu_add_table(hd_report *out, gpu_mfu *mfu, const gpu_scope *scope, hd_error *err);
+/* The table `mfu`, once. */
+hd_status gpu_mfu_add_table(hd_report *out, gpu_mfu *mfu, const gpu_scope *scope, const gpu_op_figures *ops,
+                            hd_error *err);
+/* Behind the table: of how much of the time FLOP are known. false: of all, or there is no row. */
+bool gpu_mfu_note(char *out, size_t size, const gpu_mfu *mfu);
 void gpu_mfu_deinit(gpu_mfu *mfu);
 extern const hd_report_column gpu_mfu_columns[];
 

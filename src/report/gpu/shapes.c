@@ -3,13 +3,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/json/json.h"
 #include "base/memory/vector.h"
+#include "base/text/decimal.h"
 
 const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS] = {"gemm", "attention", "convolution", "elementwise", "norm"};
 
-enum { NO_SHAPE_RANK = -1, NORM_FLOP = 5 };
+enum { NO_SHAPE_RANK = -1, NORM_FLOP = 5, NOT_KNOWN = -1 };
 #define NO_RANK SIZE_MAX
 
 /* ---- arguments ---- */
@@ -20,7 +22,7 @@ static input *input_at(gpu_shapes *s, size_t i)
 {
     while (s->count <= i) {
         if (!hd_grow((void **)&s->inputs, &s->capacity, s->count, sizeof *s->inputs)) return NULL;
-        s->inputs[s->count++] = (input){.rank = NO_RANK};
+        s->inputs[s->count++] = (input){.rank = NO_RANK, .bytes = NOT_KNOWN};
     }
     return &s->inputs[i];
 }
@@ -63,20 +65,56 @@ static bool is_text(hd_string text, const char *word)
     return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-static unsigned type_bytes(hd_string type)
+/* PyTorch writes types of tensors as C++ has them, "float", "c10::BFloat16"; others "BFloat16", "bfloat16", "Float". */
+static const struct element {
+    const char *name; /* in small letters, without "c10::"; with begins_so also what begins so */
+    int bytes;
+    report_dtype dtype;
+    bool begins_so;
+} elements[] = {{"float", 4, REPORT_FP32},      {"float32", 4, REPORT_FP32},     {"double", 8, REPORT_FP64},
+                {"float64", 8, REPORT_FP64},    {"bfloat16", 2, REPORT_BF16},    {"half", 2, REPORT_FP16},
+                {"float16", 2, REPORT_FP16},    {"signed char", 1, REPORT_INT8}, {"unsigned char", 1, REPORT_INT8},
+                {"char", 1, REPORT_INT8},       {"byte", 1, REPORT_INT8},        {"int8", 1, REPORT_INT8},
+                {"uint8", 1, REPORT_INT8},      {"long int", 8, REPORT_DTYPES},  {"long", 8, REPORT_DTYPES},
+                {"int64", 8, REPORT_DTYPES},    {"int", 4, REPORT_DTYPES},       {"int32", 4, REPORT_DTYPES},
+                {"short", 2, REPORT_DTYPES},    {"int16", 2, REPORT_DTYPES},     {"bool", 1, REPORT_DTYPES},
+                {"float8", 1, REPORT_FP8, true}};
+
+/* *is_plain: written as types of tensors alone are; "Int" and "Double" are those of numbers as well. NULL: none. */
+static const struct element *element_of(bool *is_plain, hd_string type)
 {
-    static const struct type {
-        const char *name;
-        unsigned bytes;
-    } types[] = {{"float", 4},       {"c10::BFloat16", 2}, {"c10::Half", 2}, {"double", 8},
-                 {"long int", 8},    {"long", 8},          {"int", 4},       {"short", 2},
-                 {"signed char", 1}, {"unsigned char", 1}, {"bool", 1}};
-    static const char narrow[] = "c10::Float8";
-    if (type.size >= sizeof narrow - 1 && memcmp(type.data, narrow, sizeof narrow - 1) == 0) return 1;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        if (is_text(type, types[i].name)) return types[i].bytes;
+    static const char space[] = "c10::";
+    char text[32];
+    size_t skip =
+        type.size >= sizeof space - 1 && memcmp(type.data, space, sizeof space - 1) == 0 ? sizeof space - 1 : 0;
+    size_t size = type.size - skip;
+    if (!type.size || size >= sizeof text) return NULL;
+    *is_plain = skip > 0;
+    for (size_t i = 0; i < size; i++) text[i] = type.data[skip + i];
+    text[size] = '\0';
+    bool has_capital = strpbrk(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL;
+    *is_plain |= !has_capital;
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        const struct element *e = &elements[i];
+        if (e->begins_so ? strncasecmp(text, e->name, strlen(e->name)) == 0 : strcasecmp(text, e->name) == 0) return e;
     }
-    return 0;
+    return NULL;
+}
+
+report_dtype gpu_shapes_dtype(hd_string type)
+{
+    bool is_plain;
+    const struct element *e = element_of(&is_plain, type);
+    return e ? e->dtype : REPORT_DTYPES;
+}
+
+/* NOT_KNOWN: it is of no type that tensors have. */
+static int64_t bytes_of_type(const input *in)
+{
+    bool is_plain;
+    const struct element *e = element_of(&is_plain, in->type);
+    bool is_tensor = e && (is_plain || (in->rank != NO_RANK && in->rank > 0));
+    return is_tensor ? e->bytes : NOT_KNOWN;
 }
 
 enum { SHAPES, TYPES, VALUES, LISTS };
@@ -86,10 +124,12 @@ static bool read_item(gpu_shapes *s, int list, size_t index, const char *p)
     input *in = input_at(s, index);
     if (!in) return false;
     if (list == SHAPES) return read_shape(s, in, p);
-    if (list == VALUES)
+    if (list == VALUES) {
         in->value = string_at(p);
-    else
-        in->bytes = type_bytes(in->type = string_at(p));
+        return true;
+    }
+    in->type = string_at(p);
+    in->bytes = bytes_of_type(in);
     return true;
 }
 
@@ -110,7 +150,7 @@ static bool read_list(bool *has, gpu_shapes *s, int list, const char *p)
     return true;
 }
 
-/* All lists, of padded copies. *has: those that all figures need are there. */
+/* All lists, of padded copies. *has: shapes are there. */
 static bool read_inputs(bool *has, gpu_shapes *s, const hd_string *texts)
 {
     size_t size = 0, at = 0;
@@ -124,21 +164,23 @@ static bool read_inputs(bool *has, gpu_shapes *s, const hd_string *texts)
         if (!read_list(&is_there[i], s, i, s->texts + at)) return false;
         at += texts[i].size + HD_JSON_PADDING;
     }
-    *has = is_there[SHAPES] && is_there[TYPES];
+    *has = is_there[SHAPES];
     return true;
 }
 
-/* ---- sums that stop at the greatest ---- */
+/* ---- sums that stop at the greatest, and are NOT_KNOWN if a part is ---- */
 
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
+    if (a < 0 || b < 0) return NOT_KNOWN;
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
 static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
+    if (a < 0 || b < 0) return NOT_KNOWN;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
@@ -164,10 +206,10 @@ static int64_t product(const int64_t *sizes, size_t count)
 
 static bool is_tensor(const gpu_shapes *s, size_t i)
 {
-    return i < s->count && s->inputs[i].rank != NO_RANK && s->inputs[i].bytes;
+    return i < s->count && s->inputs[i].rank != NO_RANK && s->inputs[i].bytes > 0;
 }
 
-/* Of a tensor. */
+/* Of a shape. */
 static int64_t elements_of(const gpu_shapes *s, size_t i)
 {
     return product(shape_of(NULL, s, i, NO_SHAPE_RANK), s->inputs[i].rank);
@@ -178,19 +220,127 @@ static int64_t bytes_of(const gpu_shapes *s, size_t i)
     return times(elements_of(s, i), s->inputs[i].bytes);
 }
 
+/* ---- operators ---- */
+
+typedef enum form {
+    MM,
+    BMM,
+    ADDMM,
+    BADDBMM,
+    GROUPED_MM,
+    ATTEND, /* batch, heads, tokens */
+    ATTEND_BACK,
+    ATTEND_TOKENS, /* batch, tokens, heads */
+    ATTEND_TOKENS_BACK,
+    CONVOLVE,
+    CONVOLVE_ANY, /* transposed or not */
+    CONVOLVE_TRANSPOSED,
+    CONVOLVE_BACK,
+    ONE,
+    TWO,
+    COPY,
+    NORM
+} form;
+
+enum { CONVOLVE_DIMENSIONS = 8 };
+
+static const struct known {
+    const char *name;
+    form form;
+    /* Of Concrete Inputs. gemm: what tells the type of the result; grouped: that, 0, the groups' ends. Attention: causal;
+     * where packed sequences end, if there may be such: then causal is a number. Convolution: stride, padding, dilation,
+     * output padding, groups. */
+    size_t at[5];
+} names[] = {
+    {"mm", MM},
+    {"bmm", BMM},
+    {"addmm", ADDMM},
+    {"_addmm_activation", ADDMM},
+    {"baddbmm", BADDBMM},
+    {"_scaled_mm", MM, {6, 3}}, /* 3: of PyTorch up to 2.3 */
+    {"_grouped_mm", GROUPED_MM, {4, 0, 2}},
+    {"_scaled_grouped_mm", GROUPED_MM, {7, 0, 4}},
+    {"_scaled_dot_product_flash_attention", ATTEND, {4}},
+    {"_scaled_dot_product_efficient_attention", ATTEND, {6}},
+    {"_scaled_dot_product_cudnn_attention", ATTEND, {6}},
+    {"_flash_attention_forward", ATTEND_TOKENS, {8}},
+    {"_efficient_attention_forward", ATTEND_TOKENS, {9, 4}},
+    {"_scaled_dot_product_flash_attention_backward", ATTEND_BACK, {11}},
+    {"_scaled_dot_product_efficient_attention_backward", ATTEND_BACK, {11}},
+    {"_scaled_dot_product_cudnn_attention_backward", ATTEND_BACK, {14}},
+    {"_flash_attention_backward", ATTEND_TOKENS_BACK, {11}},
+    {"_efficient_attention_backward", ATTEND_TOKENS_BACK, {14, 6}},
+    {"cudnn_convolution", CONVOLVE, {3, 2, 4}},
+    {"miopen_convolution", CONVOLVE, {4, 3, 5}},
+    {"convolution", CONVOLVE_ANY, {3, 4, 5, 7, 8}},
+    {"_convolution", CONVOLVE_ANY, {3, 4, 5, 7, 8}},
+    {"cudnn_convolution_transpose", CONVOLVE_TRANSPOSED, {4, 2, 5, 3, 6}},
+    {"miopen_convolution_transpose", CONVOLVE_TRANSPOSED, {5, 3, 6, 4, 7}},
+    {"convolution_backward", CONVOLVE_BACK},
+    {"native_layer_norm", NORM},
+    {"native_batch_norm", NORM},
+    {"cudnn_batch_norm", NORM},
+    {"miopen_batch_norm", NORM},
+    {"native_group_norm", NORM},
+    {"_fused_rms_norm", NORM},
+    {"copy_", COPY},
+    {"pow", ONE},
+    {"neg", ONE},
+    {"silu", ONE},
+    {"gelu", ONE},
+    {"relu", ONE},
+    {"sigmoid", ONE},
+    {"tanh", ONE},
+    {"exp", ONE},
+    {"sqrt", ONE},
+    {"rsqrt", ONE},
+    {"cos", ONE},
+    {"sin", ONE},
+    {"add", TWO},
+    {"sub", TWO},
+    {"mul", TWO},
+    {"div", TWO},
+};
+
 /* ---- kinds of operators ---- */
 
-/* first: 1 where a bias stands before the matrices. */
-static bool find_gemm(gpu_shape_figures *out, const gpu_shapes *s, size_t first, int rank)
+static hd_string value_of(const gpu_shapes *s, size_t i)
+{
+    return i < s->count ? s->inputs[i].value : (hd_string){NULL, 0};
+}
+
+/* Bytes of an element of what a matrix product makes: by the first of these arguments that is a number, c10::ScalarType,
+ * else as of its first matrix. at: ends with 0. */
+static int64_t made_bytes(const gpu_shapes *s, size_t first, const size_t *at)
+{
+    static const struct {
+        int64_t type;
+        int bytes;
+    } types[] = {{3, 4}, {5, 2}, {6, 4}, {7, 8}, {15, 2}, {23, 1}, {24, 1}, {25, 1}, {26, 1}};
+    int64_t number;
+    for (; *at; at++) {
+        hd_string value = value_of(s, *at);
+        if (!value.size || !hd_fixed_parse_whole(&number, value.data, value.size)) continue;
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+            if (types[i].type == number) return types[i].bytes;
+        }
+        return NOT_KNOWN;
+    }
+    return s->inputs[first].bytes;
+}
+
+/* first: 1 where a bias stands before the matrices. made: of made_bytes. */
+static bool find_gemm(gpu_shape_figures *out, const gpu_shapes *s, size_t first, int rank, const size_t *made)
 {
     const int64_t *a = shape_of(NULL, s, first, rank), *b = shape_of(NULL, s, first + 1, rank);
-    if (!a || !b || !is_tensor(s, first) || !is_tensor(s, first + 1) || (first && !is_tensor(s, 0))) return false;
+    if (!a || !b || (first && !shape_of(NULL, s, 0, NO_SHAPE_RANK))) return false;
     int64_t batch = rank == 3 ? *a++ : 1;
     if (rank == 3 && *b++ != batch) return false;
     if (a[1] != b[0]) return false;
-    int64_t mn = times(a[0], b[1]), k = a[1], size = s->inputs[first].bytes;
+    int64_t mn = times(a[0], b[1]), k = a[1];
     int64_t moved =
-        plus(plus(times(times(a[0], k), size), times(times(k, b[1]), s->inputs[first + 1].bytes)), times(mn, size));
+        plus(plus(times(times(a[0], k), s->inputs[first].bytes), times(times(k, b[1]), s->inputs[first + 1].bytes)),
+             times(mn, made_bytes(s, first, made)));
     out->flop = times(times(times(2, mn), k), batch);
     out->bytes = times(batch, moved);
     if (first) {
@@ -201,35 +351,71 @@ static bool find_gemm(gpu_shape_figures *out, const gpu_shapes *s, size_t first,
     return true;
 }
 
+/* Products of several sizes at once: groups part the rows of the first matrix (the second is one for each), the columns
+ * of the second, or what is summed over. Where the last ends no shape tells: all of it is taken. */
+static bool find_grouped_gemm(gpu_shape_figures *out, const gpu_shapes *s, const size_t *made, size_t offsets)
+{
+    size_t a_rank = 0, b_rank = 0;
+    const int64_t *a = shape_of(&a_rank, s, 0, NO_SHAPE_RANK), *b = shape_of(&b_rank, s, 1, NO_SHAPE_RANK);
+    if (!a || !b || a_rank < 2 || a_rank > 3 || b_rank < 2 || b_rank > 3) return false;
+    if (a_rank == 3 && b_rank == 3) return find_gemm(out, s, 0, 3, made);
+    int64_t m = a[a_rank - 2], k = a[a_rank - 1], n = b[b_rank - 1];
+    if (b[b_rank - 2] != k) return false;
+    const int64_t *ends = shape_of(NULL, s, offsets, 1);
+    int64_t products = a_rank == b_rank ? ends ? *ends : NOT_KNOWN : 1;
+    out->flop = times(times(times(2, m), n), k);
+    out->bytes =
+        plus(plus(bytes_of(s, 0), bytes_of(s, 1)), times(times(times(m, n), products), made_bytes(s, 0, made)));
+    return true;
+}
+
 /* true and false as Python writes them, or something else that is a value. false: nothing stands there. */
 static bool read_flag(bool *is_true, const gpu_shapes *s, size_t i)
 {
-    hd_string value = i < s->count ? s->inputs[i].value : (hd_string){NULL, 0};
+    hd_string value = value_of(s, i);
     if (!value.size) return false;
     *is_true = is_text(value, "True");
     return *is_true || is_text(value, "False") || is_text(value, "None") || hd_json_is_digit(value.data[0]) ||
            value.data[0] == '-';
 }
 
-/* heads, tokens: which dimension. */
-static bool find_attention(gpu_shape_figures *out, const gpu_shapes *s, size_t causal_at, int heads, int tokens)
+/* Whether attention leaves out what is behind; `type`: by a number, of which 0 says no. false: it is not told. */
+static bool read_causal(bool *is_causal, const gpu_shapes *s, size_t at, bool type)
 {
-    const int64_t *q = shape_of(NULL, s, 0, 4), *k = shape_of(NULL, s, 1, 4), *v = shape_of(NULL, s, 2, 4);
+    int64_t number;
+    hd_string value = value_of(s, at);
+    if (!type) return read_flag(is_causal, s, at);
+    if (!value.size || !hd_fixed_parse_whole(&number, value.data, value.size)) return false;
+    *is_causal = number != 0;
+    return true;
+}
+
+/* Forward two products, of queries and keys, and of that and the values. Backward five: the former again, and two for
+ * the gradients of each. */
+static bool find_attention(gpu_shape_figures *out, const gpu_shapes *s, const struct known *op)
+{
+    const bool is_back = op->form == ATTEND_BACK || op->form == ATTEND_TOKENS_BACK;
+    const bool tokens_first = op->form == ATTEND_TOKENS || op->form == ATTEND_TOKENS_BACK;
+    const size_t first = is_back, heads = tokens_first ? 2 : 1, tokens = tokens_first ? 1 : 2, packed = op->at[1];
+    const int64_t *q = shape_of(NULL, s, first, 4), *k = shape_of(NULL, s, first + 1, 4);
+    const int64_t *v = shape_of(NULL, s, first + 2, 4);
     bool causal;
-    if (!q || !k || !v || !is_tensor(s, 0) || !is_tensor(s, 1) || !is_tensor(s, 2)) return false;
-    if (!read_flag(&causal, s, causal_at)) return false;
-    int64_t rows = times(times(q[0], q[heads]), q[tokens]);
-    out->flop = times(times(times(2, rows), k[tokens]), plus(q[3], v[3]));
+    if (!q || !k || !v || !read_causal(&causal, s, op->at[0], packed)) return false;
+    if (packed && shape_of(NULL, s, packed, 1)) return false; /* sequences of any lengths, one behind the other */
+    int64_t rows = times(times(q[0], q[heads]), q[tokens]), pairs = times(rows, k[tokens]);
+    int64_t made = times(times(rows, v[3]), s->inputs[first].bytes);
+    int64_t read = plus(plus(bytes_of(s, first), bytes_of(s, first + 1)), bytes_of(s, first + 2));
+    int64_t depth = is_back ? plus(times(3, q[3]), times(2, v[3])) : plus(q[3], v[3]);
+    out->flop = times(times(2, pairs), depth);
     if (causal && q[tokens] == k[tokens]) out->flop /= 2;
-    out->bytes =
-        plus(plus(plus(bytes_of(s, 0), bytes_of(s, 1)), bytes_of(s, 2)), times(times(rows, v[3]), s->inputs[0].bytes));
+    out->bytes = is_back ? times(2, plus(read, made)) : plus(read, made);
     return true;
 }
 
 /* Of a list of whole numbers as Python writes it the one at `at`, of a short list the last. false: it is none. */
 static bool read_setting(int64_t *out, const gpu_shapes *s, size_t i, size_t at)
 {
-    hd_string value = i < s->count ? s->inputs[i].value : (hd_string){NULL, 0};
+    hd_string value = value_of(s, i);
     size_t count = 0, k = 1;
     if (value.size < 3 || value.data[0] != '[' || value.data[value.size - 1] != ']') return false;
     while (value.data[k] == ' ') k++;
@@ -263,21 +449,80 @@ static bool output_size(int64_t *out, const gpu_shapes *s, const size_t *setting
     return !__builtin_add_overflow(*out, 1, out);
 }
 
-/* settings: where stride, padding and dilation stand. */
-static bool find_convolution(gpu_shape_figures *out, const gpu_shapes *s, const size_t *settings, bool may_transpose)
+/* The same of one that is transposed. */
+static bool transposed_size(int64_t *out, const gpu_shapes *s, const size_t *settings, size_t at, int64_t size,
+                            int64_t kernel)
+{
+    int64_t stride, padding, dilation, more, reach;
+    if (!read_setting(&stride, s, settings[0], at) || !read_setting(&padding, s, settings[1], at) ||
+        !read_setting(&dilation, s, settings[2], at) || !read_setting(&more, s, settings[3], at) || stride < 1 ||
+        __builtin_mul_overflow(size - 1, stride, &size) || __builtin_mul_overflow(padding, -2, &padding) ||
+        __builtin_mul_overflow(dilation, kernel - 1, &reach))
+        return false;
+    return !__builtin_add_overflow(size, padding, &size) && !__builtin_add_overflow(size, reach, &size) &&
+           !__builtin_add_overflow(more, 1, &more) && !__builtin_add_overflow(size, more, out);
+}
+
+/* Each element of what is made (of what is given, if it is transposed) meets each of a filter. */
+static int64_t convolution_flop(const int64_t *weight, size_t rank, int64_t batch, const int64_t *places)
+{
+    return times(times(times(2, product(weight, rank)), batch), product(places, rank - 2));
+}
+
+static bool find_convolution(gpu_shape_figures *out, const gpu_shapes *s, const struct known *op)
 {
     size_t rank = 0, weight_rank = 0;
     const int64_t *image = shape_of(&rank, s, 0, NO_SHAPE_RANK), *weight = shape_of(&weight_rank, s, 1, NO_SHAPE_RANK);
-    if (!image || !weight || rank < 3 || rank != weight_rank || !is_tensor(s, 0) || !is_tensor(s, 1)) return false;
-    if (may_transpose && (s->count < 7 || !is_text(s->inputs[6].value, "False"))) return false;
-    int64_t made = times(image[0], weight[0]);
-    for (size_t i = 2; i < rank; i++) {
-        int64_t size;
-        if (!output_size(&size, s, settings, i - 2, image[i], weight[i]) || size < 0) return false;
-        made = made && size ? times(made, size) : 0;
+    bool is_transposed = op->form == CONVOLVE_TRANSPOSED;
+    int64_t places[CONVOLVE_DIMENSIONS], groups = 1;
+    if (!image || !weight || rank < 3 || rank != weight_rank || rank - 2 > CONVOLVE_DIMENSIONS) return false;
+    if (op->form == CONVOLVE_ANY) {
+        is_transposed = is_text(value_of(s, 6), "True");
+        if (!is_transposed && !is_text(value_of(s, 6), "False")) return false;
     }
-    out->flop = times(times(2, product(weight + 1, rank - 1)), made);
+    hd_string of = value_of(s, op->at[4]);
+    if (is_transposed && (!of.size || !hd_fixed_parse_whole(&groups, of.data, of.size) || groups < 1)) return false;
+    for (size_t i = 2; i < rank; i++) {
+        bool fine = is_transposed ? transposed_size(&places[i - 2], s, op->at, i - 2, image[i], weight[i])
+                                  : output_size(&places[i - 2], s, op->at, i - 2, image[i], weight[i]);
+        if (!fine || places[i - 2] < 0) return false;
+    }
+    int64_t channels = is_transposed ? times(weight[1], groups) : weight[0];
+    int64_t made = times(times(image[0], channels), product(places, rank - 2));
+    out->flop = convolution_flop(weight, rank, image[0], is_transposed ? image + 2 : places);
     out->bytes = plus(plus(bytes_of(s, 0), bytes_of(s, 1)), times(made, s->inputs[0].bytes));
+    return true;
+}
+
+/* How many of the first two of a list of True and False are True; NOT_KNOWN: it is none. */
+static int64_t asked_gradients(hd_string mask)
+{
+    static const char *const masks[][2] = {
+        {"[True, True, ", "2"}, {"[True, False, ", "1"}, {"[False, True, ", "1"}, {"[False, False, ", "0"}};
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        size_t size = strlen(masks[i][0]);
+        if (mask.size > size && memcmp(mask.data, masks[i][0], size) == 0) return masks[i][1][0] - '0';
+    }
+    return NOT_KNOWN;
+}
+
+/* The gradient of what was given, and that of the filters, take as much as the convolution each; that of the bias is
+ * not counted. */
+static bool find_convolution_back(gpu_shape_figures *out, const gpu_shapes *s)
+{
+    enum { MADE, IMAGE, WEIGHT, TRANSPOSED = 7, MASK = 10 };
+    size_t rank = 0, image_rank = 0, weight_rank = 0;
+    const int64_t *made = shape_of(&rank, s, MADE, NO_SHAPE_RANK);
+    const int64_t *image = shape_of(&image_rank, s, IMAGE, NO_SHAPE_RANK);
+    const int64_t *weight = shape_of(&weight_rank, s, WEIGHT, NO_SHAPE_RANK);
+    bool is_transposed = is_text(value_of(s, TRANSPOSED), "True");
+    int64_t gradients = asked_gradients(value_of(s, MASK));
+    if (!made || !image || !weight || rank < 3 || rank != image_rank || rank != weight_rank || gradients < 0 ||
+        (!is_transposed && !is_text(value_of(s, TRANSPOSED), "False")))
+        return false;
+    const int64_t *places = is_transposed ? image : made;
+    out->flop = times(gradients, convolution_flop(weight, rank, places[0], places + 2));
+    out->bytes = plus(bytes_of(s, MADE), times(gradients, plus(bytes_of(s, IMAGE), bytes_of(s, WEIGHT))));
     return true;
 }
 
@@ -334,50 +579,6 @@ static bool find_norm(gpu_shape_figures *out, const gpu_shapes *s)
 
 /* ---- by name ---- */
 
-typedef enum form { MM, BMM, ADDMM, BADDBMM, ATTEND, ATTEND_FLASH, CONVOLVE, CONVOLVE_ANY, ONE, TWO, COPY, NORM } form;
-
-static const struct known {
-    const char *name;
-    form form;
-    size_t at[3]; /* of Concrete Inputs: causal, or stride, padding, dilation */
-} names[] = {
-    {"mm", MM},
-    {"bmm", BMM},
-    {"addmm", ADDMM},
-    {"baddbmm", BADDBMM},
-    {"_scaled_dot_product_flash_attention", ATTEND, {4}},
-    {"_scaled_dot_product_efficient_attention", ATTEND, {6}},
-    {"_scaled_dot_product_cudnn_attention", ATTEND, {6}},
-    {"_flash_attention_forward", ATTEND_FLASH, {8}},
-    {"cudnn_convolution", CONVOLVE, {3, 2, 4}},
-    {"miopen_convolution", CONVOLVE, {4, 3, 5}},
-    {"convolution", CONVOLVE_ANY, {3, 4, 5}},
-    {"_convolution", CONVOLVE_ANY, {3, 4, 5}},
-    {"native_layer_norm", NORM},
-    {"native_batch_norm", NORM},
-    {"cudnn_batch_norm", NORM},
-    {"miopen_batch_norm", NORM},
-    {"native_group_norm", NORM},
-    {"_fused_rms_norm", NORM},
-    {"copy_", COPY},
-    {"pow", ONE},
-    {"neg", ONE},
-    {"silu", ONE},
-    {"gelu", ONE},
-    {"relu", ONE},
-    {"sigmoid", ONE},
-    {"tanh", ONE},
-    {"exp", ONE},
-    {"sqrt", ONE},
-    {"rsqrt", ONE},
-    {"cos", ONE},
-    {"sin", ONE},
-    {"add", TWO},
-    {"sub", TWO},
-    {"mul", TWO},
-    {"div", TWO},
-};
-
 /* In place, an elementwise operator has a `_` behind its name. */
 static const struct known *known_of(hd_string name)
 {
@@ -400,20 +601,26 @@ bool gpu_shapes_know(hd_string name)
 
 static bool find(gpu_shape_figures *out, const gpu_shapes *s, const struct known *op)
 {
-    static const gpu_shape_kind kinds[] = {GPU_GEMM,        GPU_GEMM,        GPU_GEMM,        GPU_GEMM,
-                                           GPU_ATTENTION,   GPU_ATTENTION,   GPU_CONVOLUTION, GPU_CONVOLUTION,
-                                           GPU_ELEMENTWISE, GPU_ELEMENTWISE, GPU_ELEMENTWISE, GPU_NORM};
-    out->kind = kinds[op->form];
+    out->kind = op->form <= GROUPED_MM           ? GPU_GEMM
+                : op->form <= ATTEND_TOKENS_BACK ? GPU_ATTENTION
+                : op->form <= CONVOLVE_BACK      ? GPU_CONVOLUTION
+                : op->form <= COPY               ? GPU_ELEMENTWISE
+                                                 : GPU_NORM;
     out->dtype = s->count ? s->inputs[0].type : (hd_string){NULL, 0};
     switch (op->form) {
     case MM:
-    case BMM: return find_gemm(out, s, 0, op->form == BMM ? 3 : 2);
+    case BMM: return find_gemm(out, s, 0, op->form == BMM ? 3 : 2, op->at);
     case ADDMM:
-    case BADDBMM: return find_gemm(out, s, 1, op->form == BADDBMM ? 3 : 2);
-    case ATTEND: return find_attention(out, s, op->at[0], 1, 2);
-    case ATTEND_FLASH: return find_attention(out, s, op->at[0], 2, 1);
+    case BADDBMM: return find_gemm(out, s, 1, op->form == BADDBMM ? 3 : 2, op->at);
+    case GROUPED_MM: return find_grouped_gemm(out, s, op->at, op->at[2]);
+    case ATTEND:
+    case ATTEND_BACK:
+    case ATTEND_TOKENS:
+    case ATTEND_TOKENS_BACK: return find_attention(out, s, op);
     case CONVOLVE:
-    case CONVOLVE_ANY: return find_convolution(out, s, op->at, op->form == CONVOLVE_ANY);
+    case CONVOLVE_ANY:
+    case CONVOLVE_TRANSPOSED: return find_convolution(out, s, op);
+    case CONVOLVE_BACK: return find_convolution_back(out, s);
     case ONE:
     case TWO: return find_elementwise(out, s, op->form == TWO);
     case COPY: return find_copy(out, s);

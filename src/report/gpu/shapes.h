@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "heddle/trace.h"
+#include "report/gpus.h"
 
 typedef enum gpu_shape_kind {
     GPU_GEMM,
@@ -23,7 +24,7 @@ typedef struct gpu_shapes {
     struct gpu_shape_input {
         size_t first, rank; /* of sizes; rank SIZE_MAX: no shape */
         hd_string type, value;
-        unsigned bytes; /* of an element, 0: no type of tensors */
+        int64_t bytes; /* of an element; below 0: of no type that tensors have */
     } * inputs;
     size_t count, capacity;
     int64_t *sizes;
@@ -34,10 +35,12 @@ typedef struct gpu_shapes {
 
 typedef struct gpu_shape_figures {
     gpu_shape_kind kind;
-    hd_string dtype;     /* valid until the next is asked for */
-    int64_t flop, bytes; /* INT64_MAX: as many or more */
+    hd_string dtype;     /* valid until the next is asked for; {NULL, 0}: not told */
+    int64_t flop, bytes; /* INT64_MAX: as many or more; bytes below 0: not known */
 } gpu_shape_figures;
 
+/* Which peak counts for a type as the trace writes it; REPORT_DTYPES: none. */
+report_dtype gpu_shapes_dtype(hd_string type);
 /* Whether figures may be known of operators of this name. */
 bool gpu_shapes_know(hd_string name);
 /* dims, types, values: the JSON of `Input Dims`, `Input type`, `Concrete Inputs`; {NULL, 0}: there is none. *known:

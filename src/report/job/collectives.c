@@ -1,5 +1,7 @@
 /* collectives.c - the rows of the report "communication" as records, numbered within their groups
  *
+ * Groups: a name may stand for several groups of other ranks, which no rank knows of another's trace. Where ranks are
+ * told, the lowest becomes part of the name, so that whoever compares names keeps them apart.
  * Messages: PyTorch numbers the sends and receives of each rank in a group together, whoever the other is, so that the
  * numbers of two ranks meet only in a group of two. In larger ones those of one rank to another are a group of their
  * own, "5 0>1", and counted: they arrive in the order in which they were sent.
@@ -25,14 +27,14 @@
 
 struct hd_collectives {
     hd_report report; /* has the texts, but for: */
-    hd_arena pairs;
+    hd_arena names;
     hd_collective *list;
     size_t count;
 };
 
-enum { RANK, DEVICE, STEP, STEP_START, GROUP, OPERATION, SIZE, BYTES, START, DURATION, ID, COLUMNS };
-static const char *const column_names[COLUMNS] = {"rank", "device", "step",  "step_start", "group", "collective",
-                                                  "size", "bytes",  "start", "duration",   "id"};
+enum { RANK, DEVICE, STEP, STEP_START, GROUP, RANKS, OPERATION, SIZE, BYTES, START, DURATION, ID, COLUMNS };
+static const char *const column_names[COLUMNS] = {"rank",       "device", "step",  "step_start", "group",    "ranks",
+                                                  "collective", "size",   "bytes", "start",      "duration", "id"};
 
 typedef struct rows {
     const hd_trace *trace;
@@ -62,15 +64,51 @@ static int64_t bytes_of(const rows *r, size_t row)
     return bytes > INT64_MAX ? HD_NO_NUMBER : (int64_t)bytes;
 }
 
+bool job_next_rank(int64_t *out, hd_string list, size_t *at)
+{
+    while (*at < list.size && strchr("[ ,]", list.data[*at])) ++*at;
+    size_t end = *at;
+    while (end < list.size && !strchr("[ ,]", list.data[end])) end++;
+    bool fine = end > *at && hd_fixed_parse_whole(out, list.data + *at, end - *at);
+    *at = end;
+    return fine;
+}
+
+static const char from[] = " from ";
+
+hd_string job_group_as_told(hd_string name)
+{
+    size_t size = name.size, word = sizeof from - 1;
+    while (size && name.data[size - 1] >= '0' && name.data[size - 1] <= '9') size--;
+    bool is_made = size < name.size && size > word && memcmp(name.data + size - word, from, word) == 0;
+    return (hd_string){name.data, is_made ? size - word : name.size};
+}
+
+bool job_name_group(hd_string *name, hd_string ranks, hd_arena *texts)
+{
+    int64_t rank, lowest = INT64_MAX;
+    size_t digits = 0;
+    while (digits < name->size && name->data[digits] >= '0' && name->data[digits] <= '9') digits++;
+    for (size_t at = 0; digits < name->size && job_next_rank(&rank, ranks, &at);)
+        if (rank < lowest) lowest = rank;
+    if (lowest == INT64_MAX) return true;
+    char *text = hd_arena_alloc(texts, name->size + sizeof from + 20);
+    if (!text) return false;
+    memcpy(text, name->data, name->size);
+    int written = snprintf(text + name->size, sizeof from + 20, "%s%" PRId64, from, lowest);
+    *name = (hd_string){text, name->size + (size_t)written};
+    return true;
+}
+
 /* false: no memory. */
-static bool name_pair(hd_collective *c, rows *r, hd_arena *pairs, const hd_block *block, uint32_t at)
+static bool name_pair(hd_collective *c, rows *r, hd_arena *names, const hd_block *block, uint32_t at)
 {
     int64_t other;
     bool sends = gpu_arg_whole(&other, &r->target, block, at);
     if (!c->is_point_to_point || !c->group.data || c->size == 2 || c->rank == HD_NO_NUMBER) return true;
     if ((!sends && !gpu_arg_whole(&other, &r->source, block, at)) || other == c->rank) return true;
     size_t size = c->group.size + 2 * 20 + 3;
-    char *name = hd_arena_alloc(pairs, size);
+    char *name = hd_arena_alloc(names, size);
     if (!name) return false;
     int written = snprintf(name, size, "%.*s %" PRId64 ">%" PRId64, (int)c->group.size, c->group.data,
                            sends ? c->rank : other, sends ? other : c->rank);
@@ -80,7 +118,7 @@ static bool name_pair(hd_collective *c, rows *r, hd_arena *pairs, const hd_block
     return true;
 }
 
-static bool read_row(hd_collective *out, rows *r, hd_arena *pairs, size_t row)
+static bool read_row(hd_collective *out, rows *r, hd_arena *names, size_t row)
 {
     uint32_t at;
     uint64_t event = (uint64_t)int_of(r, row, ID);
@@ -103,7 +141,7 @@ static bool read_row(hd_collective *out, rows *r, hd_arena *pairs, size_t row)
                            .event = event};
     out->is_point_to_point = out->operation.size == 8 && memcmp(out->operation.data, "SendRecv", 8) == 0;
     out->sequence_is_counted = !gpu_arg_whole(&out->sequence, &r->sequence, block, at);
-    return name_pair(out, r, pairs, block, at);
+    return job_name_group(&out->group, text_of(r, row, RANKS), names) && name_pair(out, r, names, block, at);
 }
 
 /* Which collective a task is of; HD_NO_NUMBER: it is one itself. */
@@ -200,7 +238,7 @@ static hd_status read_rows(hd_collectives *c, const hd_trace *trace, hd_error *e
     c->list = malloc((c->count + 1) * sizeof *c->list);
     bool fine = c->list && gpu_arg_init(&r.sequence, trace, "Seq") && gpu_arg_init(&r.target, trace, "Dst Rank") &&
                 gpu_arg_init(&r.source, trace, "Src Rank") && gpu_arg_init(&r.task_of, trace, "op id");
-    for (size_t i = 0; i < c->count && fine; i++) fine = read_row(&c->list[i], &r, &c->pairs, i);
+    for (size_t i = 0; i < c->count && fine; i++) fine = read_row(&c->list[i], &r, &c->names, i);
     fine = fine && sort_and_count(c, &r);
     gpu_arg_deinit(&r.sequence);
     gpu_arg_deinit(&r.target);
@@ -234,7 +272,7 @@ void hd_collectives_free(hd_collectives *collectives)
 {
     if (!collectives) return;
     hd_report_free(&collectives->report);
-    hd_arena_deinit(&collectives->pairs);
+    hd_arena_deinit(&collectives->names);
     free(collectives->list);
     free(collectives);
 }

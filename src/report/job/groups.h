@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/memory/arena.h"
 #include "heddle/job.h"
 #include "report/gpu/gpu.h"
 
@@ -24,6 +25,13 @@ static inline bool job_is_pair(hd_string group)
     }
     return true;
 }
+
+/* The next number of "[0, 1, 7]"; what stands behind something else is passed over. */
+bool job_next_rank(int64_t *out, hd_string list, size_t *at);
+/* Programs give all their tensor-parallel groups the name "tp": with ranks told, "tp from 2" is that whose lowest is 2. A
+ * name of digits alone is PyTorch's count of groups, which is the same on all ranks, and stays. false: no memory. */
+bool job_name_group(hd_string *name, hd_string ranks, hd_arena *texts);
+hd_string job_group_as_told(hd_string name); /* the name that it was made of */
 
 /* Whether its bytes are the same on all ranks: where what each gives another is its own affair, they need not be. */
 static inline bool job_has_one_size(hd_string operation)

@@ -2,8 +2,10 @@
  * operator
  *
  * In: tables of all members. A sample is what one rank has of one name, summed up over its devices and steps; all
- * samples are sorted by name and rank, and a run of them is a row.
+ * samples are sorted by name and rank, and a run of them is a row. Parts of steps are summed up over the steps that all
+ * ranks have, as often: what lies outside of steps, or in a step that a rank did not record, is no unevenness.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,11 @@ typedef struct job {
     const hd_job *of;
     gpu_texts texts;
     hd_table_builder *lost;
+    uint8_t *is_equal;     /* by text, of those that name a step: all ranks that have steps have it, as often */
+    size_t named;          /* texts of which is_equal tells */
+    size_t equal, unequal; /* names of steps */
+    size_t stepped;        /* ranks that have steps */
+    sample first_unequal;  /* value: ranks that have it */
 } job;
 
 /* ---- samples ---- */
@@ -62,26 +69,91 @@ static bool merge_samples(sample *list, size_t *count, bool sums)
     return true;
 }
 
-/* Columns of a table, each a name of its own. */
+/* ---- steps that all ranks have ---- */
+
+/* What each rank has of each name of a step: how often it is there. */
+static hd_status count_steps(samples *s, job *j, hd_error *err)
+{
+    static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};
+    bool fine = true;
+    for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
+        job_cells cells;
+        HD_TRY(job_cells_of(&cells, j->of, m, "steps", wanted, 2, NULL, err));
+        for (size_t row = 0; fine && row < cells.rows; row++) {
+            int64_t rank = job_int(&cells, row, 0);
+            uint32_t name;
+            fine = job_text(&name, &j->texts, &cells, row, 1) &&
+                   add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, 1);
+        }
+        job_cells_deinit(&cells);
+    }
+    return fine && merge_samples(s->list, &s->count, true) ? HD_OK : HD_NOMEM(err);
+}
+
+/* false: no memory. */
+static bool count_stepped(size_t *out, const samples *s)
+{
+    gpu_groups ranks = {.key_size = sizeof(int64_t)};
+    bool fine = true;
+    for (size_t i = 0; i < s->count && fine; i++) fine = gpu_group(&ranks, &s->list[i].rank) != HD_NONE;
+    *out = ranks.count;
+    gpu_groups_deinit(&ranks);
+    return fine;
+}
+
+static hd_status find_equal_steps(job *j, hd_error *err)
+{
+    samples s = {0};
+    hd_status status = count_steps(&s, j, err);
+    for (size_t i = 0; i < s.count; i++)
+        if (s.list[i].name >= j->named) j->named = (size_t)s.list[i].name + 1;
+    j->is_equal = calloc(j->named + 1, 1);
+    if (status == HD_OK && !(j->is_equal && count_stepped(&j->stepped, &s))) status = HD_NOMEM(err);
+    for (size_t i = 0, end; status == HD_OK && i < s.count; i = end) {
+        bool is_equal = true;
+        for (end = i + 1; end < s.count && s.list[end].name == s.list[i].name; end++)
+            is_equal &= s.list[end].value == s.list[i].value;
+        is_equal &= end - i == j->stepped;
+        j->is_equal[s.list[i].name] = is_equal;
+        if (!is_equal && !j->unequal++)
+            j->first_unequal = (sample){.name = s.list[i].name, .value = (int64_t)(end - i)};
+        j->equal += is_equal;
+    }
+    free(s.list);
+    return status;
+}
+
+/* Whether what a rank has in a step is compared; HD_NONE: it is in none. Where no step is one of all, each counts. */
+static bool is_compared(const job *j, uint32_t step)
+{
+    if (!j->stepped) return true;
+    return step != HD_NONE && (!j->equal || (step < j->named && j->is_equal[step]));
+}
+
+/* ---- tables of members ---- */
+
+/* Columns of a table, each a name of its own. sums: of steps. */
 static hd_status add_columns(samples *s, job *j, const char *table, const char *const *columns,
                              const char *const *names, hd_value_type type, bool sums, hd_error *err)
 {
-    job_wanted wanted[8] = {{"rank", HD_VALUE_INT}};
-    uint32_t texts[8];
-    int count = 1;
+    enum { RANK, STEP, FIRST };
+    job_wanted wanted[8] = {{"rank", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};
+    uint32_t texts[8], step;
+    int count = FIRST;
     bool fine = true;
-    for (; columns[count - 1]; count++) {
-        wanted[count] = (job_wanted){columns[count - 1], type};
-        texts[count] = gpu_text(&j->texts, names[count - 1], strlen(names[count - 1]));
+    for (; columns[count - FIRST]; count++) {
+        wanted[count] = (job_wanted){columns[count - FIRST], type};
+        texts[count] = gpu_text(&j->texts, names[count - FIRST], strlen(names[count - FIRST]));
         fine &= texts[count] != HD_NONE;
     }
     for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
         job_cells cells;
         size_t before = s->count, own;
         HD_TRY(job_cells_of(&cells, j->of, m, table, wanted, (size_t)count, j->lost, err));
-        for (size_t row = 0; row < cells.rows; row++) {
-            int64_t rank = job_int(&cells, row, 0);
-            for (int c = 1; c < count && fine; c++)
+        for (size_t row = 0; row < cells.rows && fine; row++) {
+            int64_t rank = job_int(&cells, row, RANK);
+            fine = job_text(&step, &j->texts, &cells, row, STEP);
+            for (int c = FIRST; c < count && fine && (!sums || is_compared(j, step)); c++)
                 fine = add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, texts[c], job_int(&cells, row, c));
         }
         job_cells_deinit(&cells);
@@ -115,19 +187,53 @@ static hd_status add_names(samples *s, job *j, const char *table, hd_error *err)
 
 /* ---- notes ---- */
 
+static void add_note_of_steps(hd_table_builder *b, const job *j)
+{
+    char text[400];
+    hd_string name = gpu_text_of(&j->texts, j->first_unequal.name);
+    int size = name.size < 120 ? (int)name.size : 120;
+    if (!j->unequal) return;
+    if (!j->equal)
+        snprintf(text, sizeof text,
+                 "no step is one that all %zu ranks have, as often: their parts are those of different steps",
+                 j->stepped);
+    else
+        snprintf(text, sizeof text,
+                 "parts are of the %zu step%s that all %zu ranks have; left out: %zu, such as %.*s, which %" PRId64
+                 " of them have. Kernels and operators are of all that each rank recorded",
+                 j->equal, j->equal == 1 ? "" : "s", j->stepped, j->unequal, size, name.data ? name.data : "",
+                 j->first_unequal.value);
+    hd_table_add_text(b, text);
+}
+
+/* Ranks whose file has GPU work and no step, where others have steps. */
+static void add_note_of_stepless(hd_table_builder *b, const job *j, size_t members)
+{
+    char text[160];
+    if (!j->stepped || !members) return;
+    snprintf(text, sizeof text, "%zu file%s GPU work in no step, though others have steps: no part of it is compared",
+             members, members == 1 ? " has" : "s have");
+    hd_table_add_text(b, text);
+}
+
 /* A file without ranks may hold several processes, which are no rank together. */
 static hd_status add_notes(hd_report *out, job *j, hd_error *err)
 {
-    static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"device", HD_VALUE_INT}};
+    static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"device", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};
     hd_table_builder *b;
+    size_t stepless = 0;
     HD_TRY(report_builder(&b, &report_imbalance_about, "notes", err));
+    add_note_of_steps(b, j);
     hd_status status = HD_OK;
     for (size_t m = 0; m < hd_job_count(j->of) && status == HD_OK; m++) {
         job_cells cells;
-        bool several = false;
-        status = job_cells_of(&cells, j->of, m, "breakdown", wanted, 2, NULL, err);
-        for (size_t row = 1; status == HD_OK && row < cells.rows; row++)
+        bool several = false, has_step = false;
+        status = job_cells_of(&cells, j->of, m, "breakdown", wanted, 3, NULL, err);
+        for (size_t row = 0; status == HD_OK && row < cells.rows; row++) {
             several |= job_int(&cells, row, 0) == HD_NO_NUMBER && job_int(&cells, row, 1) != job_int(&cells, 0, 1);
+            has_step |= job_int(&cells, row, 2) != HD_NO_NUMBER;
+        }
+        stepless += cells.rows && !has_step;
         job_cells_deinit(&cells);
         if (!several) continue;
         char text[256];
@@ -137,6 +243,7 @@ static hd_status add_notes(hd_report *out, job *j, hd_error *err)
                  file.size < 120 ? (int)file.size : 120, file.data ? file.data : "");
         hd_table_add_text(b, *text == ' ' ? text + 1 : text);
     }
+    add_note_of_stepless(b, j, stepless);
     if (status == HD_OK) return report_add(out, b, err);
     hd_table_builder_free(b);
     return status;
@@ -212,7 +319,8 @@ static hd_status add_tables(hd_report *out, job *j, hd_error *err)
     static const char *const durations[] = {"duration", NULL}, *const step_names[] = {"steps"};
     static const char *const peaks[] = {"peak", NULL}, *const peak_names[] = {"peak"};
     samples s = {0};
-    hd_status status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, true, err);
+    hd_status status = find_equal_steps(j, err);
+    if (status == HD_OK) status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, true, err);
     if (status == HD_OK) status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, true, err);
     if (status == HD_OK) status = add_table(out, j, "imbalance", &s, true, err);
     if (status == HD_OK) status = add_names(&s, j, "kernels", err);
@@ -241,6 +349,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     }
     hd_table_builder_free(j.lost);
     gpu_texts_deinit(&j.texts);
+    free(j.is_equal);
     hd_job_free(own);
     return status;
 }
@@ -257,7 +366,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         0                                                                                                              \
     }
 static const hd_report_column part_columns[] = {
-    {"what", HD_VALUE_STRING, "of all steps: their time, and parts of it as of report breakdown"},
+    {"what", HD_VALUE_STRING, "of the steps that all ranks have: their time, and parts of it as of report breakdown"},
     SPREAD(HD_VALUE_DURATION)};
 static const hd_report_column name_columns[] = {{"name", HD_VALUE_STRING, "in full"}, SPREAD(HD_VALUE_DURATION)};
 static const hd_report_column memory_columns[] = {{"what", HD_VALUE_STRING, "peak: of what was allocated on a device"},

@@ -15,6 +15,7 @@
 #include "base/sorted.h"
 #include "base/text/decimal.h"
 #include "report/job/cells.h"
+#include "report/job/groups.h"
 
 /* A rank of a list, and the first list of its group that it stands in. */
 typedef struct seat {
@@ -161,17 +162,6 @@ static void find_doubles(finder *f)
 
 /* ---- groups ---- */
 
-/* "[0, 1, 7]"; what stands behind something else is passed over. */
-static bool next_rank(int64_t *out, hd_string list, size_t *at)
-{
-    while (*at < list.size && strchr("[ ,]", list.data[*at])) ++*at;
-    size_t end = *at;
-    while (end < list.size && !strchr("[ ,]", list.data[end])) end++;
-    bool fine = end > *at && hd_fixed_parse_whole(out, list.data + *at, end - *at);
-    *at = end;
-    return fine;
-}
-
 static void say_group(finder *f, uint32_t group, int64_t teller, int64_t other)
 {
     hd_misfit *m = next_line(f, "job.groups-differ");
@@ -195,7 +185,7 @@ static bool see_list(finder *f, uint32_t group, uint32_t spelling, int64_t telle
     if (f->lists.count == known) return true;
     uint32_t list = gpu_text_json(&f->texts, gpu_text_of(&f->texts, spelling));
     if (list == HD_NONE) return false;
-    for (size_t at = 0; next_rank(&rank, gpu_text_of(&f->texts, list), &at);) {
+    for (size_t at = 0; job_next_rank(&rank, gpu_text_of(&f->texts, list), &at);) {
         const int64_t place[2] = {group, rank};
         uint32_t seats = f->seats.count, number = gpu_group(&f->seats, place);
         if (number == HD_NONE || !hd_grow((void **)&f->seat_list, &f->seat_capacity, number, sizeof *f->seat_list))
@@ -209,6 +199,17 @@ static bool see_list(finder *f, uint32_t group, uint32_t spelling, int64_t telle
     return true;
 }
 
+/* The name without what tells groups of one name apart. false: no memory. */
+static bool as_told(uint32_t *group, gpu_texts *texts)
+{
+    const hd_string made = gpu_text_of(texts, *group), name = job_group_as_told(made);
+    if (name.size == made.size) return true;
+    char *copy = strndup(name.data, name.size);
+    *group = copy ? gpu_text(texts, copy, name.size) : HD_NONE;
+    free(copy);
+    return *group != HD_NONE;
+}
+
 static hd_status see_groups(void *user, size_t place, const job_cells *cells, hd_error *err)
 {
     enum { RANK, GROUP, RANKS };
@@ -217,7 +218,8 @@ static hd_status see_groups(void *user, size_t place, const job_cells *cells, hd
     for (size_t row = 0; row < cells->rows; row++) {
         uint32_t group, ranks;
         bool fine = job_text(&group, &f->texts, cells, row, GROUP) && job_text(&ranks, &f->texts, cells, row, RANKS);
-        if (fine && group != HD_NONE && ranks != HD_NONE) fine = see_list(f, group, ranks, job_int(cells, row, RANK));
+        if (fine && group != HD_NONE && ranks != HD_NONE)
+            fine = as_told(&group, &f->texts) && see_list(f, group, ranks, job_int(cells, row, RANK));
         if (!fine) return HD_NOMEM(err);
     }
     return HD_OK;

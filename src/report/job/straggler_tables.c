@@ -7,7 +7,8 @@
         "device", HD_VALUE_INT, "of the GPU"                                                                           \
     }
 #define GROUP                                                                                                          \
-    {"group", HD_VALUE_STRING, "of processes, as the trace names it"},                                                 \
+    {"group", HD_VALUE_STRING,                                                                                         \
+     "of processes, as the trace names it; tp from 2: that of the groups tp whose lowest rank is 2"},                  \
         {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
         {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},                             \
     {                                                                                                                  \

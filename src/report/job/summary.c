@@ -10,6 +10,7 @@
 #include "base/json/json.h"
 #include "model/roles/trace_roles.h"
 #include "report/gpu/gpu.h"
+#include "report/job/groups.h"
 #include "report/job/job.h"
 #include "trace/clock_base.h"
 #include "trace/ranks.h"
@@ -30,7 +31,7 @@ static const hd_report_column rank_columns[] = {
     {0}};
 static const hd_report_column group_columns[] = {
     {"rank", HD_VALUE_INT, "that says so"},
-    {"group", HD_VALUE_STRING, "name of the process group"},
+    {"group", HD_VALUE_STRING, "name of the process group, as collectives have it"},
     {"description", HD_VALUE_STRING, "as the program gave it: default_pg, tp, dp …"},
     {"backend", HD_VALUE_STRING, "that it talks through"},
     {"size", HD_VALUE_INT, "ranks in it"},
@@ -41,7 +42,8 @@ static const hd_report_column collective_columns[] = {
     {"device", HD_VALUE_INT, "of the GPU"},
     {"step", HD_VALUE_STRING, "in which it began; null: in none"},
     {"step_start", HD_VALUE_TIME, "of that step"},
-    {"group", HD_VALUE_STRING, "of processes; null: the stream stands for it"},
+    {"group", HD_VALUE_STRING,
+     "of processes: 7; \"tp from 2\": the lowest of its ranks is 2; null: the stream stands for it"},
     {"stream", HD_VALUE_INT, "that it ran on"},
     {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},
     {"sequence", HD_VALUE_INT, "number within the group"},
@@ -221,12 +223,28 @@ static void member_text(hd_table_builder *b, const char *json, const char *name)
     free((char *)(uintptr_t)text.data);
 }
 
+/* Its name as collectives have it. */
+static void add_group_name(hd_table_builder *b, const char *json)
+{
+    const char *found;
+    size_t size;
+    hd_arena texts = {0};
+    hd_string text = {NULL, 0}, ranks = {NULL, 0};
+    bool fine = !hd_json_find(&found, &size, json, "pg_name") || take_text(&text, found);
+    hd_string name = text;
+    if (hd_json_find(&found, &size, json, "ranks")) ranks = (hd_string){found, size};
+    fine = fine && job_name_group(&name, ranks, &texts);
+    text_cell(b, fine ? name : (hd_string){NULL, 0});
+    free((char *)(uintptr_t)text.data);
+    hd_arena_deinit(&texts);
+}
+
 static void add_group(hd_table_builder *b, const summarizer *s, const char *json)
 {
     const char *found;
     size_t size;
     report_cell_int(b, s->about->rank);
-    member_text(b, json, "pg_name");
+    add_group_name(b, json);
     member_text(b, json, "pg_desc");
     member_text(b, json, "backend_config");
     if (hd_json_find(&found, &size, json, "pg_size"))
