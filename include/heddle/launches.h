@@ -95,6 +95,7 @@ typedef struct hd_launches {
                              others theirs if it launched any: its track. HD_NONE: not known, or several */
     uint32_t process_count; /* that launched something */
     uint64_t guessed_works; /* whose launch is not certain, as several processes have its id */
+    void *trust;            /* the library's own: what is missing or impossible in them, once somebody asked */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */

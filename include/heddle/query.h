@@ -35,7 +35,7 @@ typedef struct hd_statement hd_statement;
 typedef struct hd_query_input {
     const hd_trace *trace;
     const char *path; /* for messages; may be NULL */
-    int64_t rank; /* value of the column `rank`; HD_NO_NUMBER: what the trace says, else its place among the inputs */
+    int64_t rank;     /* value of the column `rank`; HD_NO_NUMBER: what the traces or the names of their files say */
 } hd_query_input;
 
 typedef struct hd_query_options {

@@ -19,13 +19,17 @@
 extern "C" {
 #endif
 
-enum { HD_REPORT_TABLES = 16 };
+enum { HD_REPORT_TABLES = 16, HD_REPORT_TRUST_BYTES = 400 };
 
 typedef struct hd_job hd_job; /* job.h */
 
 typedef struct hd_report {
     size_t table_count;
     hd_table *tables[HD_REPORT_TABLES]; /* owned */
+    hd_table
+        *trust; /* owned: what is missing or impossible in the trace, a row per doubt, as docs/reports/definitions.md
+                        lists them; NULL: it is of no single trace */
+    char trust_text[HD_REPORT_TRUST_BYTES]; /* the worst of them in a sentence, or that none was found */
 } hd_report;
 
 void hd_report_free(hd_report *report);
@@ -140,6 +144,7 @@ typedef struct hd_report_about {
     const hd_option_about *options;      /* ends with {0}; NULL: none */
     bool wants_sources;                  /* reads the trace with sources, if anybody does: hd_read_options */
     bool wants_gpus;                     /* looks at hd_report_input.gpus */
+    bool says_trust;                     /* as text it begins with hd_report.trust_text */
     bool of_job;                         /* looks at the ranks of a job together: hd_report_input.job */
     const char *table_option;            /* looks at no trace, but at the file that this option names; NULL: it does */
     size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
@@ -165,8 +170,9 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
 /* ---- reports as files ---- */
 
 typedef enum hd_report_format {
-    HD_REPORT_JSON = 1, /* of one part {"path", "report", and each table by its name}; of several an array of them */
-    HD_REPORT_CSV,      /* the first table of the only part */
+    HD_REPORT_JSON =
+        1,         /* of one part {"path", "report", each table by its name, "trust"}; of several an array of them */
+    HD_REPORT_CSV, /* the first table of the only part */
     HD_REPORT_MARKDOWN,
     HD_REPORT_HTML,    /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
     HD_REPORT_PARQUET, /* the first table of the only part */

@@ -1,12 +1,14 @@
 /* conventions.c - what PyTorch, and mcTracer, say in arguments and top-level keys */
 #include "format/conventions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/json/json.h"
 #include "heddle/launches.h"
+#include "trace/lazy.h"
 
 /* String ids; HD_NONE where the trace does not have it. */
 typedef struct names {
@@ -34,6 +36,29 @@ typedef struct waits {
     bool any, has_calls;
 } waits;
 
+/* The numbers of the row that a slice of a class tells, where its category or arguments say that it is on a queue. */
+static bool numbers_of(int64_t *device, int64_t *stream, bool *has_stream, const hd_trace *trace, const names *n,
+                       const hd_block *block, uint32_t row, uint8_t class)
+{
+    bool is_metax = class == CPU || class == CALL;
+    hd_event event;
+    hd_value queue;
+    *device = *stream = HD_NO_NUMBER;
+    if (is_metax && n->metax_queue == HD_NONE) return false;
+    hd_block_event(&event, block, row);
+    if (is_metax && !hd_event_arg(&queue, trace, &event, n->metax_queue)) return false;
+    hd_event_arg_int(device, trace, &event, is_metax ? n->metax_device : n->device);
+    *has_stream = hd_event_arg_int(stream, trace, &event, is_metax ? n->metax_stream : n->stream);
+    return true;
+}
+
+static uint8_t class_at(uint8_t *category_class, const hd_trace *trace, const hd_block *block, uint32_t row)
+{
+    uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row);
+    if (category_class[category] == UNKNOWN) category_class[category] = class_of(hd_trace_string(trace, category));
+    return category_class[category];
+}
+
 static void find_streams_in(hd_builder *builder, const names *n, const hd_block *block, uint8_t *category_class,
                             uint8_t *track_done, waits *of)
 {
@@ -41,19 +66,12 @@ static void find_streams_in(hd_builder *builder, const names *n, const hd_block 
     for (uint32_t row = 0; row < block->row_count; row++) {
         uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
         if (track == HD_NONE || track_done[track]) continue;
-        uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row);
-        if (category_class[category] == UNKNOWN) category_class[category] = class_of(hd_trace_string(trace, category));
-        uint8_t class = category_class[category];
-        bool is_metax = class == CPU || class == CALL;
+        uint8_t class = class_at(category_class, trace, block, row);
+        int64_t device, stream;
+        bool known;
         of[track].has_calls |= class == CALL;
-        if ((is_metax && n->metax_queue == HD_NONE) || (class == SYNC && of[track].any)) continue;
-        hd_event event;
-        hd_value queue;
-        hd_block_event(&event, block, row);
-        if (is_metax && !hd_event_arg(&queue, trace, &event, n->metax_queue)) continue;
-        int64_t device = HD_NO_NUMBER, stream = HD_NO_NUMBER;
-        hd_event_arg_int(&device, trace, &event, is_metax ? n->metax_device : n->device);
-        bool known = hd_event_arg_int(&stream, trace, &event, is_metax ? n->metax_stream : n->stream);
+        if (class == SYNC && of[track].any) continue;
+        if (!numbers_of(&device, &stream, &known, trace, n, block, row, class)) continue;
         if (class == SYNC) {
             of[track] = (waits){device, stream, true, of[track].has_calls};
             continue;
@@ -69,11 +87,16 @@ static uint32_t find(const hd_trace *trace, const char *text)
     return hd_trace_find_string(trace, text, strlen(text));
 }
 
+static names find_names(const hd_trace *trace)
+{
+    return (names){find(trace, "device"), find(trace, "stream"), find(trace, "hw_queue_id"), find(trace, "device_id"),
+                   find(trace, "queue_id")};
+}
+
 hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
 {
     const hd_trace *trace = hd_builder_trace(builder);
-    const names n = {find(trace, "device"), find(trace, "stream"), find(trace, "hw_queue_id"), find(trace, "device_id"),
-                     find(trace, "queue_id")};
+    const names n = find_names(trace);
     uint8_t *category_class = calloc(hd_trace_string_count(trace), 1);
     uint8_t *track_done = calloc((size_t)hd_trace_track_count(trace) + 1, 1);
     waits *of = calloc((size_t)hd_trace_track_count(trace) + 1, sizeof *of);
@@ -87,6 +110,53 @@ hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
     free(of);
     free(category_class);
     free(track_done);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* The streams among the tracks that no slice of a block tells. */
+static void find_told_in(bool *untold, uint32_t *left, const hd_trace *trace, const names *n, const hd_block *block,
+                         uint8_t *category_class)
+{
+    for (uint32_t row = 0; row < block->row_count && *left; row++) {
+        uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+        if (track == HD_NONE || !untold[track]) continue;
+        const hd_track *t = hd_trace_track_at(trace, track);
+        int64_t device, stream;
+        bool has_stream;
+        uint8_t class = class_at(category_class, trace, block, row);
+        if (!numbers_of(&device, &stream, &has_stream, trace, n, block, row, class)) continue;
+        if (device != t->device || stream != t->stream) continue;
+        untold[track] = false;
+        --*left;
+    }
+}
+
+hd_status hd_conventions_untold_streams(bool **out, const hd_trace *trace, hd_error *err)
+{
+    const names n = find_names(trace);
+    uint32_t left = 0, stream_event = find(trace, HD_STREAM_EVENT), count = hd_trace_track_count(trace);
+    bool *untold = *out = calloc((size_t)count + 1, sizeof *untold);
+    uint8_t *category_class = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
+    for (size_t b = 0; untold && category_class && b < hd_trace_block_count(trace, HD_KIND_META); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_META, b);
+        for (uint32_t row = 0; row < block->row_count && stream_event != HD_NONE; row++) {
+            uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+            bool tells = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row) == stream_event;
+            if (tells && track < count) untold[track] = true;
+        }
+    }
+    for (uint32_t t = 0; untold && t < count; t++) { /* what an event of the trace tells is not untold */
+        const hd_track *track = hd_trace_track_at(trace, t);
+        untold[t] = !untold[t] && track->kind == HD_TRACK_STREAM && track->rows[HD_KIND_SLICE];
+        left += untold[t];
+    }
+    for (size_t b = 0; untold && category_class && left && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        find_told_in(untold, &left, trace, &n, block, category_class);
+        hd_trace_release(trace, block);
+    }
+    bool fine = untold && category_class;
+    free(category_class);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -118,6 +188,18 @@ static hd_status apply_distributed_info(hd_trace_facts *facts, hd_string info, h
     if (hd_json_find(&value, &size, padded, "world_size")) json_int(&facts->world_size, value, size);
     free(padded);
     return HD_OK;
+}
+
+void hd_conventions_rank(char out[HD_RANK_BYTES], const hd_trace *trace)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    *out = '\0';
+    if (facts->rank == HD_NO_NUMBER || hd_trace_metadata_find(trace, "distributedInfo").size) return;
+    int size = snprintf(out, HD_RANK_BYTES, "{\"rank\":%lld", (long long)facts->rank);
+    if (facts->world_size != HD_NO_NUMBER)
+        size +=
+            snprintf(out + size, HD_RANK_BYTES - (size_t)size, ",\"world_size\":%lld", (long long)facts->world_size);
+    snprintf(out + size, HD_RANK_BYTES - (size_t)size, "}");
 }
 
 hd_status hd_conventions_find_facts(hd_builder *builder, hd_error *err)

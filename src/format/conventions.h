@@ -1,14 +1,24 @@
 /* conventions.h - what PyTorch says in arguments and top-level keys, in whatever format a trace is stored
  *
  * Sources   device and stream in the arguments of GPU slices; distributedInfo, baseTimeNanoseconds
+ * Streams   that no argument tells, as those of XPlane and OTF2, are told by what the writers add: a metadata event
+ *           HD_STREAM_EVENT of Chrome's JSON with the arguments device and stream, a description of Perfetto's track
  */
 #ifndef HD_FORMAT_CONVENTIONS_H
 #define HD_FORMAT_CONVENTIONS_H
 
 #include "heddle/builder.h"
 
-/* Errors of both: MEMORY. Tracks of GPU slices become streams, with the numbers in their arguments. */
+#define HD_STREAM_EVENT "gpu_stream"
+
+/* Errors of all: MEMORY. Tracks of GPU slices become streams, with the numbers in their arguments. */
 hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err);
+/* By track, whether it is a stream with slices whose numbers nothing would tell the reader of a written file. The caller
+ * frees it, also after an error. */
+hd_status hd_conventions_untold_streams(bool **out, const hd_trace *trace, hd_error *err);
+/* The value of a top-level key distributedInfo for a trace that knows its rank and has no such key; "" otherwise. */
+enum { HD_RANK_BYTES = 80 };
+void hd_conventions_rank(char out[HD_RANK_BYTES], const hd_trace *trace);
 /* facts.rank, world_size, base_ns, where top-level keys say them. */
 hd_status hd_conventions_find_facts(hd_builder *builder, hd_error *err);
 

@@ -10,6 +10,7 @@
 #include "format/lookalikes.h"
 #include "format/sqlite/map.h"
 #include "trace/lazy.h"
+#include "trace/ranks.h"
 
 enum { LIKE_BYTES = 400 };
 
@@ -52,12 +53,22 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
                         "no reader knows this content%s; `heddle formats` lists what can be read", like);
 }
 
+static bool tells_ranks(const hd_trace *trace)
+{
+    for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
+        if (hd_trace_rank_of(trace, t) != HD_NO_NUMBER) return true;
+    }
+    return false;
+}
+
 /* Once an input was read: what it is and, in the ledger, how it is damaged, which is DAMAGED when strict. */
 static hd_status note_input(hd_builder *builder, const hd_format *format, const hd_input *input,
                             const hd_read_options *options, hd_error *err)
 {
     hd_trace_facts *facts = hd_builder_facts(builder);
     facts->format = format->info.name;
+    if (facts->rank == HD_NO_NUMBER && !tells_ranks(hd_builder_trace(builder)))
+        facts->rank = hd_rank_of_path(hd_input_path(input));
     if (format->is_folder) return HD_OK; /* its reader knows all of its files */
     note_damage(builder, input);
     facts->compression = compression_name(hd_input_compression(input));

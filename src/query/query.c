@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
+#include "pass/merge/merge.h"
 #include "query/impl.h"
 
 #include <stdlib.h>
@@ -121,18 +122,28 @@ static hd_status restrict_connection(hd_query *query, hd_error *err)
 
 /* ---- the query ---- */
 
+static hd_status find_ranks(hd_query *query, hd_error *err)
+{
+    hd_merge_input *list = calloc(query->input_count, sizeof *list);
+    if (!list) return HD_NOMEM(err);
+    for (size_t i = 0; i < query->input_count; i++) /* which only looks at the traces */
+        list[i] = (hd_merge_input){.trace = (hd_trace *)query->inputs[i].trace, .path = query->inputs[i].path};
+    hd_status status = hd_merge_known_ranks(list, query->input_count, err);
+    for (size_t i = 0; i < query->input_count; i++) {
+        hd_query_input *input = &query->inputs[i];
+        if (input->rank == HD_NO_NUMBER) input->rank = list[i].rank;
+    }
+    free(list);
+    return status;
+}
+
 static hd_status copy_inputs(hd_query *query, const hd_query_input *inputs, size_t count, hd_error *err)
 {
     query->inputs = calloc(count, sizeof *query->inputs);
     if (!query->inputs) return HD_NOMEM(err);
     query->input_count = count;
-    for (size_t i = 0; i < count; i++) {
-        hd_query_input *input = &query->inputs[i];
-        *input = inputs[i];
-        if (input->rank == HD_NO_NUMBER) input->rank = hd_trace_facts_of(input->trace)->rank;
-        if (input->rank == HD_NO_NUMBER) input->rank = (int64_t)i;
-    }
-    return HD_OK;
+    for (size_t i = 0; i < count; i++) query->inputs[i] = inputs[i];
+    return find_ranks(query, err);
 }
 
 static hd_status connect(hd_query *query, hd_error *err)

@@ -91,6 +91,9 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
     hd_status status = about->run(out, input, values.values, err);
     if (status != HD_OK) hd_report_free(out); /* tables that were made before */
     hd_option_values_deinit(&values);
+    if (status == HD_OK && !out->trust && input->trace && !about->of_job)
+        status = report_set_trust(out, input->trace, NULL, err);
+    if (status != HD_OK) hd_report_free(out);
     return status;
 }
 
@@ -98,6 +101,7 @@ void hd_report_free(hd_report *report)
 {
     if (!report) return;
     for (size_t i = 0; i < report->table_count; i++) hd_table_free(report->tables[i]);
+    hd_table_free(report->trust);
     *report = (hd_report){0};
 }
 

@@ -20,6 +20,10 @@ hd_status report_add_ledger(hd_report *report, const hd_trace *trace, hd_error *
 /* A new builder for the table of that name, with the columns that `about` tells. */
 hd_status report_builder(hd_table_builder **out, const hd_report_about *about, const char *table, hd_error *err);
 
+/* How far the trace can be trusted, into report->trust and trust_text. trust NULL: what reading it tells. trust.c */
+struct gpu_trust;
+hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
+
 /* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
 void report_cell_int(hd_table_builder *builder, int64_t value);
 void report_cell_string(hd_table_builder *builder, const hd_trace *trace, uint32_t id);

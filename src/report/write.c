@@ -33,6 +33,19 @@ static hd_status json_head(hd_sink sink, const hd_report_part *part, hd_error *e
     return status;
 }
 
+static hd_status json_trust(hd_sink sink, const hd_report *report, hd_error *err)
+{
+    const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 4};
+    hd_json_out out = {0};
+    hd_json_put_text(&out, ",\n  \"trust\": {\n    \"sentence\": ");
+    hd_json_put_string(&out, report->trust_text, strlen(report->trust_text));
+    hd_json_put_text(&out, ",\n    \"doubts\": ");
+    hd_status status = out.failed ? HD_NOMEM(err) : sink.write(sink.user, out.data, out.size);
+    free(out.data);
+    if (status == HD_OK) status = hd_table_write(report->trust, sink, &style, err);
+    return status == HD_OK ? put(sink, "\n  }") : status;
+}
+
 static hd_status json_part(hd_sink sink, const hd_report_part *part, hd_error *err)
 {
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
@@ -44,6 +57,7 @@ static hd_status json_part(hd_sink sink, const hd_report_part *part, hd_error *e
         HD_TRY(put(sink, "\": "));
         HD_TRY(hd_table_write(table, sink, &style, err));
     }
+    if (part->report->trust) HD_TRY(json_trust(sink, part->report, err));
     return put(sink, "\n}");
 }
 

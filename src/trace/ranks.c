@@ -1,5 +1,10 @@
-/* ranks.c - which rank a track belongs to */
+/* ranks.c - which rank a track belongs to, and what the name of a file says of it */
 #include "trace/ranks.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/text/ends.h"
 
 /* "rank 3: python", as a merge of several ranks calls their processes: in formats without ranks that is left of them;
  * "RANK 3 HOST<node>", "RANK 3 DEVICE<node>…" of unitrace. */
@@ -26,4 +31,67 @@ int64_t hd_trace_rank_of(const hd_trace *trace, uint32_t index)
     int64_t rank = rank_of_name(hd_trace_string(trace, track->name));
     if (rank != HD_NO_NUMBER || track->same_as >= count) return rank;
     return rank_of_name(hd_trace_string(trace, hd_trace_track_at(trace, track->same_as)->name));
+}
+
+/* ---- names of files ---- */
+
+enum { RANK_DIGITS = 6 }; /* longer numbers in names are times and process ids */
+
+static bool number_at(int64_t *out, const char *text, size_t size)
+{
+    if (size == 0 || size > RANK_DIGITS) return false;
+    *out = 0;
+    for (size_t i = 0; i < size; i++) *out = *out * 10 + (text[i] - '0');
+    return true;
+}
+
+static size_t digits_at(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+static bool same_word(const char *text, const char *word)
+{
+    for (; *word; text++, word++) {
+        if (tolower((unsigned char)*text) != *word) return false;
+    }
+    return true;
+}
+
+/* rank3, rank_3, Rank-03, rank.3, rank=3; the last one in the name counts. */
+static bool number_behind(int64_t *out, const char *name, const char *word)
+{
+    bool found = false;
+    for (const char *p = name; *p; p++) {
+        if (!same_word(p, word) || (p > name && isalpha((unsigned char)p[-1]))) continue;
+        const char *digits = p + strlen(word);
+        digits += *digits && strchr("_-.=", *digits) ? 1 : 0;
+        found |= number_at(out, digits, digits_at(digits));
+    }
+    return found;
+}
+
+int64_t hd_rank_at_end(const char *path)
+{
+    const char *name = path ? hd_base_name(path) : "";
+    const char *end = name + strlen(name);
+    for (const char *dot = end; dot > name; dot--) {
+        if (*dot == '.' && !isdigit((unsigned char)dot[1])) end = dot;
+    }
+    const char *first = end;
+    while (first > name && isdigit((unsigned char)first[-1])) first--;
+    int64_t rank;
+    if (first > name && !strchr("_-.", first[-1])) return HD_NO_NUMBER;
+    return number_at(&rank, first, (size_t)(end - first)) ? rank : HD_NO_NUMBER;
+}
+
+int64_t hd_rank_of_path(const char *path)
+{
+    static const char *const words[] = {"rank", "worker"};
+    const char *name = path ? hd_base_name(path) : "";
+    int64_t rank;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (number_behind(&rank, name, words[i])) return rank;
+    }
+    return HD_NO_NUMBER;
 }

@@ -85,6 +85,10 @@ def generated(folder):
     add("nested_ranges", [slice_("user_annotation", "r", 100, 100, 0, 90), slice_("user_annotation", "r", 100, 100, 10, 50)] + launched(("kernel", "gemm", 7)), {"gpu_time": 7000})
     add("graph", [call(1, 0, name="cudaGraphLaunch")] + [work(1, 10 + i * 10, 5, name=f"node{i}") for i in range(3)],
         {"launch": [[f"node{i}", (10 + i * 10) * 1000, "cudaGraphLaunch", 0] for i in range(3)], "gpu_time": 15000})
+    early = lambda ts: [slice_("cuda_runtime", "cudaLaunchKernel", 1, 1, ts, 4), slice_("kernel", "k", 0, 7, ts - 2, 30, device=0, stream=7),
+                        *({"ph": ph, "bp": "e", "id": ts, "cat": "ac2g", "name": "ac2g", "pid": p, "tid": t, "ts": at} for ph, p, t, at in (("s", 1, 1, ts), ("f", 0, 7, ts - 2)))]
+    add("works_before_launches", [e for ts in (2, 102) for e in early(ts)],
+        {"launch": [["k", (ts - 2) * 1000, "cudaLaunchKernel", ts * 1000] for ts in (2, 102)]})
     add("without_times", launched(("kernel", "gemm", 7)) + [call(9, 40), work(9, 0, 0, name="lost")], {"gpu_time": 7000})
     add("never_ended", launched(("kernel", "gemm", 7)) + [call(2, 30), {"ph": "B", "cat": "kernel", "name": "open", "pid": 0, "tid": 9, "ts": 40,
         "args": {"device": 0, "stream": 9, "correlation": 2}}, slice_("cuda_runtime", "cudaDeviceSynchronize", 100, 100, 50, 60)], {})
@@ -94,6 +98,7 @@ def generated(folder):
     add("old_kineto", old, {"steps": truth, "gpu_time": 18000})
     other, more = steps(("user_annotation", "cuda_runtime", "kernel"), 200, 1, 50)
     add("steps_of_two_processes", new + other, {"steps": sorted(truth + more, key=lambda row: row[1])})
+    add("rank4", new, {"rank": {"4": 3}})
     add("rank", new, {"rank": {"3": 3}}, distributedInfo={"rank": 3, "world_size": 4})
     add("pid_reused", [{"ph": "M", "name": "process_name", "pid": 100, "tid": 0, "ts": t, "args": {"name": n}} for t, n in ((0, "first"), (500, "second"))] +
         [e for t in (0, 500) for e in (call(1, t), work(1, t + 5, 10))], {"launch": [["gemm", t * 1000 + 5000, "cudaLaunchKernel", t * 1000] for t in (0, 500)]})

@@ -3,6 +3,4 @@ ALL = ("sql", "json", "pftrace", "heddle")
 GENERATED = {
     # `info` leaves out devices without numbers.
     ("device", "info", "devices_without_numbers"),
-    # A rank that nothing tells is 0 in SQL, and null in reports and on the page.
-    *(("rank", door, "steps") for door in ALL),
 }

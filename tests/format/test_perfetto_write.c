@@ -657,7 +657,10 @@ static void test_perfetto_write__a_flow_that_runs_backward_is_joined_and_named(v
     (void)state;
     assert_shown("[" X("kernel", 8, 0, 1) "," X("launch", 7, 5, 1) "," FLOW("f", 1, 8, 0, ENCLOSED) "," FLOW("s", 1, 7,
                                                                                                              5, "") "]",
-                 "begin", "begin @0 on 2 \"kernel\" flow 1\nbegin @5000 on 3 \"launch\" ends 1\n", "flow-backward 1\n");
+                 "begin",
+                 "begin @0 on 2 \"kernel\" flow 8391739297446756353\n"
+                 "begin @5000 on 3 \"launch\" ends 8391739297446756353\n",
+                 "flow-backward 1\n");
 }
 
 static void test_perfetto_write__flow_points_without_slice_or_start_are_lost(void **state)

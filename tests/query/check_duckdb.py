@@ -56,22 +56,22 @@ VIEWS = {
                         from '{f}/args.parquet' group by 1)
         select id + {k} as id, ts, dur, track_id + {k} as track_id, category, name, depth,
                parent_id + {k} as parent_id, arg_set_id + 16 * {k} as arg_set_id, 'slice' as type, correlation,
-               coalesce(rank, {i}) as rank from '{f}/slices.parquet' left join set_of using (arg_set_id)
+               rank from '{f}/slices.parquet' left join set_of using (arg_set_id)
         union all select id + {k} + (1::bigint << 38), ts, 0, null, category, name, 0, null, arg_set_id + 16 * {k}, 'instant',
-                         null, coalesce(rank, {i}) from '{f}/instants.parquet'""",
+                         null, rank from '{f}/instants.parquet'""",
     "begin_point": "select * from '{f}/async.parquet' where phase in ('b', 'n', 'S')",
     "flow": """
         select f.id + {k} as id, slice_out + {k} as slice_out, slice_in + {k} as slice_in, f.category, f.name,
-               o.ts as from_ts, i.ts as to_ts, coalesce(f.rank, {i}) as rank from '{f}/flows.parquet' f
+               o.ts as from_ts, i.ts as to_ts, f.rank as rank from '{f}/flows.parquet' f
         join '{f}/slices.parquet' o on o.id = slice_out join '{f}/slices.parquet' i on i.id = slice_in""",
     "launch": """
         select c.id + {k} as launch_id, w.id + {k} as work_id, l.correlation, c.ts, c.dur, w.ts as work_ts, w.dur as work_dur,
                w.ts - c.ts - c.dur as delay, c.track_id + {k} as track_id, w.track_id + {k} as work_track_id, c.name,
-               w.name as work_name, work_kind as role, coalesce(l.rank, {i}) as rank from '{f}/launches.parquet' l
+               w.name as work_name, work_kind as role, l.rank as rank from '{f}/launches.parquet' l
         join '{f}/slices.parquet' c on c.id = call_id join '{f}/slices.parquet' w on w.id = work_id""",
     "track": """
         select id + {k} as id, kind, parent_id + {k} as parent_id, coalesce(name, case when kind = 'process' then case when try_cast(pid as bigint) is null then pid end else case when try_cast(tid as bigint) is null then tid end end) as name, try_cast(pid as bigint) as pid,
-               try_cast(tid as bigint) as tid, stream, slices, start_ts, end_ts, coalesce(rank, {i}) as rank from '{f}/tracks.parquet'""",
+               try_cast(tid as bigint) as tid, stream, slices, start_ts, end_ts, rank from '{f}/tracks.parquet'""",
     "counter": """
         select c.id + {k} as id, c.ts, c.name || coalesce('[' || coalesce(id_text, id_int::text) || ']', '') || ' ' || series as series,
                t.pid, value from '{f}/counters.parquet' c join '{f}/tracks.parquet' t on t.id = c.track_id""",
@@ -120,7 +120,7 @@ QUERIES = [
     ("launching operators", "select p.name, count(*), sum(l.work_dur) as gpu from pair l join slice c on c.id = l.launch_id "
      "join slice p on p.id = c.parent_id group by p.name order by gpu desc, p.name limit 30"),
     ("calls and kernels by correlation", "select c.name, k.name, count(*), sum(k.dur) from gpu_slice k join slice c on c.correlation = k.correlation "
-     "and c.rank = k.rank where c.name glob 'cuda*' group by 1, 2"),
+     "and c.rank is not distinct from k.rank where c.name glob 'cuda*' group by 1, 2"),
     ("work without a quick launch", "select count(*), sum(g.dur) from gpu_slice g left join pair l on l.work_id = g.id and l.delay < 5000 where l.work_id is null"),
     ("gaps", "with g as (select track_id, name, ts - lag(ts + dur) over (partition by track_id order by ts, id) as gap from gpu_slice) "
      "select track_id, count(*), sum(gap), max(gap), avg(gap) from g where gap > 0 group by track_id"),
@@ -154,20 +154,20 @@ QUERIES = [
      "where o.name glob 'aten::*' and a.key in ('args.External id', 'args.external id') and a.int_value > 0), "
      "work as materialized (select k.rank, k.dur, b.int_value as x from gpu_slice k join args b using (arg_set_id) "
      "where b.key in ('args.External id', 'args.external id') and b.int_value > 0) "
-     "select op.name, count(*), sum(work.dur) from op join work on op.x = work.x and op.rank = work.rank group by op.name"),
+     "select op.name, count(*), sum(work.dur) from op join work on op.x = work.x and op.rank is not distinct from work.rank group by op.name"),
     ("texts of arguments", "select a.key, a.string_value, count(*) from args a join slice s using (arg_set_id) where a.value_type = 'string' "
      "and a.key glob 'args.*' and a.key not glob '*[[]*' and s.type = 'slice' group by 1, 2 order by 3 desc, 1, 2 limit 50"),
     ("flows", "select f.category, count(*), count(distinct slice_out), sum(i.ts - o.ts - o.dur), min(i.ts - o.ts) from flow f "
      "join slice o on o.id = f.slice_out join slice i on i.id = f.slice_in group by f.category"),
     ("flows by name", "select o.name, i.name, f.category, count(*) from flow f join slice o on o.id = f.slice_out join slice i on i.id = f.slice_in group by 1, 2, 3"),
-    ("work of steps", "select s.rank, s.number, s.dur, count(k.id), sum(k.dur) from step s left join gpu_slice k on k.rank = s.rank and k.ts >= s.ts "
+    ("work of steps", "select s.rank, s.number, s.dur, count(k.id), sum(k.dur) from step s left join gpu_slice k on k.rank is not distinct from s.rank and k.ts >= s.ts "
      "and k.ts < s.ts + s.dur group by 1, 2, 3 order by 1, 2"),
     ("instants", "select name, category, count(*), sum(cast(extract_arg(arg_set_id, 'args.Bytes') as int)) from slice where type = 'instant' group by 1, 2",
      "select name, category, count(*), sum(cast(extract_arg(arg_set_id, 'args.Bytes') as bigint)) from slice where type = 'instant' group by 1, 2"),
     ("histogram of time", "select (ts - (select min(ts) from slice)) / 10000000 as bucket, count(*), sum(dur) from slice group by bucket",
      "select (ts - (select min(ts) from slice)) // 10000000 as bucket, count(*), sum(dur) from slice group by bucket"),
     ("overlapping streams", "select count(*), sum(n.dur) from gpu_slice n where lower(n.name) glob '*nccl*' and exists (select 1 from gpu_slice k where k.track_id <> n.track_id "
-     "and k.rank = n.rank and k.ts < n.ts + n.dur and k.ts + k.dur > n.ts)"),
+     "and k.rank is not distinct from n.rank and k.ts < n.ts + n.dur and k.ts + k.dur > n.ts)"),
     ("busy time", "select sum(dur) from interval_union('gpu_slice')",
      "with m as (select *, max(ts + dur) over (order by ts, dur desc, id rows between unbounded preceding and 1 preceding) as before from gpu_slice where dur > 0), "
      "i as (select *, sum(case when before >= ts then 0 else 1 end) over (order by ts, dur desc, id rows unbounded preceding) as island from m) "

@@ -49,7 +49,7 @@ static void test_query__cells_keep_what_they_are(void **state)
     has(answer, "[[1,2.0,0.1,\"x\\\"\",{\"hex\":\"00ff\",\"bytes\":2},null,9223372036854775807,-9223372036854775808,"
                 "1e999,-1e999]]");
     has(answer, "\"columns\":[{\"name\":\"a\"},{\"name\":\"b\"}");
-    has(answer, "\"inputs\":[{\"trace\":0,\"rank\":0}]");
+    has(answer, "\"inputs\":[{\"trace\":0}]");
     has(answer, "\"stopped\":null,\"cut\":0");
     has(ask(&m, "select 1e300 * 1e10 as x, 1.0 / 3 as y, 123456789012345678.0 as z"),
         "[[1e999,0.3333333333333333,1.2345678901234568e+17]]");

@@ -1,7 +1,7 @@
 /* meta.c - what metadata events say of tracks
  *
- * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index ("M" events; the last one
- *           counts); what arguments and top-level keys say: format/conventions.h
+ * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index, gpu_stream ("M" events;
+ *           the last one counts); what arguments and top-level keys say: format/conventions.h
  */
 #include "base/error.h"
 #include "format/chrome/chrome.h"
@@ -11,6 +11,7 @@
 typedef struct names {
     uint32_t thread_name, thread_sort_index, process_name, process_labels, process_sort_index;
     uint32_t name, labels, sort_index;
+    uint32_t gpu_stream, device, stream;
 } names;
 
 static uint32_t find(const hd_trace *trace, const char *text)
@@ -29,6 +30,9 @@ static names find_names(const hd_trace *trace)
         .name = find(trace, "name"),
         .labels = find(trace, "labels"),
         .sort_index = find(trace, "sort_index"),
+        .gpu_stream = find(trace, HD_STREAM_EVENT),
+        .device = find(trace, "device"),
+        .stream = find(trace, "stream"),
     };
 }
 
@@ -51,6 +55,13 @@ static void apply_meta_event(hd_builder *builder, const names *n, const hd_event
     }
     if (event->name == n->thread_sort_index) {
         if (hd_event_arg_int(&order, trace, event, n->sort_index)) hd_builder_sort_track(builder, event->track, order);
+        return;
+    }
+    if (event->name == n->gpu_stream) {
+        int64_t device = HD_NO_NUMBER, stream = HD_NO_NUMBER;
+        hd_event_arg_int(&device, trace, event, n->device);
+        hd_event_arg_int(&stream, trace, event, n->stream);
+        hd_builder_set_stream(builder, event->track, device, stream);
         return;
     }
     bool is_name = event->name == n->process_name, is_labels = event->name == n->process_labels;

@@ -2,7 +2,7 @@
  *
  * Writes what the reader read: the same events in the same order with the same values, numbers with their digits; the
  * top-level keys before and behind them. One event a line, or indented. Traces of other formats, which have no metadata
- * events, get those that name and order their tracks.
+ * events, get those that name and order their tracks. Streams that no argument tells get one with their numbers.
  */
 #include <stdlib.h>
 
@@ -10,6 +10,7 @@
 #include "base/io/write_behind.h"
 #include "base/json/unique.h"
 #include "format/chrome/keys.h"
+#include "format/conventions.h"
 #include "trace/lazy.h"
 
 enum { FLUSH_BYTES = 1 << 20, PROGRESS_EVENTS = 1 << 16 };
@@ -29,6 +30,7 @@ typedef struct writer {
     uint8_t *plain;             /* by string id */
     uint64_t lost_members;      /* of JSON texts */
     bool array;                 /* the outermost value is the array of events */
+    char rank[HD_RANK_BYTES];   /* of a trace of another format */
 } writer;
 
 static hd_status flush(writer *w)
@@ -342,9 +344,34 @@ static hd_status write_track_meta(writer *w)
     return HD_OK;
 }
 
+/* Streams whose numbers the arguments of their slices do not tell. */
+static hd_status write_streams(writer *w)
+{
+    bool *untold;
+    hd_status status = hd_conventions_untold_streams(&untold, w->trace, w->err);
+    for (uint32_t i = 0; i < hd_trace_track_count(w->trace) && status == HD_OK; i++) {
+        const hd_track *track = hd_trace_track_at(w->trace, i);
+        const int64_t numbers[] = {track->device, track->stream};
+        if (!untold[i]) continue;
+        hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
+        put_meta(&w->out, HD_STREAM_EVENT, "device");
+        for (int k = 0; k < 2; k++) {
+            if (k) hd_json_put_text(&w->out, ",\"stream\":");
+            if (numbers[k] == HD_NO_NUMBER)
+                hd_json_put_text(&w->out, "null");
+            else
+                hd_json_put_int(&w->out, numbers[k]);
+        }
+        status = end_meta(w, track);
+    }
+    free(untold);
+    return status;
+}
+
 static hd_status write_events(writer *w)
 {
     HD_TRY(write_track_meta(w));
+    HD_TRY(write_streams(w));
     for (size_t run = 0; run < hd_trace_order_count(w->trace); run++) {
         size_t count;
         const uint8_t *order = hd_trace_order_at(&count, w->trace, run);
@@ -374,13 +401,24 @@ static void write_metadata(writer *w, bool after, bool *first)
     }
 }
 
+static void write_rank(writer *w, bool *first)
+{
+    if (!*w->rank) return;
+    hd_json_put_text(&w->out, *first ? "" : ",");
+    hd_json_put_text(&w->out, w->options->pretty ? "\n  \"distributedInfo\": " : "\n\"distributedInfo\":");
+    hd_json_put_text(&w->out, w->rank);
+    *first = false;
+}
+
 static hd_status write_all(writer *w)
 {
     w->array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0;
+    if (!w->array) hd_conventions_rank(w->rank, w->trace);
     bool first = true;
     if (!w->array) {
         hd_json_put_text(&w->out, "{");
         write_metadata(w, false, &first);
+        write_rank(w, &first);
         hd_json_put_text(&w->out, first ? "" : ",");
         hd_json_put_text(&w->out, w->options->pretty ? "\n  \"traceEvents\": " : "\n\"traceEvents\":");
         first = false;

@@ -190,7 +190,7 @@ struct sq_reader {
     sq_worker *workers;
     unsigned worker_count;
     sq_damage damage;
-    uint64_t text_repairs, arguments_lost;
+    uint64_t text_repairs, arguments_lost, texts_missing;
     const char *refused; /* what --strict refuses: the first loss or repair, of those with a place if there is one */
     uint64_t refused_offset;
     uint64_t rows, events, lost, placed; /* of tables of events: rows = events + lost + placed */
@@ -243,7 +243,7 @@ struct sq_worker {
     size_t track_count, track_capacity;
     sq_loss losses[SQ_LOSSES];
     hd_bytes text;
-    uint64_t text_repairs, arguments_lost, rows, events, lost, placed;
+    uint64_t text_repairs, arguments_lost, texts_missing, rows, events, lost, placed;
 };
 
 /* ---- for the functions of formats: row.c ---- */
@@ -254,8 +254,9 @@ int64_t sq_value_number(const sq_value *value);
 /* The string id of a text, mended if it is no UTF-8; HD_STRING_NONE: it is none. */
 uint32_t sq_value_text(sq_worker *worker, const sq_value *value);
 uint32_t sq_field_text(sq_worker *worker, int field);
-/* The text of a field that is an id among the strings; HD_STRING_NONE. */
-uint32_t sq_field_string(const sq_worker *worker, int field);
+/* The text of a field that is an id among the strings; HD_STRING_NONE: it is none, or, which is counted as a loss, the
+ * strings lack it. */
+uint32_t sq_field_string(sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
 void sq_add_real(sq_worker *worker, uint32_t key, double value);
 /* A value as it is; labels: texts by number, or NULL. */

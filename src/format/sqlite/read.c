@@ -205,6 +205,7 @@ static void add_losses(sq_reader *reader, const sq_worker *w)
     reader->placed += w->placed;
     reader->text_repairs += w->text_repairs;
     reader->arguments_lost += w->arguments_lost;
+    reader->texts_missing += w->texts_missing;
 }
 
 static hd_status account(sq_reader *reader, hd_error *err)
@@ -220,6 +221,7 @@ static hd_status account(sq_reader *reader, hd_error *err)
     note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, file->unreadable, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.text-not-utf8", HD_LEDGER_REPAIR, reader->text_repairs, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.arguments-lost", HD_LEDGER_LOSS, reader->arguments_lost, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.name-missing", HD_LEDGER_LOSS, reader->texts_missing, HD_OFFSET_NONE, HD_STRING_NONE);
     uint64_t rest = file->pieces.size % file->page_size;
     note(reader, "sqlite.cut", HD_LEDGER_LOSS, rest != 0, file->pieces.size - rest, HD_STRING_NONE);
     if (reader->options->strict && reader->refused)

@@ -104,10 +104,13 @@ uint32_t sq_field_text(sq_worker *w, int field)
     return sq_value_text(w, w->fields[field - SQ_FIELD]);
 }
 
-uint32_t sq_field_string(const sq_worker *w, int field)
+uint32_t sq_field_string(sq_worker *w, int field)
 {
     const sq_value *value = w->fields[field - SQ_FIELD];
-    return value->type == SQ_INT ? sq_strings_in(&w->reader->strings, value->number, w->scope) : HD_STRING_NONE;
+    uint32_t text = HD_STRING_NONE;
+    if (value->type != SQ_INT) return text;
+    if (!hd_map_get(&text, &w->reader->strings.map, (uint64_t)value->number, w->scope)) w->texts_missing++;
+    return text;
 }
 
 uint32_t sq_intern(hd_builder *builder, const char *format, ...)

@@ -1,7 +1,8 @@
 /* asked.c - the operators that asked for launches which another thread makes
  *
  * PyTorch on Ascend puts work into a queue, which a thread of its own empties: the call that launches stands among no
- * operators. The profiler tells from which the work is by flows "async_npu", from the operator to the work.
+ * operators. The profiler tells from which the work is by flows "async_npu", from the operator to the work. Behind a
+ * conversion to Perfetto's format, whose flows have no category, it is any flow from an operator to a work.
  */
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -40,6 +41,8 @@ static void link(hd_launches *out, const hd_trace *trace, const hd_flow_point *p
         uint32_t launch = work == UINT32_MAX || op == UINT32_MAX ? HD_NONE : launch_of(out, work);
         if (launch == HD_NONE || out->asked[launch].track != HD_NONE) continue;
         hd_event event = hd_event_at(trace, HD_KIND_SLICE, op);
+        hd_string of = hd_trace_string(trace, event.category);
+        if (hd_role_of(of, hd_trace_string(trace, event.name)) != HD_ROLE_OP) continue;
         if (event.start_ns != HD_NO_TIME) out->asked[launch] = (hd_asked){event.start_ns, event.track};
     }
 }
@@ -66,6 +69,8 @@ static hd_status find(hd_launches *out, const hd_trace *trace, uint32_t category
 hd_status launches_find_asked(hd_launches *out, const hd_trace *trace, uint64_t large, hd_error *err)
 {
     uint32_t category = hd_trace_find_string(trace, "async_npu", 9);
+    if (category == HD_NONE && hd_trace_find_string(trace, "Enqueue", 7) != HD_NONE)
+        category = hd_trace_find_string(trace, "flow", 4);
     if (category == HD_NONE || hd_trace_row_count(trace, HD_KIND_FLOW) == 0) return HD_OK;
     return find(out, trace, category, large, err);
 }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "model/launches/impl.h"
+#include "model/trust/trust.h"
 #include "trace/ranks.h"
 #include "trace/spill.h"
 
@@ -205,5 +206,6 @@ void hd_launches_free(hd_launches *launches)
     hd_large_free(launches->work_order);
     hd_large_free(launches->asked);
     free(launches->processes);
+    gpu_trust_free(launches->trust);
     free(launches);
 }

@@ -1,144 +1,291 @@
-/* trust.c - what in a trace's GPU activities is missing or impossible */
+/* trust.c - finds what in a trace's GPU activities is missing or impossible */
 #include "model/trust/trust.h"
 
-#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "model/identity/process.h"
+#include "model/steps/steps.h"
 
 /* Activities of a stream that is in order may overlap by so much: programmatic dependent launches do by about 1 us, and
- * clocks are read with some noise. */
-enum { OVERLAP_SLACK_NS = 5000, LEAST_CLOCK_GAP_NS = 1000000000 };
+ * clocks are read with some noise, by which an activity may begin before its launch, too. */
+enum { SLACK_NS = 5000, SECOND_NS = 1000000000, TOO_LONG_TIMES = 10000, TOO_LONG_OTHERS = 10 };
 
-static void doubt(gpu_doubt *d, uint32_t work)
+static void doubt_work(gpu_trust *t, const gpu_scope *s, gpu_doubt_code code, uint32_t at)
 {
-    if (!d->count++) d->work = work;
+    const hd_work *work = &s->launches->works[at];
+    gpu_doubt_add(&t->doubts[code], work->row, work->track);
+    t->of_works[at] |= (uint16_t)(1u << code);
 }
+
+static void at_most(int64_t *most, int64_t ns)
+{
+    if (*most == HD_NO_TIME || ns > *most) *most = ns;
+}
+
+/* ---- the input ---- */
+
+static void find_input(gpu_trust *t, const hd_trace *trace)
+{
+    for (int i = 0; i < GPU_DOUBTS; i++) t->doubts[i] = (gpu_doubt){.track = HD_NONE, .ns = HD_NO_TIME};
+    for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {
+        const hd_ledger_row *row = hd_trace_ledger_at(trace, i);
+        if (row->level == HD_LEDGER_LOSS) t->doubts[GPU_DOUBT_INPUT_LOST].count += row->count;
+        if (row->level == HD_LEDGER_REPAIR) t->doubts[GPU_DOUBT_INPUT_REPAIRED].count += row->count;
+    }
+}
+
+/* ---- activities of a stream ---- */
 
 /* Activities that another launch put on their stream behind one that still runs. Nodes of one graph may run side by side,
  * and what no call launched may be sums or parts of other rows. */
-static void find_overlaps(gpu_doubt *out, const gpu_scope *s, const gpu_row *row)
+static void find_overlaps(gpu_trust *t, const gpu_scope *s, const gpu_row *row)
 {
-    const gpu_work *longest = NULL;
+    gpu_doubt *doubt = &t->doubts[GPU_DOUBT_OVERLAP];
+    uint32_t longest = HD_NONE;
     if (row->stream == HD_NO_NUMBER) return;
     for (uint32_t i = 0; i < row->count; i++) {
         uint32_t at = s->by_row[row->first + i];
-        const gpu_work *work = &s->works[at];
+        const gpu_work *work = &s->works[at], *before = longest == HD_NONE ? NULL : &s->works[longest];
         if (work->launch == HD_NONE || s->launches->launches[work->launch].work_count > 1) continue;
-        out->of++;
-        int64_t overlap = longest ? longest->end - work->start : 0;
-        if (overlap > OVERLAP_SLACK_NS && longest->launch != work->launch) {
-            doubt(out, at);
-            if (overlap > out->ns) out->ns = overlap;
+        doubt->of++;
+        if (before && before->end - work->start > SLACK_NS && before->launch != work->launch) {
+            at_most(&doubt->ns, before->end - work->start);
+            doubt_work(t, s, GPU_DOUBT_OVERLAP, at);
+            t->of_works[longest] |= 1u << GPU_DOUBT_OVERLAP;
         }
-        if (!longest || work->end > longest->end) longest = work;
+        if (!before || work->end > before->end) longest = at;
     }
 }
 
-static void find_unrecorded(gpu_doubt *out, const gpu_scope *s)
+/* ---- durations ---- */
+
+static bool may_be_too_long(const gpu_work *work)
 {
-    const hd_launches *l = s->launches;
-    for (size_t i = 0; i < l->launch_count; i++) {
-        const hd_launch *launch = &l->launches[i];
-        if (launch->sort != HD_LAUNCH_KERNEL && launch->sort != HD_LAUNCH_GRAPH) continue;
-        out->of++;
-        if (!launch->work_count) doubt(out, HD_NONE);
-    }
-    /* Activities without a time were recorded; at the edges of a recording some launches are without. */
-    out->count -= l->works_without_time < out->count ? l->works_without_time : out->count;
-    if (!s->has_launches || 100 * out->count < out->of) out->count = 0;
+    return work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE && gpu_duration(work) > SECOND_NS;
 }
 
-/* Two clocks, or single times that are wrong. */
-static void find_clocks(gpu_trust *t, const gpu_scope *s)
+/* Of kernels that take more than a second, how long those of their name take. Communication waits for others, copies take
+ * as long as they are large. */
+static hd_status find_too_long(gpu_trust *t, const gpu_scope *s, hd_error *err)
 {
-    const hd_launches *l = s->launches;
-    gpu_doubt *apart = &t->doubts[GPU_DOUBT_CLOCKS], *far = &t->doubts[GPU_DOUBT_FAR];
-    int64_t first = INT64_MAX, last = INT64_MIN, least = INT64_MAX;
-    for (size_t i = 0; i < l->launch_count; i++) {
-        if (l->launches[i].start_ns < first) first = l->launches[i].start_ns;
-        if (l->launches[i].start_ns > last) last = l->launches[i].start_ns;
+    gpu_doubt *doubt = &t->doubts[GPU_DOUBT_TOO_LONG];
+    const hd_work *works = s->launches->works;
+    gpu_groups names = {.key_size = sizeof works->name};
+    size_t count = 0, all = s->launches->work_count;
+    bool fine = true;
+    for (size_t i = 0; fine && i < all; i++) {
+        doubt->of += works[i].role == HD_ROLE_KERNEL;
+        if (may_be_too_long(&s->works[i])) fine = gpu_group(&names, &works[i].name) != HD_NONE;
     }
-    if (first > last) return;
-    gpu_i128 span = (gpu_i128)last - first, reach = span + 3600 * (gpu_i128)1000000000;
-    for (size_t i = 0; i < l->work_count; i++) {
+    uint32_t wanted = names.count;
+    gpu_value *values = fine && wanted ? malloc(all * sizeof *values) : NULL;
+    gpu_stats *stats = fine && wanted ? calloc(wanted, sizeof *stats) : NULL;
+    for (size_t i = 0; values && fine && i < all; i++) {
+        uint32_t name = gpu_group(&names, &works[i].name);
+        fine = name != HD_NONE;
+        if (fine && name < wanted) values[count++] = (gpu_value){gpu_duration(&s->works[i]), name};
+    }
+    fine = fine && (!wanted || (values && stats && gpu_stats_of(stats, wanted, values, count, s->large)));
+    for (size_t i = 0; fine && wanted && i < all; i++) {
+        if (!may_be_too_long(&s->works[i])) continue;
+        const gpu_stats *of = &stats[gpu_group(&names, &works[i].name)];
+        gpu_i128 limit = (gpu_i128)of->median * TOO_LONG_TIMES;
+        if (of->count < TOO_LONG_OTHERS || gpu_duration(&s->works[i]) <= limit) continue;
+        at_most(&doubt->ns, gpu_duration(&s->works[i]));
+        doubt_work(t, s, GPU_DOUBT_TOO_LONG, (uint32_t)i);
+    }
+    free(values);
+    free(stats);
+    gpu_groups_deinit(&names);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- clocks ---- */
+
+/* From the launch to the activity, of a device. */
+typedef struct delays {
+    int64_t least, most; /* of none: INT64_MAX, INT64_MIN */
+} delays;
+
+static int64_t delay_of(const gpu_scope *s, const gpu_work *work)
+{
+    return gpu_sum(work->start, -gpu_time(s->launches->launches[work->launch].start_ns));
+}
+
+static void find_delays(delays *of_devices, const gpu_scope *s)
+{
+    for (uint32_t d = 0; d < s->device_count; d++) of_devices[d] = (delays){.least = INT64_MAX, .most = INT64_MIN};
+    for (size_t i = 0; i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        if (work->device == HD_NONE || work->launch == HD_NONE) continue;
+        delays *of = &of_devices[work->device];
+        int64_t delay = delay_of(s, work);
+        if (delay < of->least) of->least = delay;
+        if (delay > of->most) of->most = delay;
+    }
+}
+
+/* One fact of each activity: it is of a device with a clock of its own, of which all begin behind, or before, their launch
+ * by more than the launches take; else far from all launches; else before its own by more than noise. */
+static void find_clocks(gpu_trust *t, const gpu_scope *s, const delays *of_devices, int64_t first, int64_t last)
+{
+    gpu_doubt *apart = &t->doubts[GPU_DOUBT_CLOCKS], *early = &t->doubts[GPU_DOUBT_EARLY];
+    gpu_i128 span = (gpu_i128)last - first, reach = span + 3600 * (gpu_i128)SECOND_NS;
+    for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         if (work->device == HD_NONE) continue;
-        far->of++;
-        if (work->start < first - reach || work->start > last + reach) doubt(far, (uint32_t)i);
-        if (work->launch == HD_NONE) continue;
-        int64_t delay = gpu_sum(work->start, -l->launches[work->launch].start_ns);
-        if (delay < least) least = delay;
-        if (!apart->of++) apart->work = (uint32_t)i;
+        const delays *of = &of_devices[work->device];
+        bool is_linked = work->launch != HD_NONE;
+        bool is_late = of->least > span && of->least > SECOND_NS, is_early = of->most < -span && of->most < -SECOND_NS;
+        int64_t delay = is_linked ? delay_of(s, work) : 0;
+        apart->of += is_linked;
+        early->of += is_linked;
+        t->doubts[GPU_DOUBT_FAR].of++;
+        if (is_linked && (is_late || is_early)) {
+            if (!apart->count) apart->ns = is_late ? of->least : of->most;
+            doubt_work(t, s, GPU_DOUBT_CLOCKS, (uint32_t)i);
+        } else if (work->start < first - reach || work->start > last + reach) {
+            doubt_work(t, s, GPU_DOUBT_FAR, (uint32_t)i);
+        } else if (delay < -SLACK_NS) {
+            at_most(&early->ns, -delay);
+            doubt_work(t, s, GPU_DOUBT_EARLY, (uint32_t)i);
+        }
     }
-    apart->ns = least;
-    if (apart->of && least > span && least > LEAST_CLOCK_GAP_NS) apart->count = apart->of;
-    if (apart->count) far->count = 0; /* the same fact */
 }
 
-gpu_trust gpu_trust_of(const gpu_scope *s)
+static bool find_times(gpu_trust *t, const gpu_scope *s)
 {
-    gpu_trust t = {0};
     const hd_launches *l = s->launches;
-    for (int i = 0; i < GPU_DOUBTS; i++) t.doubts[i].work = HD_NONE;
-    t.doubts[GPU_DOUBT_NO_TIME].count = l->works_without_time;
-    t.doubts[GPU_DOUBT_NO_TIME].of = l->works_without_time + l->work_count;
-    t.doubts[GPU_DOUBT_NO_END].count = l->works_without_end;
-    t.doubts[GPU_DOUBT_NO_END].of = l->work_count;
-    t.doubts[GPU_DOUBT_GUESSED].count = l->guessed_works;
-    t.doubts[GPU_DOUBT_GUESSED].of = l->work_count;
-    find_unrecorded(&t.doubts[GPU_DOUBT_UNRECORDED], s);
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (size_t i = 0; i < l->launch_count; i++) {
+        int64_t start = gpu_time(l->launches[i].start_ns);
+        if (start < first) first = start;
+        if (start > last) last = start;
+    }
+    if (first > last) return true;
+    delays *of_devices = malloc(((size_t)s->device_count + 1) * sizeof *of_devices);
+    if (!of_devices) return false;
+    find_delays(of_devices, s);
+    find_clocks(t, s, of_devices, first, last);
+    free(of_devices);
+    return true;
+}
+
+/* ---- activities without a launch ---- */
+
+/* By process, as far as rows tell it, else by device: whether it has kernels, and none of its activities is linked. Copies
+ * may have rows of their own. */
+static bool find_unlinked(gpu_trust *t, const gpu_scope *s)
+{
+    enum { KERNELS = 1, CALLS = 2 };
+    uint8_t *has = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *has);
+    if (!has) return false;
+    for (size_t i = 0; i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        if (work->device == HD_NONE) continue;
+        uint32_t process = hd_process_of(s->trace, s->rows[work->row].lane);
+        if (process == HD_NONE) continue;
+        if (work->role == HD_ROLE_KERNEL) has[process] |= KERNELS;
+        if (work->launch != HD_NONE) has[process] |= CALLS;
+    }
+    for (size_t i = 0; s->has_launches && i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        if (work->device == HD_NONE) continue;
+        t->doubts[GPU_DOUBT_NO_CALLS].of++;
+        t->doubts[GPU_DOUBT_UNLINKED].of++;
+        if (work->launch != HD_NONE || work->before) continue;
+        uint32_t process = hd_process_of(s->trace, s->rows[work->row].lane);
+        bool no_calls = process != HD_NONE && has[process] == KERNELS;
+        doubt_work(t, s, no_calls ? GPU_DOUBT_NO_CALLS : GPU_DOUBT_UNLINKED, (uint32_t)i);
+    }
+    free(has);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static void find_what_launches_tell(gpu_trust *t, const hd_launches *l)
+{
+    gpu_doubt *no_time = &t->doubts[GPU_DOUBT_NO_TIME], *no_end = &t->doubts[GPU_DOUBT_NO_END];
+    gpu_doubt *guessed = &t->doubts[GPU_DOUBT_GUESSED];
+    no_time->count = l->works_without_time;
+    no_time->of = l->works_without_time + l->work_count;
+    no_end->count = l->works_without_end;
+    guessed->count = l->guessed_works;
+    no_end->of = guessed->of = l->work_count;
+}
+
+static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
+{
+    const hd_launches *l = s->launches;
+    t->works = l->work_count;
+    t->launches = l->launch_count;
+    t->steps = s->step_count;
+    t->of_works = calloc(l->work_count + 1, sizeof *t->of_works);
+    t->of_lanes = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *t->of_lanes);
+    if (!t->of_works || !t->of_lanes) return HD_NOMEM(err);
+    find_input(t, s->trace);
+    find_what_launches_tell(t, l);
     for (uint32_t r = 0; r < s->row_count; r++)
-        if (s->rows[r].device != HD_NONE) find_overlaps(&t.doubts[GPU_DOUBT_OVERLAP], s, &s->rows[r]);
-    find_clocks(&t, s);
+        if (s->rows[r].device != HD_NONE) find_overlaps(t, s, &s->rows[r]);
+    if (!find_times(t, s) || !find_unlinked(t, s)) return HD_NOMEM(err);
+    HD_TRY(find_too_long(t, s, err));
+    HD_TRY(trust_find_graphs(t, s, err));
+    HD_TRY(trust_find_unrecorded(t, s, err));
+    unsigned shown = 0;
+    for (size_t i = 0; i < l->work_count; i++) {
+        if (!t->of_works[i] || s->works[i].row == HD_NONE) continue;
+        shown |= t->of_works[i];
+        t->of_lanes[s->rows[s->works[i].row].lane] |= t->of_works[i];
+    }
+    for (int i = 0; i < GPU_DOUBTS; i++)
+        if (t->doubts[i].count && !(shown >> i & 1)) t->all |= 1u << i;
+    if (shown) return HD_OK;
+    free(t->of_works);
+    free(t->of_lanes);
+    t->of_works = t->of_lanes = NULL;
+    return HD_OK;
+}
+
+gpu_trust gpu_trust_of_input(const hd_trace *trace)
+{
+    gpu_trust t = {.is_of_input = true};
+    find_input(&t, trace);
     return t;
 }
 
-const char *gpu_doubt_text(char out[GPU_DOUBT_TEXT], gpu_doubt_code code, const gpu_doubt *d)
+/* Keep it with the launches, unless another thread was faster. */
+static const gpu_trust *keep(const hd_launches *launches, gpu_trust *made)
 {
-    unsigned long long count = d->count, of = d->of;
-    double seconds = (double)d->ns / 1e9;
-    switch (code) {
-    case GPU_DOUBT_NO_TIME:
-        snprintf(out, GPU_DOUBT_TEXT,
-                 "%llu of %llu GPU activities have no time, since the profiler could not take it: no figure has them",
-                 count, of);
-        break;
-    case GPU_DOUBT_NO_END:
-        snprintf(out, GPU_DOUBT_TEXT, "%llu of %llu GPU activities never end in this trace: they count as 0 ns", count,
-                 of);
-        break;
-    case GPU_DOUBT_UNRECORDED:
-        snprintf(
-            out, GPU_DOUBT_TEXT,
-            "of %llu of %llu launches of kernels and graphs no GPU activity was recorded: what the GPU did then is "
-            "not known, and what counts as idle may be activity",
-            count, of);
-        break;
-    case GPU_DOUBT_GUESSED:
-        snprintf(
-            out, GPU_DOUBT_TEXT,
-            "several processes have the correlation ids of %llu of %llu GPU activities: which process launched them is "
-            "taken from the order of calls and may be wrong",
-            count, of);
-        break;
-    case GPU_DOUBT_OVERLAP:
-        snprintf(out, GPU_DOUBT_TEXT,
-                 "%llu of %llu GPU activities begin while an earlier one of their stream runs, by up to %.6g s: a "
-                 "stream runs "
-                 "one after the other, so durations or times are wrong",
-                 count, of, seconds);
-        break;
-    case GPU_DOUBT_CLOCKS:
-        snprintf(out, GPU_DOUBT_TEXT,
-                 "all %llu GPU activities with a launch begin %.6g s or more behind it, longer than the launches of "
-                 "the trace "
-                 "take: CPU and GPU have clocks of their own, and what compares their times is wrong",
-                 count, seconds);
-        break;
-    default:
-        snprintf(out, GPU_DOUBT_TEXT,
-                 "%llu of %llu GPU activities lie more than an hour outside the time of all launches: their times are "
-                 "wrong, "
-                 "and spans and idle time with them",
-                 count, of);
-    }
-    return out;
+    void *before = NULL, **place = (void **)&((hd_launches *)launches)->trust;
+    if (__atomic_compare_exchange_n(place, &before, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return made;
+    gpu_trust_free(made);
+    return before;
+}
+
+hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    static const gpu_options by_step = {.by = "step"};
+    *out = __atomic_load_n(&launches->trust, __ATOMIC_ACQUIRE);
+    if (*out) return HD_OK;
+    gpu_scope scope;
+    gpu_trust *made = calloc(1, sizeof *made);
+    const hd_report_input input = {.trace = trace, .launches = launches};
+    hd_status status = made ? gpu_scope_init(&scope, &input, &by_step, GPU_BY_STEP, err) : HD_NOMEM(err);
+    if (status == HD_OK) status = find(made, &scope, err);
+    if (made) gpu_scope_deinit(&scope);
+    if (status == HD_OK)
+        *out = keep(launches, made);
+    else
+        gpu_trust_free(made);
+    return status;
+}
+
+void gpu_trust_free(gpu_trust *trust)
+{
+    if (!trust) return;
+    free(trust->of_works);
+    free(trust->of_lanes);
+    free(trust);
 }

@@ -1,7 +1,9 @@
-/* trust.h - what in a trace's GPU activities is missing or impossible, so that figures that rest on it can say so
+/* trust.h - what in a trace is missing or impossible, and which figures rest on it
  *
- * In: a gpu_scope. Out: doubts, each with how many activities or launches have it. Reports write them as notes, the check as
- * findings of the same codes.
+ * In: a trace and its launches, or a gpu_scope. Out: one gpu_trust per hd_launches, worked out when it is first asked for.
+ * Filters of a report change nothing: what is missing is so of the whole trace. Reports write doubts as notes and into
+ * cells, JSON as the object `trust`, SQL as the table trust, the check as findings. Begin with doubts.c, which names them;
+ * trust.c finds them, unrecorded.c those of launches.
  */
 #ifndef HD_MODEL_TRUST_TRUST_H
 #define HD_MODEL_TRUST_TRUST_H
@@ -9,31 +11,90 @@
 #include "model/scope/scope.h"
 
 typedef enum gpu_doubt_code {
+    GPU_DOUBT_INPUT_LOST,     /* what the reader could not read */
+    GPU_DOUBT_INPUT_REPAIRED, /* what it mended */
+    GPU_DOUBT_CLOCKS, /* activities of devices of which all begin before or behind their launch by more than all launches take */
+    GPU_DOUBT_FAR,        /* activities far outside the time of all launches */
+    GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs one after the other */
+    GPU_DOUBT_TOO_LONG,   /* activities out of all proportion to others of their name */
+    GPU_DOUBT_UNRECORDED, /* launches whose activities were not recorded, while those of later ones were */
+    GPU_DOUBT_STEPS,      /* steps without activity though they launch, while others have some */
+    GPU_DOUBT_GRAPHS,     /* launches of graphs with fewer activities than others of the same graph */
     GPU_DOUBT_NO_TIME,    /* activities whose time the profiler could not take: they are in no figure */
     GPU_DOUBT_NO_END,     /* activities that never end: they count as 0 ns */
-    GPU_DOUBT_UNRECORDED, /* launches whose activities were not recorded, while those of others were */
-    GPU_DOUBT_GUESSED,    /* activities whose correlation id several processes have */
-    GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs one after the other */
-    GPU_DOUBT_CLOCKS,     /* linked activities, if all begin later than their launch by more than all launches take */
-    GPU_DOUBT_FAR,        /* activities far outside the time of all launches */
+    GPU_DOUBT_EARLY,      /* activities that begin before their launch */
+    GPU_DOUBT_NO_CALLS, /* activities of processes, or devices, of which no call was recorded, while those of others were */
+    GPU_DOUBT_GUESSED,  /* activities whose correlation id several processes have */
+    GPU_DOUBT_UNLINKED, /* other activities without a launch that began within the recording */
     GPU_DOUBTS,
 } gpu_doubt_code;
 
+/* Figures that rest on a doubt. */
+enum {
+    GPU_FIGURE_TIME = 1,   /* GPU time of names, classes and shares */
+    GPU_FIGURE_IDLE = 2,   /* spans, busy and idle time, and its causes */
+    GPU_FIGURE_DELAY = 4,  /* from a call to its activity: delays, queues, waits */
+    GPU_FIGURE_STEP = 8,   /* of a step */
+    GPU_FIGURE_CALLER = 16 /* of operators, ranges, modules, stacks: what the launch tells */
+};
+
+typedef struct gpu_doubt_about {
+    const char *code;  /* "gpu-overlap": that of the check where it has one */
+    const char *level; /* error: figures are wrong; warning: some may be, or lack something; note */
+    unsigned figures;
+} gpu_doubt_about;
+extern const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS];
+
 typedef struct gpu_doubt {
-    uint64_t count, of; /* of how many */
-    int64_t ns;         /* overlap: the longest; clocks: the least delay */
-    uint32_t work;      /* the first of launches->works; HD_NONE: none */
+    uint64_t count, of; /* of how many; 0: not known */
+    int64_t ns;         /* overlap, early, too long: the longest; clocks: the least distance; HD_NO_TIME: none */
+    uint64_t row;       /* slice of the first, where track is not HD_NONE */
+    uint32_t track;
+    uint32_t steps, graphs; /* unrecorded: in how many steps; of how many launches of graphs */
 } gpu_doubt;
 
 typedef struct gpu_trust {
     gpu_doubt doubts[GPU_DOUBTS];
+    uint64_t works, launches, steps; /* how many were looked at */
+    bool is_of_input;                /* only the input was */
+    unsigned all;                    /* bits 1 << code of doubts that no activity of its own shows */
+    uint16_t *of_works;              /* bits 1 << code by launches->works; NULL: none has any */
+    uint16_t *of_lanes;              /* the same of all works of a lane, by track */
 } gpu_trust;
 
-/* O(activities + launches). */
-gpu_trust gpu_trust_of(const gpu_scope *scope);
+/* Belongs to the launches. Any number of threads may ask. Errors: MEMORY, LIMIT. O(n log n) the first time. */
+hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
+/* What was lost and repaired while reading, and nothing else. O(rows of the ledger). */
+gpu_trust gpu_trust_of_input(const hd_trace *trace);
+void gpu_trust_free(gpu_trust *trust);
 
+/* Doubts (bits) of which some of these figures rest on, of the activities of a device of the scope. */
+unsigned gpu_doubts_of_device(const gpu_trust *trust, const gpu_scope *scope, uint32_t device, unsigned figures);
+/* Those bits of which some of these figures rest on. */
+unsigned gpu_doubts_of(unsigned doubts, unsigned figures);
+
+enum { GPU_DOUBT_TEXT = 400 };
 /* A sentence about a doubt that has a count, into out. */
-enum { GPU_DOUBT_TEXT = 320 };
 const char *gpu_doubt_text(char out[GPU_DOUBT_TEXT], gpu_doubt_code code, const gpu_doubt *doubt);
+/* Of bits their codes, "gpu-overlap, gpu-far", and of figures what they are, "GPU time, delays". */
+const char *gpu_doubt_codes(char out[GPU_DOUBT_TEXT], unsigned doubts);
+const char *gpu_figure_names(char out[GPU_DOUBT_TEXT], unsigned figures);
+/* What is to be said first: the worst doubt and how many more there are, or that none was found in what was looked at. */
+const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *trust);
+
+/* ---- unrecorded.c ---- */
+
+/* Launches of graphs that lack activities which others of the same graph have. */
+hd_status trust_find_graphs(gpu_trust *trust, const gpu_scope *scope, hd_error *err);
+/* Launches and steps without activity; the scope has the steps ProfilerStep#N. */
+hd_status trust_find_unrecorded(gpu_trust *trust, const gpu_scope *scope, hd_error *err);
+
+/* One more of a doubt; track HD_NONE: no event shows it. */
+static inline void gpu_doubt_add(gpu_doubt *doubt, uint64_t row, uint32_t track)
+{
+    if (doubt->count++) return;
+    doubt->row = row;
+    doubt->track = track;
+}
 
 #endif

@@ -20,11 +20,12 @@
 
 typedef hd_pass_input hd_merge_input;
 
-/* The rank in a file name: rank3, rank_3, worker-3; HD_NO_NUMBER: none. */
-int64_t hd_merge_rank_of_path(const char *path);
-
 /* The rank that a trace says of itself, else its file name; HD_NO_NUMBER: none. */
 int64_t hd_merge_rank_of(const hd_merge_input *input);
+
+/* The rank of each input: that, or where no input has one, the numbers at the ends of their names if they are 0 to
+ * count - 1; HD_NO_NUMBER: not known. Only looks at the traces. Errors: MEMORY. */
+hd_status hd_merge_known_ranks(hd_merge_input *inputs, size_t count, hd_error *err);
 
 /* Which inputs are of a rank that one before them is of. The caller frees *out, also after an error. */
 hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t count, hd_error *err);

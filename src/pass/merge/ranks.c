@@ -1,73 +1,12 @@
 /* ranks.c - which rank each input is */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/text/decimal.h"
-#include "base/text/ends.h"
 #include "pass/merge/merge.h"
 #include "pass/options.h"
-
-enum { RANK_DIGITS = 6 }; /* longer numbers in names are times and process ids */
-
-static bool number_at(int64_t *out, const char *text, size_t size)
-{
-    if (size == 0 || size > RANK_DIGITS) return false;
-    *out = 0;
-    for (size_t i = 0; i < size; i++) *out = *out * 10 + (text[i] - '0');
-    return true;
-}
-
-static size_t digits_at(const char *text)
-{
-    return strspn(text, "0123456789");
-}
-
-static bool same_word(const char *text, const char *word)
-{
-    for (; *word; text++, word++) {
-        if (tolower((unsigned char)*text) != *word) return false;
-    }
-    return true;
-}
-
-/* rank3, rank_3, Rank-03, rank.3, rank=3; the last one in the name counts. */
-static bool number_behind(int64_t *out, const char *name, const char *word)
-{
-    bool found = false;
-    for (const char *p = name; *p; p++) {
-        if (!same_word(p, word) || (p > name && isalpha((unsigned char)p[-1]))) continue;
-        const char *digits = p + strlen(word);
-        digits += *digits && strchr("_-.=", *digits) ? 1 : 0;
-        found |= number_at(out, digits, digits_at(digits));
-    }
-    return found;
-}
-
-/* trace_3.json.gz, 3.json: the number before the extensions. */
-static bool number_at_end(int64_t *out, const char *name)
-{
-    const char *end = name + strlen(name);
-    for (const char *dot = end; dot > name; dot--) {
-        if (*dot == '.' && !isdigit((unsigned char)dot[1])) end = dot;
-    }
-    const char *first = end;
-    while (first > name && isdigit((unsigned char)first[-1])) first--;
-    if (first > name && !strchr("_-.", first[-1])) return false;
-    return number_at(out, first, (size_t)(end - first));
-}
-
-int64_t hd_merge_rank_of_path(const char *path)
-{
-    static const char *const words[] = {"rank", "worker"};
-    const char *name = hd_base_name(path);
-    int64_t rank;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (number_behind(&rank, name, words[i])) return rank;
-    }
-    return HD_NO_NUMBER;
-}
+#include "trace/ranks.h"
 
 static int by_rank(const void *a, const void *b)
 {
@@ -94,7 +33,7 @@ hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t c
 int64_t hd_merge_rank_of(const hd_merge_input *input)
 {
     int64_t stated = hd_trace_facts_of(input->trace)->rank;
-    return stated >= 0 ? stated : hd_merge_rank_of_path(input->path);
+    return stated >= 0 ? stated : hd_rank_of_path(input->path);
 }
 
 bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count)
@@ -114,7 +53,7 @@ static bool number_by_names(hd_merge_input *inputs, size_t count, hd_error *err,
     *status = seen ? HD_OK : HD_NOMEM(err);
     for (size_t i = 0; i < count && are_ranks; i++) {
         int64_t rank;
-        are_ranks = number_at_end(&rank, hd_base_name(inputs[i].path)) && rank < (int64_t)count && !seen[rank];
+        are_ranks = (rank = hd_rank_at_end(inputs[i].path)) != HD_NO_NUMBER && rank < (int64_t)count && !seen[rank];
         if (are_ranks) seen[rank] = true, inputs[i].rank = rank;
     }
     free(seen);
@@ -141,6 +80,16 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
         return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,
                             "does not say its rank, and other inputs do: give it a name such as rank3.json");
     return HD_OK;
+}
+
+hd_status hd_merge_known_ranks(hd_merge_input *inputs, size_t count, hd_error *err)
+{
+    hd_status status = HD_OK;
+    size_t known = 0;
+    for (size_t i = 0; i < count; i++) known += (inputs[i].rank = hd_merge_rank_of(&inputs[i])) != HD_NO_NUMBER;
+    if (known || number_by_names(inputs, count, err, &status)) return status;
+    for (size_t i = 0; i < count; i++) inputs[i].rank = HD_NO_NUMBER;
+    return status;
 }
 
 /* ---- shifts ---- */

@@ -36,15 +36,10 @@ static const hd_query_column_about columns[] = {
     {"real_value", "REAL", "value, if it is another number", false},
     {"value_type", "TEXT", "int, string, real or bool", false},
     {"display_value", "TEXT", "value as text", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
     {0},
 };
 static const hd_query_table_about about = {"args", "arguments of slices, tracks and counters", columns};
-
-typedef struct args_vtab {
-    sqlite3_vtab base;
-    query_tables *tables;
-} args_vtab;
 
 typedef struct args_cursor {
     sqlite3_vtab_cursor base;
@@ -68,7 +63,7 @@ static int args_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     int set = -1, key = -1, count = 0;
     hd_error error;
-    query_tables *tables = ((args_vtab *)base)->tables;
+    query_tables *tables = ((query_vtab *)base)->user;
     if (slice_open(tables->slice, &error) != HD_OK) return query_fail(base, tables, &error);
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *c = &info->aConstraint[i];
@@ -104,18 +99,7 @@ static int args_connect(sqlite3 *db, void *user, int argc, const char *const *ar
     (void)argc;
     (void)argv;
     (void)message;
-    int code = query_declare(db, columns);
-    args_vtab *vtab = code == SQLITE_OK ? sqlite3_malloc(sizeof *vtab) : NULL;
-    if (!vtab) return code == SQLITE_OK ? SQLITE_NOMEM : code;
-    *vtab = (args_vtab){.tables = user};
-    *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int args_disconnect(sqlite3_vtab *base)
-{
-    sqlite3_free(base);
-    return SQLITE_OK;
+    return query_connect(db, columns, user, 0, out);
 }
 
 /* ---- cursors ---- */
@@ -123,16 +107,12 @@ static int args_disconnect(sqlite3_vtab *base)
 static int args_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
     (void)base;
-    args_cursor *cursor = sqlite3_malloc(sizeof *cursor);
-    if (!cursor) return SQLITE_NOMEM;
-    *cursor = (args_cursor){0};
-    *out = &cursor->base;
-    return SQLITE_OK;
+    return query_cursor_new(out, sizeof(args_cursor));
 }
 
 static query_tables *tables_of(const args_cursor *cursor)
 {
-    return ((args_vtab *)cursor->base.pVtab)->tables;
+    return ((query_vtab *)cursor->base.pVtab)->user;
 }
 
 static void reset(args_cursor *cursor)
@@ -346,8 +326,7 @@ static int args_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
     case ARGS_TYPE: sqlite3_result_text(context, arg->type, -1, SQLITE_STATIC); break;
     case ARGS_DISPLAY: display(context, arg); break;
     default:
-        sqlite3_result_int64(context,
-                             tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
+        query_result_int(context, tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
     }
     return SQLITE_OK;
 }
@@ -363,7 +342,7 @@ static const sqlite3_module module = {
     .iVersion = 1,
     .xConnect = args_connect,
     .xBestIndex = args_best_index,
-    .xDisconnect = args_disconnect,
+    .xDisconnect = query_disconnect,
     .xOpen = args_open,
     .xClose = args_close,
     .xFilter = args_filter,

@@ -15,7 +15,7 @@ static const hd_query_column_about counter_columns[] = {
     {"track_id", "INT", "its series: counter_track.id", false},
     {"value", "REAL", "value from then on", false},
     {"arg_set_id", "INT", "arguments of the event: args.arg_set_id", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 
@@ -55,7 +55,7 @@ static const hd_query_column_about flow_columns[] = {
     {"ts_in", "INT", "time of its end, ns", false},
     {"category", "TEXT", "category", false},
     {"name", "TEXT", "name", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 

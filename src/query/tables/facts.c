@@ -1,8 +1,9 @@
-/* facts.c - the tables `metadata`, `ledger` and `heddle_tables` */
+/* facts.c - the tables `metadata`, `ledger`, `trust` and `heddle_tables` */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "model/trust/trust.h"
 #include "query/tables/arg_set.h"
 
 /* ---- metadata ---- */
@@ -14,7 +15,7 @@ static const hd_query_column_about metadata_columns[] = {
     {"int_value", "INT", "value, if it is an integer", false},
     {"str_value", "TEXT", "value, if it is a text", false},
     {"real_value", "REAL", "value, if it is another number", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
     {0},
 };
 
@@ -108,7 +109,7 @@ static const hd_query_column_about ledger_columns[] = {
     {"first_offset", "INT", "byte offset of the first in the input", false},
     {"detail", "TEXT", "the first in words", false},
     {"lost_events", "INT", "how many of them are whole events that are not there", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
     {0},
 };
 
@@ -138,6 +139,72 @@ static void ledger_cell(query_cell *out, const query_source *source, const void 
     }
 }
 
+/* ---- trust ---- */
+
+static const hd_query_column_about trust_columns[] = {
+    {"id", "INT", "the row", false},
+    {"code", "TEXT", "which doubt", false},
+    {"level", "TEXT", "error: figures are wrong; warning: some may be; note", false},
+    {"count", "INT", "how many have it", false},
+    {"of_count", "INT", "of how many; null: not known", false},
+    {"ns", "INT", "by how much, in ns", false},
+    {"sentence", "TEXT", "the same in words", false},
+    {"figures", "TEXT", "what rests on it", false},
+    {"slice_id", "INT", "the first slice that shows it", false},
+    {"rank", "INT", "rank of the input, or its place", false},
+    {0},
+};
+
+/* Those doubts that have a count. */
+typedef struct trust_rows {
+    const gpu_trust *trust; /* of the launches of the source */
+    struct {
+        gpu_doubt_code code;
+        char sentence[GPU_DOUBT_TEXT], figures[GPU_DOUBT_TEXT];
+    } list[GPU_DOUBTS];
+} trust_rows;
+
+static hd_status make_trust(void **out, uint64_t *out_count, query_source *source, hd_error *err)
+{
+    const gpu_trust *trust;
+    HD_TRY(query_launches(source, err));
+    HD_TRY(gpu_trust_of(&trust, source->trace, source->launches, err));
+    trust_rows *rows = calloc(1, sizeof *rows);
+    if (!rows) return HD_NOMEM(err);
+    rows->trust = trust;
+    *out_count = 0;
+    for (int i = 0; i < GPU_DOUBTS; i++) {
+        if (!trust->doubts[i].count) continue;
+        gpu_doubt_code code = rows->list[*out_count].code = (gpu_doubt_code)i;
+        gpu_doubt_text(rows->list[*out_count].sentence, code, &trust->doubts[i]);
+        gpu_figure_names(rows->list[(*out_count)++].figures, gpu_doubt_abouts[i].figures);
+    }
+    *out = rows;
+    return HD_OK;
+}
+
+static void trust_cell(query_cell *out, const query_source *source, const void *made, uint64_t row, int column)
+{
+    const trust_rows *rows = made;
+    gpu_doubt_code code = rows->list[row].code;
+    const gpu_doubt *doubt = &rows->trust->doubts[code];
+    switch (column) {
+    case 1: query_cell_word(out, gpu_doubt_abouts[code].code); break;
+    case 2: query_cell_word(out, gpu_doubt_abouts[code].level); break;
+    case 3: query_cell_int(out, (int64_t)doubt->count); break;
+    case 4:
+        if (doubt->of) query_cell_int(out, (int64_t)doubt->of);
+        break;
+    case 5:
+        if (doubt->ns != HD_NO_TIME) query_cell_int(out, doubt->ns);
+        break;
+    case 6: query_cell_word(out, rows->list[row].sentence); break;
+    case 7: query_cell_word(out, rows->list[row].figures); break;
+    default:
+        if (doubt->track != HD_NONE) query_cell_int(out, query_id(source, doubt->row));
+    }
+}
+
 /* ---- heddle_tables ---- */
 
 static const hd_query_column_about tables_columns[] = {
@@ -148,7 +215,7 @@ static const hd_query_column_about tables_columns[] = {
     {"type", "TEXT", "INT, TEXT or REAL", false},
     {"meaning", "TEXT", "what it says, and its unit", false},
     {"is_argument", "INT", "1: of a function, which is given in parentheses or by = in where", false},
-    {"rank", "INT", "0", false},
+    {"rank", "INT", "null", false},
     {0},
 };
 
@@ -194,6 +261,11 @@ const query_rows_about query_fact_tables[] = {
      metadata_cell,
      true},
     {{"ledger", "what reading has repaired or lost", ledger_columns}, make_ledger, NULL, ledger_cell, true},
+    {{"trust", "what is missing or impossible in the trace, and what rests on it", trust_columns},
+     make_trust,
+     free,
+     trust_cell,
+     true},
     {{"heddle_tables", "all tables, views and functions with their columns", tables_columns},
      make_tables,
      NULL,

@@ -20,7 +20,7 @@ static const hd_query_column_about memory_columns[] = {
     {"device_type", "INT", "as PyTorch numbers them: 0 is the CPU", false},
     {"device", "INT", "number of the device", false},
     {"category", "TEXT", "what it is for, where the trace tells", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 
@@ -73,7 +73,7 @@ static const hd_query_column_about frame_columns[] = {
     {"name", "TEXT", "name of the function", false},
     {"kind", "TEXT", "native, python, kernel …", false},
     {"depth", "INT", "frames from the root to here, 1 for one without a caller", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 
@@ -118,7 +118,7 @@ static const hd_query_column_about sample_columns[] = {
     {"stack_id", "INT", "its stack: stack_frame.id of the innermost frame", false},
     {"name", "TEXT", "event that was sampled", false},
     {"category", "TEXT", "category", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 

@@ -33,11 +33,6 @@ struct query_rows {
     size_t count;
 };
 
-typedef struct rows_vtab {
-    sqlite3_vtab base;
-    rows_table *table;
-} rows_vtab;
-
 typedef struct rows_cursor {
     sqlite3_vtab_cursor base;
     uint64_t at, end;     /* positions, or places in `list` */
@@ -171,7 +166,7 @@ static int worth(const rows_table *table, sqlite3_index_info *info, int i)
 /* idxNum: 0, or column + 1 of the index. idxStr: the operators of its constraints in the order of arguments. */
 static int rows_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    rows_table *table = ((rows_vtab *)base)->table;
+    rows_table *table = ((query_vtab *)base)->user;
     hd_error error;
     if (make_parts(table, &error) != HD_OK) return query_fail(base, table->tables, &error);
     int best = -1, best_worth = 0;
@@ -230,28 +225,13 @@ static int rows_connect(sqlite3 *db, void *user, int argc, const char *const *ar
     rows_table *table = user;
     hd_query_column_about columns[COLUMNS_MAX + 1] = {0};
     for (int i = 0; i < table->column_count; i++) columns[i] = table->about->about.columns[i];
-    int code = query_declare(db, columns);
-    rows_vtab *vtab = code == SQLITE_OK ? sqlite3_malloc(sizeof *vtab) : NULL;
-    if (!vtab) return code == SQLITE_OK ? SQLITE_NOMEM : code;
-    *vtab = (rows_vtab){.table = table};
-    *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int rows_disconnect(sqlite3_vtab *base)
-{
-    sqlite3_free(base);
-    return SQLITE_OK;
+    return query_connect(db, columns, user, 0, out);
 }
 
 static int rows_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
     (void)base;
-    rows_cursor *cursor = sqlite3_malloc(sizeof *cursor);
-    if (!cursor) return SQLITE_NOMEM;
-    *cursor = (rows_cursor){0};
-    *out = &cursor->base;
-    return SQLITE_OK;
+    return query_cursor_new(out, sizeof(rows_cursor));
 }
 
 static int rows_close(sqlite3_vtab_cursor *base)
@@ -331,7 +311,7 @@ static hd_status filter_bounds(rows_cursor *cursor, rows_table *table, int colum
 static int rows_filter(sqlite3_vtab_cursor *base, int plan, const char *operators, int argc, sqlite3_value **argv)
 {
     rows_cursor *cursor = (rows_cursor *)base;
-    rows_table *table = ((rows_vtab *)base->pVtab)->table;
+    rows_table *table = ((query_vtab *)base->pVtab)->user;
     hd_error error;
     hd_status status = HD_OK;
     cursor->list = NULL;
@@ -363,7 +343,7 @@ static int rows_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 {
     const rows_cursor *cursor = (const rows_cursor *)base;
     query_cell cell;
-    cell_at(&cell, ((rows_vtab *)base->pVtab)->table, cursor->list ? cursor->list[cursor->at] : cursor->at, column);
+    cell_at(&cell, ((query_vtab *)base->pVtab)->user, cursor->list ? cursor->list[cursor->at] : cursor->at, column);
     query_cell_result(context, &cell);
     return SQLITE_OK;
 }
@@ -371,7 +351,7 @@ static int rows_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
 static int rows_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
     const rows_cursor *cursor = (const rows_cursor *)base;
-    const rows_table *table = ((rows_vtab *)base->pVtab)->table;
+    const rows_table *table = ((query_vtab *)base->pVtab)->user;
     uint64_t position = cursor->list ? cursor->list[cursor->at] : cursor->at;
     const rows_part *part = part_of(table, position);
     *out = query_id(&table->tables->sources[part - table->parts], position - part->first);
@@ -382,7 +362,7 @@ static const sqlite3_module rows_module = {
     .iVersion = 1,
     .xConnect = rows_connect,
     .xBestIndex = rows_best_index,
-    .xDisconnect = rows_disconnect,
+    .xDisconnect = query_disconnect,
     .xOpen = rows_open,
     .xClose = rows_close,
     .xFilter = rows_filter,

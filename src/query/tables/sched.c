@@ -17,7 +17,7 @@ static const hd_query_column_about columns[] = {
     {"state", "TEXT", "Running, R, S, D …", false},
     {"io_wait", "INT", "1: it waits for a disk", false},
     {"blocked_function", "TEXT", "function of the system that it waits in", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 

@@ -25,15 +25,10 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
                     false},
     [SLICE_CORRELATION] = {"correlation", "INT", "id that a call and the work it launched share within their process",
                            false},
-    [SLICE_RANK] = {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    [SLICE_RANK] = {"rank", "INT", "its rank; null: not known", false},
 };
 
 static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
-
-typedef struct slice_vtab {
-    sqlite3_vtab base;
-    slice_table *table;
-} slice_vtab;
 
 /* ---- plans ---- */
 
@@ -170,7 +165,7 @@ static void set_costs(sqlite3_index_info *info, const slice_plan *plan, const sl
 
 static int slice_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    slice_table *table = ((slice_vtab *)base)->table;
+    slice_table *table = ((query_vtab *)base)->user;
     slice_plan plan = {.columns = (uint32_t)info->colUsed};
     hd_error error;
     if (slice_open(table, &error) != HD_OK) return query_fail(base, table->tables, &error);
@@ -204,19 +199,7 @@ static int slice_connect(sqlite3 *db, void *user, int argc, const char *const *a
     (void)argc;
     (void)argv;
     (void)message;
-    int code = query_declare(db, columns);
-    if (code != SQLITE_OK) return code;
-    slice_vtab *vtab = sqlite3_malloc(sizeof *vtab);
-    if (!vtab) return SQLITE_NOMEM;
-    *vtab = (slice_vtab){.table = user};
-    *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int slice_disconnect(sqlite3_vtab *base)
-{
-    sqlite3_free(base);
-    return SQLITE_OK;
+    return query_connect(db, columns, user, 0, out);
 }
 
 static int slice_cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
@@ -224,7 +207,7 @@ static int slice_cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     slice_cursor *cursor = sqlite3_malloc(sizeof *cursor);
     if (!cursor) return SQLITE_NOMEM;
     memset(cursor, 0, offsetof(slice_cursor, chunk));
-    cursor->table = ((slice_vtab *)base)->table;
+    cursor->table = ((query_vtab *)base)->user;
     *out = &cursor->base;
     return SQLITE_OK;
 }
@@ -296,7 +279,7 @@ static int slice_column_value(sqlite3_vtab_cursor *base, sqlite3_context *contex
     uint32_t i = cursor->chunk.selected[cursor->selected];
     int64_t value = slice_chunk_values(&cursor->chunk, column)[i];
     if (!slice_is_text(column)) {
-        if (value != QUERY_NULL) sqlite3_result_int64(context, value);
+        query_result_int(context, value);
     } else if (column == SLICE_TYPE || column == SLICE_ROLE) {
         const char *word = slice_word(column, value);
         if (word) sqlite3_result_text(context, word, -1, SQLITE_STATIC);
@@ -319,7 +302,7 @@ static const sqlite3_module module = {
     .iVersion = 1,
     .xConnect = slice_connect,
     .xBestIndex = slice_best_index,
-    .xDisconnect = slice_disconnect,
+    .xDisconnect = query_disconnect,
     .xOpen = slice_cursor_open,
     .xClose = slice_cursor_close,
     .xFilter = slice_filter_rows,

@@ -55,7 +55,7 @@ hd_status query_launches(query_source *source, hd_error *err)
 
 /* ---- registration ---- */
 
-int query_declare(sqlite3 *db, const hd_query_column_about *columns)
+static int declare(sqlite3 *db, const hd_query_column_about *columns)
 {
     char text[DECLARATION_BYTES];
     int used = snprintf(text, sizeof text, "create table x(");
@@ -66,6 +66,30 @@ int query_declare(sqlite3 *db, const hd_query_column_about *columns)
     memcpy(text + used, ")", 2);
     sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
     return sqlite3_declare_vtab(db, text);
+}
+
+int query_connect(sqlite3 *db, const hd_query_column_about *columns, void *user, int kind, sqlite3_vtab **out)
+{
+    int code = declare(db, columns);
+    query_vtab *vtab = code == SQLITE_OK ? sqlite3_malloc(sizeof *vtab) : NULL;
+    if (!vtab) return code == SQLITE_OK ? SQLITE_NOMEM : code;
+    *vtab = (query_vtab){.user = user, .kind = kind};
+    *out = &vtab->base;
+    return SQLITE_OK;
+}
+
+int query_disconnect(sqlite3_vtab *base)
+{
+    sqlite3_free(base);
+    return SQLITE_OK;
+}
+
+int query_cursor_new(sqlite3_vtab_cursor **out, size_t size)
+{
+    *out = sqlite3_malloc64(size);
+    if (!*out) return SQLITE_NOMEM;
+    memset(*out, 0, size);
+    return SQLITE_OK;
 }
 
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err)

@@ -37,7 +37,7 @@ typedef struct query_source {
     query_tables *tables;
     const hd_trace *trace;
     uint32_t index;
-    int64_t rank;   /* of the input, or its place */
+    int64_t rank;   /* of the input; QUERY_NULL: not known */
     int64_t *ranks; /* by track, where tracks are of several: hd_trace_rank_of; NULL: all are of `rank` */
     hd_roles roles;
     bool has_roles;
@@ -47,7 +47,12 @@ typedef struct query_source {
     query_counters *counters; /* counters.h */
 } query_source;
 
-/* The rank of an event on a track, or of a track; QUERY_NULL: not known, in a trace of several. */
+/* QUERY_NULL: null. */
+static inline void query_result_int(sqlite3_context *context, int64_t value)
+{
+    if (value != QUERY_NULL) sqlite3_result_int64(context, value);
+}
+/* The rank of an event on a track, or of a track; QUERY_NULL: not known. */
 int64_t query_rank_of(const query_source *source, uint32_t track);
 
 struct query_tables {
@@ -73,8 +78,16 @@ static inline int64_t query_id(const query_source *source, uint64_t number)
 int query_fail(sqlite3_vtab *base, query_tables *tables, const hd_error *err);
 /* Whether the statement is to end: asked in long loops, each few thousand rows. Then query_fail(…) with `err`. */
 hd_status query_check_stop(query_tables *tables, hd_error *err);
-/* declare_vtab, by columns; the rest of an xConnect. */
-int query_declare(sqlite3 *db, const hd_query_column_about *columns);
+/* All tables have such, whatever `user` is. */
+typedef struct query_vtab {
+    sqlite3_vtab base;
+    void *user;
+    int kind;
+} query_vtab;
+/* The rest of an xConnect, an xDisconnect, and the rest of an xOpen: a cursor of zeros. */
+int query_connect(sqlite3 *db, const hd_query_column_about *columns, void *user, int kind, sqlite3_vtab **out);
+int query_disconnect(sqlite3_vtab *base);
+int query_cursor_new(sqlite3_vtab_cursor **out, size_t size);
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err);
 hd_status query_add_module(query_tables *tables, const char *name, const sqlite3_module *module, void *user,
                            hd_error *err);

@@ -50,7 +50,7 @@ static const hd_query_column_about columns[] = {
     {"end_ts", "INT", "largest end of its slices, ns", false},
     {"sort_index", "INT", "place among its like that the trace wants", false},
     {"arg_set_id", "INT", "its arguments: args.arg_set_id", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 

@@ -3,7 +3,7 @@
 
 #define RANK                                                                                                           \
     {                                                                                                                  \
-        "rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false                       \
+        "rank", "INT", "its rank; null: not known", false                                                              \
     }
 
 static const hd_query_column_about thread_columns[] = {

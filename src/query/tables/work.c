@@ -22,7 +22,7 @@ static const hd_query_column_about launch_columns[] = {
     {"name", "TEXT", "name of the call", false},
     {"work_name", "TEXT", "name of the work", false},
     {"role", "TEXT", "kernel, copy or set", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 
@@ -131,7 +131,7 @@ static const hd_query_column_about step_columns[] = {
     {"number", "INT", "N of ProfilerStep#N", false},
     {"track_id", "INT", "track of the annotation", false},
     {"name", "TEXT", "name of the annotation", false},
-    {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    {"rank", "INT", "its rank; null: not known", false},
     {0},
 };
 

@@ -42,9 +42,29 @@ const hd_check_code check_codes[CHECK_CODES] = {
          "and shares; `heddle report kernels` names it"},
     [CHECK_CLOCKS_APART] =
         {"clocks-apart", "error",
-         "all GPU activities begin later than their launches by more than the launches of the trace take",
+         "all GPU activities of a device begin before or behind their launches by more than the launches take",
          "CPU and GPU have clocks of their own: delays, idle time and steps are wrong; record with clocks that are "
          "joined"},
+    [CHECK_GPU_FAR] =
+        {"gpu-far", "error", "GPU activities lie more than an hour outside the time of all launches",
+         "their times are wrong, and spans and idle time with them: remove them, or give them their time"},
+    [CHECK_GPU_TOO_LONG] =
+        {"gpu-too-long", "error", "a kernel takes over a second and more than 10,000 times the median of its name",
+         "its duration is wrong, or it hung: sums and shares that have it say nothing of the others"},
+    [CHECK_GPU_UNRECORDED] =
+        {"gpu-unrecorded", "error",
+         "of a hundredth of the launches or more no GPU activity was recorded, though later ones have theirs",
+         "the profiler lost activities: GPU time is too low and idle time too high; record again with larger buffers"},
+    [CHECK_STEPS_WITHOUT_GPU] = {"steps-without-gpu", "error",
+                                 "a step launches, but has no GPU activity, while other steps have some",
+                                 "its figures say nothing: the activity was not recorded; record again, or leave such "
+                                 "steps out"},
+    [CHECK_GRAPH_NODES] = {"graph-nodes-missing", "warning",
+                           "a launch of a graph has fewer GPU activities than others of the same graph",
+                           "nodes were not recorded, or it took another branch: look at the example"},
+    [CHECK_NO_CALLS] = {"process-without-calls", "warning",
+                        "a process, or a device, has GPU activities but no calls, while others have theirs",
+                        "nothing is known of what launched them: record that process with its API calls"},
     [CHECK_GPU_WITHOUT_LAUNCH] = {"gpu-without-launch", "warning",
                                   "GPU work with a correlation id that no runtime or driver call has",
                                   "it cannot be traced back to the code: the launch was before the recording or lost"},

@@ -66,25 +66,29 @@ static void found_launch(void *user, check_code code, const hd_work *work, const
         check_found(user, code, work->track, CHECK_PAIR(HD_KIND_SLICE, work->row, HD_KIND_SLICE, launch->row, lead));
 }
 
-/* What is impossible, once for the whole trace; what is missing has codes of its own. */
+/* What makes figures wrong, once for the whole trace; what is missing of single events has codes of its own. */
 static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
 {
     static const struct {
         gpu_doubt_code doubt;
         check_code code;
-    } codes[] = {{GPU_DOUBT_OVERLAP, CHECK_GPU_OVERLAP}, {GPU_DOUBT_CLOCKS, CHECK_CLOCKS_APART}};
-    gpu_scope scope;
+    } codes[] = {{GPU_DOUBT_OVERLAP, CHECK_GPU_OVERLAP},
+                 {GPU_DOUBT_CLOCKS, CHECK_CLOCKS_APART},
+                 {GPU_DOUBT_FAR, CHECK_GPU_FAR},
+                 {GPU_DOUBT_TOO_LONG, CHECK_GPU_TOO_LONG},
+                 {GPU_DOUBT_UNRECORDED, CHECK_GPU_UNRECORDED},
+                 {GPU_DOUBT_STEPS, CHECK_STEPS_WITHOUT_GPU},
+                 {GPU_DOUBT_GRAPHS, CHECK_GRAPH_NODES},
+                 {GPU_DOUBT_NO_CALLS, CHECK_NO_CALLS}};
+    const gpu_trust *trust;
     if (!l->work_count) return HD_OK;
-    hd_status status =
-        gpu_scope_init(&scope, &(hd_report_input){.trace = c->trace, .launches = l}, &(gpu_options){0}, 0, err);
-    gpu_trust trust = status == HD_OK ? gpu_trust_of(&scope) : (gpu_trust){0};
-    gpu_scope_deinit(&scope);
+    HD_TRY(gpu_trust_of(&trust, c->trace, l, err));
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        const gpu_doubt *d = &trust.doubts[codes[i].doubt];
-        if (d->count)
-            check_found(c, codes[i].code, l->works[d->work].track, CHECK_EVENT(HD_KIND_SLICE, l->works[d->work].row));
+        const gpu_doubt *d = &trust->doubts[codes[i].doubt];
+        if (d->count && d->track != HD_NONE)
+            check_found(c, codes[i].code, d->track, CHECK_EVENT(HD_KIND_SLICE, d->row));
     }
-    return status;
+    return HD_OK;
 }
 
 hd_status check_launches(check *c, hd_error *err)

@@ -21,7 +21,7 @@ struct gpu_sum {
 /* Sums of shares are by what the cells say of a device, not by the device: two may say the same. */
 typedef struct share_key {
     int64_t rank, device;
-    uint64_t step;
+    uint32_t process, step;
 } share_key;
 
 /* ---- what is measured ---- */
@@ -44,6 +44,7 @@ static void measure(gpu_aggregate *a, size_t at, const struct hd_report_fill *fi
         *m = (struct gpu_measured){.at = at};
     }
     if (fill->how == GPU_MEAN_DECIMAL) m->is_decimal = true;
+    if (fill->how == GPU_BITS) m->is_bits = true;
     if (fill->how == GPU_OF_MAX) m->of_max = fill->with;
     if (fill->how == GPU_MEDIAN || fill->how == GPU_STDDEV) a->valued = at;
 }
@@ -80,7 +81,7 @@ static void add_to(struct gpu_sum *sum, const struct gpu_measured *m, const char
     }
     memcpy(&value, row + m->at, sizeof value);
     if (value == HD_NO_NUMBER) return;
-    sum->sum += value;
+    sum->sum = m->is_bits ? sum->sum | value : sum->sum + value;
     if (!sum->known || value < sum->min) sum->min = value;
     if (!sum->known || value > sum->max) {
         memcpy(&of_max, row + m->of_max, sizeof of_max);
@@ -159,6 +160,7 @@ static void add_part(hd_table_builder *b, const gpu_aggregate *a, uint32_t group
     switch (c->fill->how) {
     case GPU_RANK: report_cell_int(b, s->devices[part].rank); break;
     case GPU_DEVICE: report_cell_int(b, s->devices[part].device); break;
+    case GPU_PROCESS: gpu_cell_process(b, s, part); break;
     case GPU_STEP: gpu_cell_step(b, s, part); break;
     case GPU_STEP_START: report_cell_int(b, part == HD_NONE ? HD_NO_NUMBER : s->steps[part].start); break;
     case GPU_STRING: report_cell_string(b, s->trace, part == HD_NONE ? HD_STRING_NONE : part); break;
@@ -185,7 +187,8 @@ static void add_cell(hd_table_builder *b, const gpu_aggregate *a, uint32_t group
     case GPU_MEDIAN: add_number(b, c, a->stats[group].median, known); break;
     case GPU_STDDEV: add_number(b, c, a->stats[group].stddev, of->known > 1); break;
     case GPU_RATIO: gpu_cell_ratio(b, of->sum, sum_of(a, group, f->with)->sum, f->times != 0 ? f->times : 1); break;
-    case GPU_SHARE: gpu_cell_ratio(b, gpu_whole(of->sum), a->share_sums[a->share_of[group]], 100); break;
+    case GPU_SHARE: gpu_cell_ratio(b, gpu_whole(of->sum), known ? a->share_sums[a->share_of[group]] : 0, 100); break;
+    case GPU_BITS:
     case GPU_OWN: f->own(b, a, group, c); break;
     default: add_part(b, a, group, c);
     }
@@ -205,7 +208,7 @@ static bool sum_shares(gpu_aggregate *a)
     for (uint32_t g = 0; fine && g < a->groups.count; g++) {
         const gpu_key *key = gpu_group_key(&a->groups, g);
         const gpu_device *device = &a->scope->devices[key->device];
-        const share_key place = {device->rank, device->device, key->step};
+        const share_key place = {device->rank, device->device, device->process, key->step};
         a->share_of[g] = gpu_group(&places, &place);
         fine = a->share_of[g] != HD_NONE;
         if (fine) a->share_sums[a->share_of[g]] += sum_of(a, g, c->fill->at)->sum;

@@ -24,6 +24,7 @@ typedef struct level_key {
 
 typedef struct breakdown {
     gpu_scope scope;
+    const gpu_trust *trust;
     uint32_t device;
     gpu_windows windows;
     account *accounts; /* by window */
@@ -99,6 +100,7 @@ static hd_status add_breakdown(breakdown *b, uint32_t window, hd_error *err)
     gpu_cell_time(t, a->before_time, known);
     gpu_cell_count(t, a->unlinked, known);
     gpu_cell_time(t, a->unlinked_time, known);
+    gpu_cell_doubts_of(t, b->trust, &b->scope, b->device, GPU_FIGURE_TIME | GPU_FIGURE_IDLE);
     return HD_OK;
 }
 
@@ -183,6 +185,7 @@ static hd_status add_device(breakdown *b, hd_error *err)
 
 static hd_status add_tables(hd_report *out, breakdown *b, hd_error *err)
 {
+    HD_TRY(gpu_trust_of(&b->trust, b->scope.trace, b->scope.launches, err));
     HD_TRY(report_builder(&b->breakdown, &report_breakdown_about, "breakdown", err));
     HD_TRY(report_builder(&b->overlap, &report_breakdown_about, "overlap", err));
     HD_TRY(report_builder(&b->concurrency, &report_breakdown_about, "concurrency", err));
@@ -225,6 +228,7 @@ static const hd_report_column breakdown_columns[] = {
     {"before_time", HD_VALUE_DURATION, "sum of their durations"},
     {"unlinked", HD_VALUE_COUNT, "all whose launch is not known"},
     {"unlinked_time", HD_VALUE_DURATION, "sum of their durations"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 

@@ -32,10 +32,27 @@ void gpu_cells_rank(hd_table_builder *builder, const gpu_scope *scope, int64_t r
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
 
+void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device)
+{
+    char text[256];
+    uint32_t process = scope->devices[device].process;
+    if (process == HD_NONE) {
+        hd_table_add_null(builder);
+        return;
+    }
+    const hd_track *track = hd_trace_track_at(scope->trace, process);
+    hd_string name = hd_trace_string(scope->trace, track->name), pid = hd_trace_string(scope->trace, track->pid.text);
+    int size =
+        snprintf(text, sizeof text, name.size ? "%.*s (%.*s)" : "%.*s%.*s", name.size < 120 ? (int)name.size : 120,
+                 name.data, pid.size < 120 ? (int)pid.size : 120, pid.data);
+    hd_table_add_string(builder, text, (size_t)size);
+}
+
 void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_t device, uint32_t step)
 {
     report_cell_int(builder, scope->devices[device].rank);
     report_cell_int(builder, scope->devices[device].device);
+    gpu_cell_process(builder, scope, device);
     gpu_cell_step(builder, scope, step);
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
@@ -91,9 +108,21 @@ void gpu_cell_text(hd_table_builder *builder, const gpu_texts *texts, uint32_t t
         hd_table_add_string(builder, s.data, s.size);
 }
 
+void gpu_cell_doubts(hd_table_builder *builder, unsigned doubts)
+{
+    char text[GPU_DOUBT_TEXT];
+    hd_table_add_text(builder, doubts ? gpu_doubt_codes(text, doubts) : NULL);
+}
+
+void gpu_cell_doubts_of(hd_table_builder *builder, const gpu_trust *trust, const gpu_scope *scope, uint32_t device,
+                        unsigned figures)
+{
+    gpu_cell_doubts(builder, gpu_doubts_of_device(trust, scope, device, figures));
+}
+
 hd_status gpu_add(hd_report *out, hd_table_builder *builder, const char *largest, hd_error *err)
 {
-    hd_table_sort(builder, "rank,device,step_start", largest);
+    hd_table_sort(builder, "rank,device,process,step_start", largest);
     return report_add(out, builder, err);
 }
 
@@ -155,7 +184,9 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
                         hd_error *err)
 {
     hd_table_builder *builder;
+    const gpu_trust *trust;
     uint64_t unlinked = 0, before = 0;
+    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
     HD_TRY(report_builder(&builder, about, "notes", err));
     for (size_t i = 0; i < s->launches->work_count; i++) {
         if (s->works[i].device == HD_NONE) continue;
@@ -172,12 +203,13 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
     else if (unlinked)
         note(builder, "GPU work without a launch: %llu pieces, %llu of them began before the recording", unlinked,
              before);
-    gpu_trust trust = gpu_trust_of(s);
     for (int i = 0; i < GPU_DOUBTS; i++) {
         char text[GPU_DOUBT_TEXT];
-        if (trust.doubts[i].count) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust.doubts[i]));
+        bool is_said = i == GPU_DOUBT_UNLINKED || !gpu_doubt_abouts[i].figures; /* above; and what spoils nothing */
+        if (trust->doubts[i].count && !is_said) hd_table_add_text(builder, gpu_doubt_text(text, i, &trust->doubts[i]));
     }
     if (s->by & GPU_BY_STEP) hd_table_add_text(builder, gpu_step_note(s));
     for (; more && *more; more++) hd_table_add_text(builder, *more);
-    return report_add(out, builder, err);
+    HD_TRY(report_add(out, builder, err));
+    return report_set_trust(out, s->trace, trust, err);
 }

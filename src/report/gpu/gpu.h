@@ -43,6 +43,7 @@ typedef enum gpu_how {
     /* Of the key. uint32_t, HD_NONE: null (but for devices); the last is an int64_t. */
     GPU_RANK, /* of a device */
     GPU_DEVICE,
+    GPU_PROCESS,
     GPU_STEP,
     GPU_STEP_START,
     GPU_STRING,
@@ -62,8 +63,9 @@ typedef enum gpu_how {
     GPU_MEDIAN, /* of one number of a table; so below */
     GPU_STDDEV,
     GPU_RATIO, /* times * sum / sum of `with` */
-    GPU_SHARE, /* percent of the sum over the groups of the same rank, device and step */
+    GPU_SHARE, /* percent of the sum over the groups of the same rank, device, process and step */
     GPU_OWN,   /* as the report itself does it */
+    GPU_BITS,  /* likewise, with the bits of all numbers together instead of a sum */
 } gpu_how;
 typedef struct gpu_aggregate gpu_aggregate;
 struct hd_report_fill {
@@ -84,6 +86,9 @@ struct hd_report_fill {
     {                                                                                                                  \
         GPU_OWN, 0, 0, 0, NULL, own                                                                                    \
     }
+
+/* Its process, by name and pid, where a device has no number; null. */
+void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device);
 
 /* What keys of work on devices begin with. */
 typedef struct gpu_key {
@@ -107,7 +112,7 @@ struct gpu_aggregate {
     uint32_t last; /* group that a row was put into */
     struct gpu_measured {
         size_t at, of_max;
-        bool is_decimal;
+        bool is_decimal, is_bits;
     } measured[GPU_MEASURED + 1];
     unsigned measured_count;
     struct gpu_sum *sums; /* by group, then as measured */
@@ -147,12 +152,25 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 #define GPU_COLUMNS_DEVICE                                                                                             \
     {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(RANK, gpu_key, device)},                                          \
         {"device", HD_VALUE_INT, "null: a process that tells none", GPU_FILL(DEVICE, gpu_key, device)},                \
+        {"process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number",         \
+         GPU_FILL(PROCESS, gpu_key, device)},                                                                          \
         GPU_COLUMNS_STEP(gpu_key)
 #define GPU_COLUMNS_ROW                                                                                                \
     GPU_COLUMNS_DEVICE, {"stream", HD_VALUE_INT, "null: unknown"},                                                     \
     {                                                                                                                  \
         "row", HD_VALUE_STRING, "pid and tid, as the trace has them"                                                   \
     }
+
+/* The last column of rows whose figures may rest on what cannot be trusted, and its cell. */
+#define GPU_COLUMN_DOUBT_OF(...)                                                                                       \
+    {                                                                                                                  \
+        "doubt", HD_VALUE_STRING, "what its figures rest on and cannot be trusted, see trust; null: nothing",          \
+            __VA_ARGS__                                                                                                \
+    }
+#define GPU_COLUMN_DOUBT GPU_COLUMN_DOUBT_OF(NULL)
+void gpu_cell_doubts(hd_table_builder *builder, unsigned doubts);
+void gpu_cell_doubts_of(hd_table_builder *builder, const gpu_trust *trust, const gpu_scope *scope, uint32_t device,
+                        unsigned figures);
 
 /* The table of a builder into the report, its rows in the order of definitions.md: those of a rank, device and step
  * together, then by `largest` (columns parted by commas, largest first), then by all cells. largest NULL: those

@@ -45,6 +45,7 @@ typedef struct behind_row {
 
 typedef struct idle {
     gpu_scope scope;
+    const gpu_trust *trust;
     const idle_options *options;
     gpu_slices syncs;
     gpu_gaps gaps;
@@ -177,6 +178,7 @@ static void add_causes(idle *r, uint32_t window, int64_t idle_time)
         hd_table_add_int(r->idle, gpu_nearest(s->total, (gpu_i128)s->gaps));
         hd_table_add_int(r->idle, s->longest);
         gpu_cell_time(r->idle, s->after_sync, c == GPU_CAUSE_SYNC);
+        gpu_cell_doubts_of(r->idle, r->trust, &r->scope, r->device, GPU_FIGURE_IDLE);
     }
 }
 
@@ -329,6 +331,7 @@ static void add_hta(idle *r)
 
 static hd_status add_all(idle *r, hd_error *err)
 {
+    HD_TRY(gpu_trust_of(&r->trust, r->scope.trace, r->scope.launches, err));
     HD_TRY(report_builder(&r->idle, &report_idle_about, "idle", err));
     HD_TRY(report_builder(&r->list, &report_idle_about, "gaps", err));
     gpu_aggregate_init(&r->behind, &r->scope, NULL, offsetof(behind_row, time), &report_idle_about, "behind");
@@ -409,6 +412,7 @@ static const hd_report_column idle_columns[] = {
     {"mean", HD_VALUE_DURATION, "of the lengths"},
     {"longest", HD_VALUE_DURATION, "of the lengths"},
     {"after_sync", HD_VALUE_DURATION, "of cause sync, the time since the call returned"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 

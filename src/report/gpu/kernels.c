@@ -19,7 +19,7 @@ typedef struct kernel_row {
     uint32_t op, module, shape, grid, block, class, stack; /* stack: node */
     int64_t stream;
     /* of which it has: */
-    int64_t time, registers, shared, id;
+    int64_t time, registers, shared, id, doubts;
     double occupancy;
 } kernel_row;
 
@@ -30,6 +30,7 @@ static const char *const argument_names[ARGUMENTS] = {
 
 typedef struct kernels {
     gpu_scope scope;
+    const gpu_trust *trust;
     gpu_arg args[ARGUMENTS];
     gpu_texts texts;
     uint32_t *short_of; /* by string: text + 1; with --by short */
@@ -209,6 +210,7 @@ static bool add_kernel(kernels *k, size_t index)
         .shared = whole_of(k, SHARED, block, at),
         .id = (int64_t)of->row,
         .occupancy = NAN,
+        .doubts = k->trust->of_works ? k->trust->of_works[index] : 0,
     };
     hd_value value;
     if (gpu_arg_get(&value, &k->args[OCCUPANCY], block, at)) hd_value_double(&row.occupancy, s->trace, value);
@@ -262,6 +264,12 @@ static void add_stack(hd_table_builder *b, const gpu_aggregate *a, uint32_t grou
     hd_table_add_string(b, k->stack_text.data, k->stack_text.size);
 }
 
+static void add_doubts(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *c)
+{
+    unsigned all = ((const kernels *)a->user)->trust->all, own = (unsigned)gpu_aggregate_sum(a, group, c->fill->at);
+    gpu_cell_doubts(b, gpu_doubts_of(own | all, GPU_FIGURE_TIME));
+}
+
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
 {
     gpu_aggregate_init(&k->rows, &k->scope, &k->texts, offsetof(kernel_row, time), &report_kernels_about, "kernels");
@@ -269,6 +277,7 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     if (k->scope.by & (GPU_BY_OP | GPU_BY_SHAPE)) HD_TRY(find_ops(k, err));
     if (k->scope.by & GPU_BY_MODULE) HD_TRY(find_modules(k, err));
     if (k->scope.by & GPU_BY_STACK) HD_TRY(find_stacks(k, err));
+    HD_TRY(gpu_trust_of(&k->trust, k->scope.trace, k->scope.launches, err));
     HD_TRY(sum_kernels(k, err));
     k->stack_room = STACK_ROOM;
     HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));
@@ -339,6 +348,7 @@ static const hd_report_column columns[] = {
     {"occupancy", HD_VALUE_DECIMAL, "achieved, as the profiler estimates it: mean in percent",
      GPU_FILL(MEAN_DECIMAL, kernel_row, occupancy)},
     {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest", GPU_FILL(OF_MAX, kernel_row, time, offsetof(kernel_row, id))},
+    GPU_COLUMN_DOUBT_OF(GPU_FILL(BITS, kernel_row, doubts, .own = add_doubts)),
     {0},
 };
 

@@ -37,6 +37,7 @@ typedef struct total_row {
 
 typedef struct launches {
     gpu_scope scope;
+    const gpu_trust *trust;
     gpu_texts texts;
     uint32_t *call_names; /* by string: text + 1 */
     gpu_aggregate rows, totals;
@@ -147,6 +148,13 @@ static hd_status sum_up(launches *l, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
+static void add_doubts(hd_table_builder *b, const gpu_aggregate *a, uint32_t group, const hd_report_column *column)
+{
+    const gpu_key *on = gpu_group_key(&a->groups, group);
+    (void)column;
+    gpu_cell_doubts_of(b, ((const launches *)a->user)->trust, a->scope, on->device, GPU_FIGURE_DELAY);
+}
+
 /* ---- a histogram of delays ---- */
 
 /* Ends of its classes, ns: the first is of delays below 0, the last has no end. */
@@ -209,10 +217,12 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
 {
     size_t key = offsetof(launch_row, works);
     gpu_aggregate_init(&l->rows, &l->scope, &l->texts, key, &report_launches_about, "launches");
+    l->rows.user = l;
     gpu_aggregate_init(&l->totals, &l->scope, NULL, sizeof(gpu_rank_key), &report_launches_about, "launch_totals");
     l->call_names = calloc((size_t)hd_trace_string_count(l->scope.trace) + 1, sizeof *l->call_names);
     if (!l->call_names) return HD_NOMEM(err);
     HD_TRY(sum_up(l, err));
+    HD_TRY(gpu_trust_of(&l->trust, l->scope.trace, l->scope.launches, err));
     HD_TRY(gpu_add_aggregate(out, &l->rows, "whole_total", err));
     HD_TRY(gpu_add_aggregate(out, &l->totals, "", err));
     HD_TRY(add_delays(out, l, err));
@@ -259,6 +269,7 @@ static const hd_report_column launches_columns[] = {
     {"whole_total", HD_VALUE_DURATION, "from the start of the call to the last end of its work",
      GPU_FILL(SUM, launch_row, whole)},
     {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call", GPU_FILL(SUM, launch_row, is_short)},
+    GPU_COLUMN_DOUBT_OF(GPU_FILL_OWN(add_doubts)),
     {0},
 };
 

@@ -26,6 +26,7 @@ typedef struct queue_sum {
 
 typedef struct queue {
     gpu_scope scope;
+    const gpu_trust *trust;
     const queue_options *options;
     gpu_windows windows; /* of the device at hand */
     gpu_sweep sweep;
@@ -143,6 +144,7 @@ static hd_status add_rows(queue *q, const gpu_piece *all, hd_error *err)
         hd_table_add_int(q->table, sum->time_queued);
         gpu_cell_time(q->table, sum->time_most, sum->most > 0);
         hd_table_add_int(q->table, sum->time_full);
+        gpu_cell_doubts_of(q->table, q->trust, &q->scope, q->row->device, GPU_FIGURE_DELAY);
     }
     return HD_OK;
 }
@@ -179,6 +181,7 @@ static hd_status add_tables(hd_report *out, queue *q, hd_error *err)
     q->seen = hd_large_new(q->scope.launches->launch_count + 1, sizeof *q->seen, q->scope.large);
     if (!q->seen) return HD_NOMEM(err);
     memset(q->seen, 0, (q->scope.launches->launch_count + 1) * sizeof *q->seen);
+    HD_TRY(gpu_trust_of(&q->trust, q->scope.trace, q->scope.launches, err));
     HD_TRY(report_builder(&q->table, &report_queue_about, "queue", err));
     if (q->options->series) HD_TRY(report_builder(&q->series, &report_queue_about, "queue_length", err));
     if (q->options->pieces) HD_TRY(report_builder(&q->over_time, &report_queue_about, "queue_over_time", err));
@@ -217,6 +220,7 @@ static const hd_report_column queue_columns[] = {
     {"time_queued", HD_VALUE_DURATION, "something waits"},
     {"time_most", HD_VALUE_DURATION, "as much waits as ever"},
     {"time_full", HD_VALUE_DURATION, "1024 or more wait, when launching blocks the host"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 

@@ -25,9 +25,11 @@ static const char *const part_names[PARTS] = {"breakdown",     "kernels",  "copi
 /* What is wrong with a device, or a rank. */
 typedef struct finding {
     int64_t rank, device; /* HD_NO_NUMBER: unknown, or of the rank */
+    char process[96];     /* of a device without number; "": none */
     int64_t saves, span;  /* ns at most, of so much */
     int64_t start, duration;
     int64_t id; /* row of the slice that shows it; HD_NO_NUMBER */
+    size_t row; /* of breakdown */
     char text[512];
 } finding;
 
@@ -79,22 +81,25 @@ static const char *text(char out[96], const reader *r, size_t row, const char *c
     return out;
 }
 
-static bool stands_before(const reader *a, size_t i, const reader *b, size_t k, const char *column)
+static bool stands_before(const reader *a, size_t i, const reader *b, size_t k, bool of_device)
 {
     int64_t x = number(a, i, "rank"), y = number(b, k, "rank");
-    return x != y ? x < y : column && number(a, i, column) < number(b, k, column);
+    if (x != y || !of_device) return x < y;
+    x = number(a, i, "device"), y = number(b, k, "device");
+    char one[96], other[96];
+    return x != y ? x < y : strcmp(text(one, a, i, "process"), text(other, b, k, "process")) < 0;
 }
 
-/* The rows of a table that are of the rank, and with column "device" of the device, of a row of another one: tables of
-   reports have these together, and in order. */
-static reader read_rows(const summary *s, int part, const char *name, const reader *of, size_t row, const char *column)
+/* The rows of a table that are of the rank, and with of_device of the device, of a row of another one: tables of reports
+   have these together, and in order. */
+static reader read_rows(const summary *s, int part, const char *name, const reader *of, size_t row, bool of_device)
 {
     reader r = read_table(s, part, name);
     size_t high = r.end;
-    HD_PARTITION_POINT(r.first, high, at, stands_before(&r, at, of, row, column));
+    HD_PARTITION_POINT(r.first, high, at, stands_before(&r, at, of, row, of_device));
     high = r.end;
     r.end = r.first;
-    HD_PARTITION_POINT(r.end, high, at, !stands_before(of, row, &r, at, column));
+    HD_PARTITION_POINT(r.end, high, at, !stands_before(of, row, &r, at, of_device));
     return r;
 }
 
@@ -120,7 +125,9 @@ static finding *add_finding(summary *s, const reader *breakdown, size_t row, int
                    .span = number(breakdown, row, "span"),
                    .start = HD_NO_TIME,
                    .duration = HD_NO_TIME,
-                   .id = HD_NO_NUMBER};
+                   .id = HD_NO_NUMBER,
+                   .row = row};
+    text(f->process, breakdown, row, "process");
     return f;
 }
 
@@ -185,8 +192,8 @@ static void say_where(char *out, size_t size, const reader *gaps, size_t row, co
 
 static bool find_idle(summary *s, const reader *breakdown, size_t row)
 {
-    const reader idle = read_rows(s, IDLE, "idle", breakdown, row, "device");
-    const reader gaps = read_rows(s, IDLE, "gaps", breakdown, row, "device");
+    const reader idle = read_rows(s, IDLE, "idle", breakdown, row, true);
+    const reader gaps = read_rows(s, IDLE, "gaps", breakdown, row, true);
     for (size_t i = idle.first; i < idle.end; i++) {
         char cause[96], other[96];
         const char *sentence = sentence_of(text(cause, &idle, i, "cause"));
@@ -212,12 +219,12 @@ static bool find_idle(summary *s, const reader *breakdown, size_t row)
 /* Communication and copies that nothing hides, with what has most of it. */
 static bool find_exposed(summary *s, const reader *breakdown, size_t row)
 {
-    const reader communication = read_rows(s, COMMUNICATION, "communication", breakdown, row, "device");
-    const reader copies = read_rows(s, COPIES, "copies", breakdown, row, "device");
+    const reader communication = read_rows(s, COMMUNICATION, "communication", breakdown, row, true);
+    const reader copies = read_rows(s, COPIES, "copies", breakdown, row, true);
     int64_t span = number(breakdown, row, "span"), exposed = number(breakdown, row, "exposed_communication");
     int64_t copied = number(breakdown, row, "exposed_copy");
     char name[96], more[96];
-    const reader collectives = read_rows(s, COMMUNICATION, "collectives", breakdown, row, "device");
+    const reader collectives = read_rows(s, COMMUNICATION, "collectives", breakdown, row, true);
     size_t at = most(&communication, "exposed"), worst = most(&collectives, "exposed");
     if (is_worth(exposed, span)) {
         finding *f = add_finding(s, breakdown, row, exposed);
@@ -245,7 +252,7 @@ static bool find_exposed(summary *s, const reader *breakdown, size_t row)
 
 static bool find_kernel(summary *s, const reader *breakdown, size_t row)
 {
-    const reader kernels = read_rows(s, KERNELS, "kernels", breakdown, row, "device");
+    const reader kernels = read_rows(s, KERNELS, "kernels", breakdown, row, true);
     size_t at = most(&kernels, "total");
     char name[96];
     if (at == SIZE_MAX || !is_worth(number(&kernels, at, "total"), number(breakdown, row, "span"))) return true;
@@ -263,8 +270,8 @@ static bool find_kernel(summary *s, const reader *breakdown, size_t row)
 /* Of a rank; beside the first of its devices. */
 static bool find_short(summary *s, const reader *breakdown, size_t row)
 {
-    const reader totals = read_rows(s, LAUNCHES, "launch_totals", breakdown, row, NULL);
-    if (row && !stands_before(breakdown, row - 1, breakdown, row, NULL)) return true;
+    const reader totals = read_rows(s, LAUNCHES, "launch_totals", breakdown, row, false);
+    if (row && !stands_before(breakdown, row - 1, breakdown, row, false)) return true;
     for (size_t i = totals.first; i < totals.end; i++) {
         int64_t count = number(&totals, i, "short"), all = number(&totals, i, "launches");
         size_t share = hd_table_find_column(totals.table, "short_share");
@@ -273,6 +280,7 @@ static bool find_short(summary *s, const reader *breakdown, size_t row)
         finding *f = add_finding(s, breakdown, row, HD_NO_TIME);
         if (!f) return false;
         f->device = HD_NO_NUMBER;
+        f->process[0] = '\0';
         snprintf(
             f->text, sizeof f->text,
             "%.0f %% of launches (%lld of %lld) take the host longer than the GPU: graphs, larger batches or fused "
@@ -320,10 +328,10 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
     HD_TRY(report_builder(&b, &report_summary_about, "steps", err));
     for (size_t from = 0, until; from < steps.end; from = until) {
         step_sum sum;
-        for (until = from + 1; until < steps.end && !stands_before(&steps, from, &steps, until, NULL);) until++;
+        for (until = from + 1; until < steps.end && !stands_before(&steps, from, &steps, until, false);) until++;
         bool fine = sum_steps(&sum, &steps, from, until);
         finding *f = NULL;
-        const reader breakdown = read_rows(s, BREAKDOWN, "breakdown", &steps, from, NULL);
+        const reader breakdown = read_rows(s, BREAKDOWN, "breakdown", &steps, from, false);
         bool is_guess = gpu_steps_are_guessed(&s->options->gpu); /* no base of a finding */
         bool is_slow =
             fine && !is_guess && sum.count > 2 && sum.slowest / 2 > sum.median && breakdown.first < breakdown.end;
@@ -340,6 +348,7 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
         hd_table_add_int(b, sum.start);
         if (!f) continue;
         f->device = HD_NO_NUMBER;
+        f->process[0] = '\0';
         f->start = sum.start;
         f->id = sum.id;
         f->duration = sum.slowest;
@@ -361,7 +370,7 @@ static hd_status add_rows(hd_report *out, const summary *s, int part, const char
     while (strcmp(about->name, table) != 0) about++;
     HD_TRY(report_builder(&b, &report_summary_about, table, err));
     for (size_t i = 0, first = 0; i < r.end; i++) {
-        if (i && stands_before(&r, first, &r, i, "device")) first = i;
+        if (i && stands_before(&r, first, &r, i, true)) first = i;
         if (i - first >= rows) continue;
         for (const hd_report_column *c = about->columns; c->name; c++)
             hd_table_add_cell(b, r.table, i, hd_table_find_column(r.table, c->name));
@@ -392,12 +401,17 @@ static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
         const finding *f = &s->findings[i];
         report_cell_int(b, f->rank);
         report_cell_int(b, f->device);
+        if (f->process[0])
+            hd_table_add_text(b, f->process);
+        else
+            hd_table_add_null(b);
         report_cell_int(b, f->saves);
         gpu_cell_ratio(b, f->saves == HD_NO_TIME ? 0 : f->saves, f->saves == HD_NO_TIME ? 0 : f->span, 100);
         hd_table_add_text(b, f->text);
         report_cell_int(b, f->start);
         report_cell_int(b, f->duration);
         report_cell_int(b, f->id);
+        hd_table_add_cell(b, breakdown.table, f->row, hd_table_find_column(breakdown.table, "doubt"));
     }
     return report_add(out, b, err);
 }
@@ -440,21 +454,16 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     return status;
 }
 
-static hd_status add_notes(hd_report *out, const summary *s, hd_error *err)
+static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
 {
     hd_table_builder *b;
     const reader notes = read_table(s, BREAKDOWN, "notes");
     HD_TRY(report_builder(&b, &report_summary_about, "notes", err));
     for (size_t i = 0; i < notes.end; i++) hd_table_add_cell(b, notes.table, i, 0);
-    const reader steps = read_table(s, STEPS, "steps");
-    size_t empty = 0;
-    for (size_t i = 0; i < steps.end; i++) empty += number(&steps, i, "works") == 0;
-    if (empty && empty < steps.end) {
-        char text[128];
-        snprintf(text, sizeof text, "%zu of %zu steps have no GPU activity: it may not have been recorded", empty,
-                 steps.end);
-        hd_table_add_text(b, text);
-    }
+    hd_report *breakdown = &s->parts[BREAKDOWN];
+    out->trust = breakdown->trust;
+    breakdown->trust = NULL;
+    memcpy(out->trust_text, breakdown->trust_text, sizeof out->trust_text);
     return report_add(out, b, err);
 }
 
@@ -490,9 +499,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 /* ---- about ---- */
 
 #define DEVICE                                                                                                         \
-    {"rank", HD_VALUE_INT, "null: unknown"},                                                                           \
+    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: a process that tells none"},              \
     {                                                                                                                  \
-        "device", HD_VALUE_INT, "null: a process that tells none"                                                      \
+        "process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number"           \
     }
 
 static const hd_report_column findings_columns[] = {
@@ -503,6 +512,7 @@ static const hd_report_column findings_columns[] = {
     {"start", HD_VALUE_TIME, "where to look: the worst of it"},
     {"duration", HD_VALUE_DURATION, "how long that takes"},
     {"id", HD_VALUE_INT, GPU_ID_OF "the event there: the kernel, copy or step, or the work that ended the gap"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column steps_columns[] = {
@@ -523,6 +533,7 @@ static const hd_report_column breakdown_columns[] = {
     {"idle", HD_VALUE_DURATION, "nothing runs"},
     {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
     {"unlinked", HD_VALUE_COUNT, "of them, whose launch is not known"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column kernels_columns[] = {
@@ -532,6 +543,7 @@ static const hd_report_column kernels_columns[] = {
     {"count", HD_VALUE_COUNT, "calls"},
     {"mean", HD_VALUE_DURATION, "of the durations"},
     {"name", HD_VALUE_STRING, "of the kernel"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column idle_columns[] = {
@@ -541,6 +553,7 @@ static const hd_report_column idle_columns[] = {
     {"share", HD_VALUE_DECIMAL, "percent of idle time"},
     {"gaps", HD_VALUE_COUNT, "how many"},
     {"longest", HD_VALUE_DURATION, "of them"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 static const hd_report_column communication_columns[] = {
@@ -588,6 +601,7 @@ const hd_report_about report_summary_about = {
     .title = "one screen: where the time goes, and what to look at first",
     .text = "What takes the time of each GPU, as sentences with what each would save at most, and the first rows of "
             "the reports breakdown, kernels, idle, communication, steps and memory.",
+    .says_trust = true,
     .options = options,
     .options_size = sizeof(summary_options),
     .tables = tables,

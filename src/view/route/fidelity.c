@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "heddle/names.h"
+#include "model/trust/trust.h"
 #include "report/check/check.h"
 #include "trace/event.h"
 #include "view/fidelity/fidelity.h"
@@ -83,6 +84,36 @@ static void put_flows(hd_json_out *json, const view_fidelity *fidelity)
     hd_json_put_text(json, "}");
 }
 
+/* What is missing or impossible in the GPU activities, the input aside, which the ledger tells. */
+static hd_status put_trust(hd_json_out *json, const view_scene *scene, hd_error *err)
+{
+    const hd_launches *launches = view_scene_launches(scene);
+    const gpu_trust *trust;
+    bool any = false;
+    if (!launches) return HD_OK;
+    HD_TRY(gpu_trust_of(&trust, view_scene_trace(scene), launches, err));
+    char text[GPU_DOUBT_TEXT];
+    view_json_key(json, "trust");
+    hd_json_put_text(json, "{");
+    put_string(json, "sentence", gpu_trust_text(text, trust));
+    view_json_key(json, "doubts");
+    hd_json_put_text(json, "[");
+    for (int i = GPU_DOUBT_INPUT_REPAIRED + 1; i < GPU_DOUBTS; i++) {
+        const gpu_doubt *doubt = &trust->doubts[i];
+        if (!doubt->count) continue;
+        hd_json_put_text(json, any ? ", {" : "{");
+        any = true;
+        put_string(json, "code", gpu_doubt_abouts[i].code);
+        put_string(json, "level", gpu_doubt_abouts[i].level);
+        put_count(json, "count", doubt->count);
+        put_string(json, "sentence", gpu_doubt_text(text, (gpu_doubt_code)i, doubt));
+        put_string(json, "figures", gpu_figure_names(text, gpu_doubt_abouts[i].figures));
+        hd_json_put_text(json, "}");
+    }
+    hd_json_put_text(json, "]}");
+    return HD_OK;
+}
+
 hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd_error *err)
 {
     view_scene *scene;
@@ -109,6 +140,7 @@ hd_status view_route_fidelity(view_reply *reply, const view_request *request, hd
     put_count(json, "counters", hd_trace_row_count(trace, HD_KIND_COUNTER));
     put_flows(json, fidelity);
     put_ledger(json, trace);
+    HD_TRY(put_trust(json, scene, err));
     hd_json_put_text(json, "}");
     return json->failed ? HD_NOMEM(err) : HD_OK;
 }

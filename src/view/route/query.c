@@ -142,7 +142,7 @@ static void put_inputs(hd_json_out *json, const view_sql_connection *connection)
     for (size_t i = 0; i < connection->input_count; i++) {
         hd_json_put_text(json, i ? ",{" : "{");
         view_json_int(json, "trace", connection->inputs[i].trace);
-        view_json_int(json, "rank", connection->inputs[i].rank);
+        if (connection->inputs[i].rank != HD_NO_NUMBER) view_json_int(json, "rank", connection->inputs[i].rank);
         hd_json_put_text(json, "}");
     }
     hd_json_put_text(json, "]");

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "pass/merge/merge.h"
 #include "trace/lazy.h"
+#include "trace/ranks.h"
 #include "view/ranks/ranks.h"
 #include "view/session/impl.h"
 #include "view/write/json.h"
@@ -69,7 +70,7 @@ static int64_t offset_of(const view_session *s, const view_entry *entry, view_ax
 static int64_t rank_of(const view_session *s, const view_entry *entry)
 {
     if (entry->facts.rank >= 0) return entry->facts.rank;
-    return s->count > 1 ? hd_merge_rank_of_path(entry->path ? entry->path : entry->name) : HD_NO_NUMBER;
+    return s->count > 1 ? hd_rank_of_path(entry->path ? entry->path : entry->name) : HD_NO_NUMBER;
 }
 
 static void write_text(hd_json_out *out, const char *key, const char *text)

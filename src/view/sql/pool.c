@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "pass/merge/merge.h"
 #include "view/sql/sql.h"
 
 enum { KEPT = 2 };
@@ -41,6 +42,22 @@ void view_sql_free(view_sql *sql)
 
 /* ---- opening ---- */
 
+static hd_status find_ranks(view_sql_connection *connection, view_session *session, hd_error *err)
+{
+    size_t count = connection->input_count;
+    hd_merge_input *list = calloc(count + 1, sizeof *list);
+    if (!list) return HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) { /* which only looks at the traces */
+        const view_sql_input *of = &connection->inputs[i];
+        list[i] = (hd_merge_input){.trace = (hd_trace *)view_scene_trace(of->scene),
+                                   .path = view_session_name(session, of->trace)};
+    }
+    hd_status status = hd_merge_known_ranks(list, count, err);
+    for (size_t i = 0; i < count; i++) connection->inputs[i].rank = list[i].rank;
+    free(list);
+    return status;
+}
+
 static hd_status list_inputs(view_sql_connection *connection, view_session *session, hd_error *err)
 {
     uint32_t count = view_session_count(session);
@@ -49,12 +66,10 @@ static hd_status list_inputs(view_sql_connection *connection, view_session *sess
     for (uint32_t trace = 0; trace < count; trace++) {
         view_sql_input *input = &connection->inputs[connection->input_count];
         if (view_session_scene(&input->scene, session, trace) != VIEW_READY) continue;
-        int64_t rank = hd_trace_facts_of(view_scene_trace(input->scene))->rank;
         input->trace = trace;
-        input->rank = rank == HD_NO_NUMBER ? (int64_t)connection->input_count : rank;
         connection->input_count++;
     }
-    return HD_OK;
+    return find_ranks(connection, session, err);
 }
 
 static hd_status open_query(view_sql_connection *connection, view_session *session, hd_error *err)

@@ -97,7 +97,7 @@ def cell_key(value):
 
 def ordered(rows, *largest):
     """Of a rank, device and step together; then by these columns, largest first, then by all from the left."""
-    lead = [c for c in ("rank", "device", "step_start") if rows and c in rows[0]]
+    lead = [c for c in ("rank", "device", "process", "step_start") if rows and c in rows[0]]
 
     def key(row):
         return ([cell_key(row[c]) for c in lead], [-(row[c] if row[c] is not None else -1) for c in largest],
@@ -107,11 +107,11 @@ def ordered(rows, *largest):
 
 def together(rows):
     """Of a rank, device and step together, else as they are."""
-    lead = [c for c in ("rank", "device", "step_start") if rows and c in rows[0]]
+    lead = [c for c in ("rank", "device", "process", "step_start") if rows and c in rows[0]]
     return sorted(rows, key=lambda row: [cell_key(row[c]) for c in lead])
 
 
-def add_shares(rows, column="total", within=("rank", "device", "step", "step_start")):
+def add_shares(rows, column="total", within=("rank", "device", "process", "step", "step_start")):
     sums = collections.Counter()
     for row in rows:
         sums[tuple(row.get(c) for c in within)] += row[column]
@@ -147,9 +147,12 @@ class Scope:
     def device_keys(self):
         return sorted(self.devices, key=lambda k: (cell_key(k[0]), cell_key(k[1])))
 
-    @staticmethod
-    def device_cells(key):
-        return {"rank": key[0], "device": key[1] if isinstance(key[1], int) else None}
+    def device_cells(self, key):
+        if not isinstance(key[1], str):
+            return {"rank": key[0], "device": key[1], "process": None}
+        pid = key[1][len("process "):]
+        name = self.trace.processes.get(pid)
+        return {"rank": key[0], "device": None, "process": f"{name} ({pid})" if name else pid}
 
     def find_steps(self):
         if self.options.step == "auto":

@@ -161,6 +161,7 @@ static void print_text(cli_run *run, const char *path, const hd_report_about *ab
     bool any = false;
     report_print_path(run, path);
     cli_print(run, "  %s: %s\n", about->name, about->title);
+    if (about->says_trust && report->trust) cli_print(run, "  trust: %s\n", report->trust_text);
     for (size_t i = 0; i < report->table_count; i++) {
         if (!hd_table_row_count(report->tables[i])) continue;
         print_table(run, about, report->tables[i], start_ns);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/decimal.h"
 #include "format/perfetto/read/reader.h"
 
 enum { PATH_LIMIT = 32 };
@@ -101,6 +102,32 @@ static bool number_behind(int64_t *out, hd_string s, const char *word)
     return true;
 }
 
+/* The number behind a word of the rest of a text, which becomes what is behind it; HD_NO_NUMBER: not there. */
+static int64_t take_number(hd_string *rest, const char *word)
+{
+    size_t size = strlen(word), end = size;
+    int64_t number;
+    if (rest->size <= size || memcmp(rest->data, word, size) != 0) return HD_NO_NUMBER;
+    while (end < rest->size && rest->data[end] != ' ') end++;
+    if (!hd_fixed_parse_whole(&number, rest->data + size, end - size)) return HD_NO_NUMBER;
+    *rest = (hd_string){rest->data + end, rest->size - end};
+    return number;
+}
+
+/* As our writer describes a stream whose numbers nothing else tells. */
+static bool described_stream(int64_t *device, int64_t *stream, hd_string text)
+{
+    size_t size = sizeof PF_STREAM - 1, at = text.size;
+    do {
+        if (at-- < 1) return false;
+    } while (text.size - at < size || memcmp(text.data + at, PF_STREAM, size) != 0);
+    if (at && (at < 2 || text.data[at - 1] != ' ' || text.data[at - 2] != ',')) return false;
+    hd_string rest = {text.data + at + size, text.size - at - size};
+    *stream = take_number(&rest, " ");
+    *device = take_number(&rest, " of device ");
+    return rest.size == 0;
+}
+
 static int64_t device_of(perfetto_reader *reader, uint32_t above, const uint32_t *path, size_t count)
 {
     int64_t device;
@@ -183,6 +210,9 @@ static hd_status identify_other(perfetto_reader *reader, uint32_t index)
     t = &reader->tracks[index];
     if (is_stream && hd_trace_track_at(hd_builder_trace(reader->builder), t->track)->kind == HD_TRACK_THREAD)
         hd_builder_set_stream(reader->builder, t->track, device_of(reader, above, path, count), stream);
+    int64_t device;
+    if (described_stream(&device, &stream, hd_builder_string(reader->builder, t->description)))
+        hd_builder_set_stream(reader->builder, t->track, device, stream);
     if (t->name) hd_builder_name_track(reader->builder, t->track, t->name);
     if (t->has_rank) hd_builder_sort_track(reader->builder, t->track, t->rank);
     return HD_OK;

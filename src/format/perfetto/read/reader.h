@@ -107,7 +107,7 @@ typedef struct perfetto_track {
     bool has_lanes, is_identified;
     uint32_t lane_of; /* the track that has the slices which cross these, HD_NONE: none */
     int64_t pid, tid, rank;
-    uint32_t name, process_name, labels;
+    uint32_t name, process_name, labels, description;
     uint32_t track;         /* the one its events stand on, HD_NONE: none yet */
     uint32_t process_track; /* for counters */
     uint32_t unit;

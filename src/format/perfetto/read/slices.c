@@ -397,12 +397,16 @@ hd_status perfetto_finish_flows(perfetto_reader *reader)
     uint32_t name = hd_builder_intern_text(reader->builder, "flow");
     for (size_t i = 0; i < reader->flow_count; i++) {
         const perfetto_flow *f = &reader->flows[i];
-        hd_row row = hd_row_of(HD_KIND_FLOW, f->phase);
-        row.phase |= f->phase == 's' ? 0 : HD_FLAG_BIND_ENCLOSING;
+        bool is_turned = f->id >> 32 == PF_FLOW_TURNED >> 32;
+        char phase = !is_turned || f->phase == 't' ? f->phase : f->phase == 's' ? 'f' : 's';
+        hd_row row = hd_row_of(HD_KIND_FLOW, phase);
+        row.phase |= phase == 's' ? 0 : HD_FLAG_BIND_ENCLOSING;
         row.track = f->track;
         row.start_ns = f->time_ns;
         row.name = row.category = name;
-        row.id_type = hd_value_of_unsigned(&row.id, reader->builder, f->id) == HD_ARG_INT ? HD_ID_INT : HD_ID_NUMBER;
+        row.id_type = hd_value_of_unsigned(&row.id, reader->builder, is_turned ? (uint32_t)f->id : f->id) == HD_ARG_INT
+                          ? HD_ID_INT
+                          : HD_ID_NUMBER;
         HD_TRY(perfetto_add_row(reader, &row, NULL));
     }
     return HD_OK;

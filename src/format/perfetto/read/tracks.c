@@ -310,7 +310,7 @@ static hd_status apply_chrome_process(perfetto_reader *reader, uint32_t index, c
 
 typedef struct descriptor {
     uint64_t uuid, parent;
-    uint32_t name;
+    uint32_t name, description;
     int64_t rank;
     uint64_t merge_key;
     bool has_parent, has_rank, has_process, has_thread, has_counter, has_chrome_process, merges, is_group;
@@ -332,6 +332,7 @@ static hd_status read_descriptor(descriptor *out, perfetto_reader *reader, const
         case HD_PROTO_BYTES(PF_TRACK_NAME):
         case HD_PROTO_BYTES(PF_TRACK_STATIC_NAME):
         case HD_PROTO_BYTES(PF_TRACK_ATRACE_NAME): out->name = perfetto_text(reader, &f); break;
+        case HD_PROTO_BYTES(PF_TRACK_DESCRIPTION): out->description = perfetto_text(reader, &f); break;
         case HD_PROTO_VARINT(PF_TRACK_SIBLING_ORDER_RANK):
             out->rank = (int32_t)f.value;
             out->has_rank = true;
@@ -393,6 +394,7 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
         t->parent_uuid = d.parent;
     }
     if (d.name) t->name = d.name;
+    if (d.description) t->description = d.description;
     if (d.has_rank) {
         t->has_rank = true;
         t->rank = d.rank;

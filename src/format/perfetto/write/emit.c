@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
+#include "format/conventions.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
 #include "trace/event.h"
@@ -84,7 +85,8 @@ static bool put_flows(emitter *e, uint32_t item)
     bool bound = false;
     for (; e->next_link < e->w->link_count && e->w->links[e->next_link].item == item; e->next_link++) {
         const pf_flow_link *link = &e->w->links[e->next_link];
-        hd_pb_put_fixed64(&e->w->event, link->ends ? PF_EVENT_TERMINATING_FLOW_IDS : PF_EVENT_FLOW_IDS, link->flow);
+        hd_pb_put_fixed64(&e->w->event, link->ends ? PF_EVENT_TERMINATING_FLOW_IDS : PF_EVENT_FLOW_IDS,
+                          (link->turned ? PF_FLOW_TURNED : 0) | link->flow);
         bound |= link->bound;
     }
     return bound;
@@ -279,6 +281,14 @@ static size_t metadata_limit(hd_string key)
     return key.size == sizeof name - 1 && memcmp(key.data, name, key.size) == 0 ? STACKS_LIMIT : METADATA_LIMIT;
 }
 
+static void put_entry(hd_bytes *out, hd_string key, hd_string json)
+{
+    size_t mark = hd_pb_begin(out, PF_CHROME_EVENTS_METADATA);
+    hd_pb_put_bytes(out, PF_METADATA_NAME, key.data, key.size);
+    hd_pb_put_bytes(out, PF_METADATA_JSON_VALUE, json.data, json.size);
+    hd_pb_end(out, mark);
+}
+
 static void put_metadata(pf_writer *w, hd_bytes *out, const hd_metadata *m)
 {
     hd_string key = hd_trace_string(w->trace, m->key), value = hd_trace_string(w->trace, m->value);
@@ -291,19 +301,19 @@ static void put_metadata(pf_writer *w, hd_bytes *out, const hd_metadata *m)
     if (w->shift && is_base_time(key) &&
         !__builtin_sub_overflow(hd_trace_facts_of(w->trace)->base_ns, w->shift, &base_ns))
         value = (hd_string){text, (size_t)snprintf(text, sizeof text, "%lld", (long long)base_ns)};
-    size_t mark = hd_pb_begin(out, PF_CHROME_EVENTS_METADATA);
-    hd_pb_put_bytes(out, PF_METADATA_NAME, key.data, key.size);
-    hd_pb_put_bytes(out, PF_METADATA_JSON_VALUE, value.data, value.size);
-    hd_pb_end(out, mark);
+    put_entry(out, key, value);
 }
 
 static hd_status emit_metadata(emitter *e)
 {
     size_t count = hd_trace_metadata_count(e->w->trace);
     hd_bytes *out = pf_packets_buffer(e->w->packets);
-    if (!count) return HD_OK;
+    char rank[HD_RANK_BYTES];
+    hd_conventions_rank(rank, e->w->trace);
+    if (!count && !*rank) return HD_OK;
     size_t packet = hd_pb_begin(out, PF_TRACE_PACKET), mark = hd_pb_begin(out, PF_PACKET_CHROME_EVENTS);
     for (size_t i = 0; i < count; i++) put_metadata(e->w, out, hd_trace_metadata_at(e->w->trace, i));
+    if (*rank) put_entry(out, (hd_string){"distributedInfo", 15}, (hd_string){rank, strlen(rank)});
     hd_pb_end(out, mark);
     hd_pb_end(out, packet);
     return pf_packets_flush(e->w->packets, e->err);

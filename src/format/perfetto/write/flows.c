@@ -15,7 +15,7 @@
 #include "base/memory/vector.h"
 #include "format/perfetto/write/writer.h"
 
-enum { ROWS_LIMIT = 1 << 30 };
+enum { ROWS_LIMIT = 1 << 29 };
 
 static pf_flow_point point_of(pf_writer *w, const hd_event *event)
 {
@@ -50,7 +50,7 @@ hd_status pf_flows_collect(pf_writer *w, hd_error *err)
 {
     uint64_t rows = hd_trace_row_count(w->trace, HD_KIND_FLOW);
     if (!rows) return HD_OK;
-    if (rows >= ROWS_LIMIT) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^30 flow points");
+    if (rows >= ROWS_LIMIT) return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^29 flow points");
     w->points = hd_large_new((size_t)rows, sizeof *w->points, w->large);
     if (!w->points) return HD_NOMEM(err);
     w->point_capacity = (size_t)rows;
@@ -96,7 +96,7 @@ static hd_status add_bound_points(pf_writer *w, hd_error *err)
         pf_item_kind kind = pf_item_kind_of(&w->items[i]);
         if (kind != PF_ITEM_SLICE && kind != PF_ITEM_ASYNC) continue;
         if (w->point_rows >= ROWS_LIMIT)
-            return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^30 flow points");
+            return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^29 flow points");
         if (!hd_large_grow((void **)&w->points, &w->point_capacity, w->point_count, sizeof *w->points, w->large))
             return HD_NOMEM(err);
         w->point_count += bound_point(&w->points[w->point_count], w, i);
@@ -153,13 +153,17 @@ static void count_written(pf_writer *w, const pf_flow_point *point)
 static hd_status close_chain(joiner *j)
 {
     pf_writer *w = j->w;
+    bool turned = j->count == 2 && j->chain[1]->item < j->chain[0]->item;
     qsort(j->chain, j->count, sizeof *j->chain, by_item);
     for (size_t i = 0; i < j->count; i++) {
         bool ends = j->count > 1 && i == j->count - 1;
         if (!hd_large_grow((void **)&w->links, &w->link_capacity, w->link_count, sizeof *w->links, w->large))
             return HD_NOMEM(j->err);
-        w->links[w->link_count++] = (pf_flow_link){
-            .item = j->chain[i]->item, .flow = j->id & (ROWS_LIMIT - 1), .ends = ends, .bound = j->chain[i]->bound};
+        w->links[w->link_count++] = (pf_flow_link){.item = j->chain[i]->item,
+                                                   .flow = j->id & (ROWS_LIMIT - 1),
+                                                   .ends = ends,
+                                                   .bound = j->chain[i]->bound,
+                                                   .turned = turned};
     }
     j->count = 0;
     return HD_OK;

@@ -13,6 +13,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/protobuf/write.h"
+#include "format/conventions.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
 
@@ -93,6 +94,7 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
     w->no_track = HD_NONE;
     w->track_places = malloc(((size_t)count + 1) * sizeof *w->track_places);
     if (!w->track_places) return HD_NOMEM(err);
+    HD_TRY(hd_conventions_untold_streams(&w->untold, w->trace, err));
     for (int pass = 0; pass < 2; pass++) { /* processes first: they are parents */
         for (uint32_t i = 0; i < count; i++) {
             const hd_track *track = hd_trace_track_at(w->trace, i);
@@ -117,6 +119,7 @@ void pf_places_deinit(pf_writer *w)
 {
     hd_large_free(w->places);
     free(w->track_places);
+    free(w->untold);
     hd_large_slots_deinit(&w->place_slots);
 }
 
@@ -240,21 +243,34 @@ static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
     }
 }
 
-/* What of a track's pid, tid and labels is in no other field. */
+/* "GPU stream 7 of device 0"; what is not known is left out. */
+static void put_stream(hd_bytes *out, const hd_track *track)
+{
+    char text[32];
+    hd_bytes_put(out, PF_STREAM, sizeof PF_STREAM - 1);
+    if (track->stream != HD_NO_NUMBER)
+        hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, " %lld", (long long)track->stream));
+    if (track->device != HD_NO_NUMBER)
+        hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, " of device %lld", (long long)track->device));
+}
+
+/* What of a track's pid, tid, labels and numbers is in no other field. */
 static void put_description(pf_writer *w, hd_bytes *out, const hd_track *track)
 {
     bool is_process = track->kind == HD_TRACK_PROCESS;
     hd_ident ident = is_process ? track->pid : track->tid;
     hd_string text = hd_trace_string(w->trace, ident.text), labels = hd_trace_string(w->trace, track->labels);
     bool has_ident = track->name && ident.type != HD_IDENT_NONE;
-    if (!has_ident && !labels.size) return;
+    bool has_stream = w->untold[track->id];
+    if (!has_ident && !labels.size && !has_stream) return;
     size_t mark = hd_pb_begin(out, PF_TRACK_DESCRIPTION);
     if (has_ident) {
         hd_bytes_put(out, is_process ? "pid " : "tid ", 4);
         hd_bytes_put(out, text.data, text.size);
-        if (labels.size) hd_bytes_put(out, ", ", 2);
+        if (labels.size || has_stream) hd_bytes_put(out, ", ", 2);
     }
     hd_bytes_put(out, labels.data, labels.size);
+    if (has_stream) put_stream(out, track);
     hd_pb_end(out, mark);
 }
 

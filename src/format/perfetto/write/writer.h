@@ -89,8 +89,9 @@ typedef struct pf_async_pair {
 /* A flow id on an item's first packet. */
 typedef struct pf_flow_link {
     uint32_t item;
-    uint32_t flow : 30, ends : 1;
-    uint32_t bound : 1; /* by the slice's own bind_id */
+    uint32_t flow : 29, ends : 1;
+    uint32_t bound : 1;  /* by the slice's own bind_id */
+    uint32_t turned : 1; /* from the later slice to the earlier */
 } pf_flow_link;
 
 /* A stack sample, of its table. */
@@ -171,6 +172,7 @@ typedef struct pf_writer {
     pf_place *places;
     size_t place_count, place_capacity;
     uint32_t *track_places; /* by track of the trace */
+    bool *untold;           /* by track: hd_conventions_untold_streams */
     uint32_t no_track;      /* the place of events without pid and tid, HD_NONE: not needed yet */
     hd_slots place_slots;   /* of counters and asynchronous places */
 

@@ -77,12 +77,6 @@ static const struct {
      {"containing: ranges", "containing: events"}},
 };
 
-typedef struct interval_vtab {
-    sqlite3_vtab base;
-    query_tables *tables;
-    interval_kind kind;
-} interval_vtab;
-
 typedef struct open_list {
     uint32_t *items;
     size_t count, capacity;
@@ -101,9 +95,9 @@ typedef struct interval_cursor {
     bool ended;
 } interval_cursor;
 
-static const interval_vtab *vtab_of(const interval_cursor *cursor)
+static const query_vtab *vtab_of(const interval_cursor *cursor)
 {
-    return (const interval_vtab *)cursor->base.pVtab;
+    return (const query_vtab *)cursor->base.pVtab;
 }
 
 /* ---- the sweep ---- */
@@ -148,7 +142,7 @@ static hd_status next_pair(interval_cursor *cursor, hd_error *err)
         cursor->ended = cursor->item >= cursor->set.count;
         cursor->is_meeting = !cursor->ended;
         if (cursor->ended) return HD_OK;
-        if (cursor->item % CHECK_ITEMS == 0) HD_TRY(query_check_stop(vtab_of(cursor)->tables, err));
+        if (cursor->item % CHECK_ITEMS == 0) HD_TRY(query_check_stop(vtab_of(cursor)->user, err));
         const query_interval *here = &cursor->set.list[cursor->item];
         if (cursor->item > 0 && here->group != here[-1].group) cursor->open[0].count = cursor->open[1].count = 0;
         cursor->met = cursor->kept = 0;
@@ -182,7 +176,7 @@ static hd_status next_row(interval_cursor *cursor, hd_error *err)
 /* idxNum: which arguments are given, bit by bit; argv has them in their order. */
 static int interval_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    const interval_vtab *vtab = (const interval_vtab *)base;
+    const query_vtab *vtab = (const query_vtab *)base;
     int columns = kinds[vtab->kind].column_count, queries = kinds[vtab->kind].query_count;
     int places[ARGUMENTS_MAX] = {-1, -1, -1}, count = 0;
     for (int i = 0; i < info->nConstraint; i++) {
@@ -209,30 +203,10 @@ static int interval_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     return SQLITE_OK;
 }
 
-static int interval_connect(sqlite3 *db, interval_kind kind, query_tables *tables, sqlite3_vtab **out)
-{
-    int code = query_declare(db, kinds[kind].about.columns);
-    interval_vtab *vtab = code == SQLITE_OK ? sqlite3_malloc(sizeof *vtab) : NULL;
-    if (!vtab) return code == SQLITE_OK ? SQLITE_NOMEM : code;
-    *vtab = (interval_vtab){.tables = tables, .kind = kind};
-    *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int interval_disconnect(sqlite3_vtab *base)
-{
-    sqlite3_free(base);
-    return SQLITE_OK;
-}
-
 static int interval_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
     (void)base;
-    interval_cursor *cursor = sqlite3_malloc(sizeof *cursor);
-    if (!cursor) return SQLITE_NOMEM;
-    memset(cursor, 0, sizeof *cursor);
-    *out = &cursor->base;
-    return SQLITE_OK;
+    return query_cursor_new(out, sizeof(interval_cursor));
 }
 
 static int interval_close(sqlite3_vtab_cursor *base)
@@ -247,7 +221,7 @@ static int interval_close(sqlite3_vtab_cursor *base)
 
 static hd_status begin(interval_cursor *cursor, int plan, sqlite3_value **values, hd_error *err)
 {
-    const interval_vtab *vtab = vtab_of(cursor);
+    const query_vtab *vtab = vtab_of(cursor);
     int queries = kinds[vtab->kind].query_count;
     const char *partition = plan & 1 << queries ? (const char *)sqlite3_value_text(values[queries]) : NULL;
     query_intervals_deinit(&cursor->set);
@@ -260,13 +234,13 @@ static hd_status begin(interval_cursor *cursor, int plan, sqlite3_value **values
         if (!sql)
             return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                                 "%s is null: a query as text, or a table's name", kinds[vtab->kind].names[i]);
-        HD_TRY(query_intervals_read(&cursor->set, vtab->tables, kinds[vtab->kind].names[i], sql, partition, (uint32_t)i,
+        HD_TRY(query_intervals_read(&cursor->set, vtab->user, kinds[vtab->kind].names[i], sql, partition, (uint32_t)i,
                                     err));
     }
     if (cursor->set.count >= UINT32_MAX)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%s: more than 2^32 rows",
                             kinds[vtab->kind].about.name);
-    HD_TRY(query_intervals_sort(&cursor->set, vtab->tables, err));
+    HD_TRY(query_intervals_sort(&cursor->set, vtab->user, err));
     return next_row(cursor, err);
 }
 
@@ -277,7 +251,7 @@ static int interval_filter(sqlite3_vtab_cursor *base, int plan, const char *text
     interval_cursor *cursor = (interval_cursor *)base;
     hd_error error = {0};
     if (begin(cursor, plan, argv, &error) == HD_OK) return SQLITE_OK;
-    return query_fail(base->pVtab, vtab_of(cursor)->tables, &error);
+    return query_fail(base->pVtab, vtab_of(cursor)->user, &error);
 }
 
 static int interval_next(sqlite3_vtab_cursor *base)
@@ -285,7 +259,7 @@ static int interval_next(sqlite3_vtab_cursor *base)
     interval_cursor *cursor = (interval_cursor *)base;
     hd_error error;
     if (next_row(cursor, &error) == HD_OK) return SQLITE_OK;
-    return query_fail(base->pVtab, vtab_of(cursor)->tables, &error);
+    return query_fail(base->pVtab, vtab_of(cursor)->user, &error);
 }
 
 static int interval_eof(sqlite3_vtab_cursor *base)
@@ -331,7 +305,7 @@ static int interval_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
         (void)argc;                                                                                                    \
         (void)argv;                                                                                                    \
         (void)message;                                                                                                 \
-        return interval_connect(db, kind, user, out);                                                                  \
+        return query_connect(db, kinds[kind].about.columns, user, kind, out);                                          \
     }
 CONNECT(connect_union, INTERVAL_UNION)
 CONNECT(connect_intersect, INTERVAL_INTERSECT)
@@ -339,7 +313,7 @@ CONNECT(connect_containing, INTERVAL_CONTAINING)
 
 #define MODULE(connect)                                                                                                \
     {                                                                                                                  \
-        .iVersion = 1, .xConnect = (connect), .xBestIndex = interval_best_index, .xDisconnect = interval_disconnect,   \
+        .iVersion = 1, .xConnect = (connect), .xBestIndex = interval_best_index, .xDisconnect = query_disconnect,      \
         .xOpen = interval_open, .xClose = interval_close, .xFilter = interval_filter, .xNext = interval_next,          \
         .xEof = interval_eof, .xColumn = interval_column, .xRowid = interval_rowid,                                    \
     }

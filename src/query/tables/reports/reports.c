@@ -30,11 +30,6 @@ typedef struct report_function {
     hd_query_column_about columns[COLUMNS_MAX + 1];
 } report_function;
 
-typedef struct report_vtab {
-    sqlite3_vtab base;
-    report_function *function;
-} report_vtab;
-
 typedef struct report_cursor {
     sqlite3_vtab_cursor base;
     char *options;
@@ -95,7 +90,7 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
     f->adds_rank = !report->of_job && !has_column(f, "rank");
     if (f->adds_rank)
         f->columns[f->column_count++] =
-            (hd_query_column_about){"rank", "INT", "rank of the input, or its place", false};
+            (hd_query_column_about){"rank", "INT", "rank of the input; null: not known", false};
     for (int times = 1; times >= 0; times--)
         for (const hd_option_about *o = report->options; o && o->name; o++)
             if (is_from_or_until(o) == times) add_argument(f, o);
@@ -105,7 +100,7 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
 
 static int report_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-    const report_function *f = ((report_vtab *)base)->function;
+    const report_function *f = ((query_vtab *)base)->user;
     char letters[ARGUMENTS_MAX + 1];
     int count = 0;
     for (int i = 0; i < info->nConstraint; i++) {
@@ -132,28 +127,13 @@ static int report_connect(sqlite3 *db, void *user, int argc, const char *const *
     (void)argv;
     (void)message;
     report_function *function = user;
-    int code = query_declare(db, function->columns);
-    report_vtab *vtab = code == SQLITE_OK ? sqlite3_malloc(sizeof *vtab) : NULL;
-    if (!vtab) return code == SQLITE_OK ? SQLITE_NOMEM : code;
-    *vtab = (report_vtab){.function = function};
-    *out = &vtab->base;
-    return SQLITE_OK;
-}
-
-static int report_disconnect(sqlite3_vtab *base)
-{
-    sqlite3_free(base);
-    return SQLITE_OK;
+    return query_connect(db, function->columns, user, 0, out);
 }
 
 static int report_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
     (void)base;
-    report_cursor *cursor = sqlite3_malloc(sizeof *cursor);
-    if (!cursor) return SQLITE_NOMEM;
-    memset(cursor, 0, sizeof *cursor);
-    *out = &cursor->base;
-    return SQLITE_OK;
+    return query_cursor_new(out, sizeof(report_cursor));
 }
 
 static int report_close(sqlite3_vtab_cursor *base)
@@ -169,7 +149,7 @@ static int report_close(sqlite3_vtab_cursor *base)
 
 static report_function *function_of(const report_cursor *cursor)
 {
-    return ((report_vtab *)cursor->base.pVtab)->function;
+    return ((query_vtab *)cursor->base.pVtab)->user;
 }
 
 /* "by=step" where an option is called so. */
@@ -320,7 +300,7 @@ static int report_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     if (cursor->places[column] != SIZE_MAX)
         result_cell(context, cursor->table, cursor->row, cursor->places[column]);
     else if (f->adds_rank && column == f->column_count - 1)
-        sqlite3_result_int64(context, f->tables->sources[cursor->input].rank);
+        query_result_int(context, f->tables->sources[cursor->input].rank);
     return SQLITE_OK;
 }
 
@@ -335,7 +315,7 @@ static const sqlite3_module module = {
     .iVersion = 1,
     .xConnect = report_connect,
     .xBestIndex = report_best_index,
-    .xDisconnect = report_disconnect,
+    .xDisconnect = query_disconnect,
     .xOpen = report_open,
     .xClose = report_close,
     .xFilter = report_filter,

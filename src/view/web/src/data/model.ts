@@ -369,6 +369,16 @@ export interface Fidelity {
   counters: number;
   flows: { count: number; bound: number; unbound: number; backward: number; without_start: number; without_end: number };
   ledger: { stage: string; code: string; level: string; count: number; text: string }[];
+  trust?: { sentence: string; doubts: Doubt[] }; // once launches are known
+}
+
+// What is missing or impossible in GPU activities, and which figures rest on it.
+export interface Doubt {
+  code: string;
+  level: string;
+  count: number;
+  sentence: string;
+  figures: string;
 }
 
 export interface FidelityList {
@@ -414,7 +424,7 @@ export interface QueryColumn {
 export interface QueryResult {
   columns: QueryColumn[];
   rows: Json[][]; // with all digits; bytes: {hex, bytes}
-  inputs: { trace: TraceId; rank: number }[]; // the traces that were read
+  inputs: { trace: TraceId; rank?: number }[]; // the traces that were read
   id_bits: number; // an id is the place of its trace among the inputs, and so many bits of a number,
   row_bits: number; // which for slices is a kind, and so many bits of a row
   stopped: "rows" | "bytes" | null; // why there are no more rows

@@ -55,6 +55,7 @@ function Account({ fidelity }: { fidelity: Fidelity }): JSX.Element {
           </li>
         ))}
       </ul>
+      {fidelity.trust && <Trust trust={fidelity.trust} />}
       <Facts>
         <Fact title="Events read">{formatCount(fidelity.events)}</Fact>
         <Fact title="Slices">{formatCount(slices.read)} read, {formatCount(slices.shown)} shown</Fact>
@@ -63,6 +64,23 @@ function Account({ fidelity }: { fidelity: Fidelity }): JSX.Element {
         <Fact title="Flow points">{formatCount(flows.count)}: {formatCount(flows.bound)} bound to a slice, {formatCount(flows.unbound)} to none</Fact>
         <Fact title="of them">{formatCount(flows.without_start)} end what nothing starts, {formatCount(flows.without_end)} start what nothing ends, {formatCount(flows.backward)} run backward</Fact>
       </Facts>
+    </>
+  );
+}
+
+// How far the figures of the GPU can be trusted.
+function Trust({ trust }: { trust: NonNullable<Fidelity["trust"]> }): JSX.Element {
+  return (
+    <>
+      <h4>Trust</h4>
+      {trust.doubts.length === 0 && <p class="hint">{trust.sentence}</p>}
+      <ul class="links trust">
+        {trust.doubts.map((each) => (
+          <li key={each.code} class={each.level === "note" ? "" : "warn"}>
+            {each.sentence} <span class="dim">({each.figures})</span>
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

@@ -30,6 +30,8 @@ export function factsOf(fidelity: Fidelity): Fact[] {
   if (flows.without_end) facts.push({ text: `${plural(flows.without_end, "flow start")} without an end`, problem: true, list: "flows-without-end" });
   if (flows.unbound) facts.push({ text: `${plural(flows.unbound, "flow point")} bound to no slice`, problem: true, list: "unbound-flows" });
   if (flows.backward) facts.push({ text: `${plural(flows.backward, "flow")} backward in time`, problem: true, list: "backward-flows" });
+  const doubts = (fidelity.trust?.doubts ?? []).filter((each) => each.level !== "note");
+  if (doubts.length) facts.push({ text: `${plural(doubts.length, "doubt")} about GPU figures`, problem: true, list: null });
   return facts;
 }
 
@@ -50,5 +52,6 @@ export function sumFidelity(all: readonly Fidelity[]): Fidelity {
       without_end: sum((each) => each.flows.without_end),
     },
     ledger: all.flatMap((each) => each.ledger),
+    trust: { sentence: "", doubts: all.flatMap((each) => each.trust?.doubts ?? []) },
   };
 }
