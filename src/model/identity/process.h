@@ -15,6 +15,9 @@ uint32_t hd_process_of(const hd_trace *trace, uint32_t track);
  * reader of Nsight Systems); HD_NONE: not told. */
 uint32_t hd_process_told(const hd_trace *trace, uint32_t track);
 
+/* What tells a process apart: its name and pid, "python (4711)", or the pid alone. Cut to `size` bytes. */
+void hd_process_text(char *out, size_t size, const hd_trace *trace, uint32_t process);
+
 /* Whether what is of one process may concern the other: not where both are known, and differ. */
 static inline bool hd_may_share(uint32_t process, uint32_t other)
 {
