@@ -1,2 +1,3 @@
 """What is known to disagree: (noun, door, input). A line whose door answers right must be removed; none is to be added."""
 GENERATED = set()
+REAL = set()

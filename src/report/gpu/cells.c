@@ -33,7 +33,8 @@ void gpu_cells_rank(hd_table_builder *builder, const gpu_scope *scope, int64_t r
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
 
-void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device)
+/* Its process, by name and pid, where a device has no number; null. */
+static void cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device)
 {
     char text[256];
     uint32_t process = scope->devices[device].process;
@@ -49,7 +50,7 @@ void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_
 {
     report_cell_int(builder, scope->devices[device].rank);
     report_cell_int(builder, scope->devices[device].device);
-    gpu_cell_process(builder, scope, device);
+    cell_process(builder, scope, device);
     gpu_cell_step(builder, scope, step);
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }

@@ -42,9 +42,6 @@ void gpu_cell_share(hd_table_builder *builder, gpu_shares *shares, const gpu_sco
                     uint32_t step, int64_t value);
 void gpu_shares_deinit(gpu_shares *shares);
 
-/* Its process, by name and pid, where a device has no number; null. */
-void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device);
-
 /* The columns that gpu_cells_rank and gpu_cells_device fill. */
 #define GPU_COLUMNS_STEP                                                                                               \
     {"step", HD_VALUE_STRING, "with --by step: the step's name, null beside steps"},                                   \
