@@ -49,7 +49,7 @@ class Doors:
         names = {row[0] for row in got["names"]} if names is None else names
         rows = spans(got["slices"])
         told = {"slices": rows, "async": [row for row in rows if row[0] in names], "info": counted(got["info"]), "steps": spans(got["steps"]), "process": counted(got["process"]),
-                "device": sorted(str(row[0]) for row in got["device"]), "rank": counted(got["rank"]), "class": {str(row[0]): row[1:] for row in got["class"]},
+                "device": sorted(str(row[0]) for row in got["device"]), "rank": counted(got["rank"]), "class": summed((row[0], row[1:]) for row in got["class"]),
                 "launch": sorted(([w, ago(b), name, ago(ts) if name else None] for w, b, name, ts in got["launch"]), key=str),
                 "gpu_time": got["gpu_time"][0][0]}
         return told, {"least": least, "names": sorted(names), "work": [row[0] for row in got["work"]]}
@@ -59,7 +59,7 @@ class Doors:
         work = self.json("report", "kernels", "--json", path)["kernels"]
         work += self.json("report", "copies", "--json", path)["copies"]
         took = self.json("report", "steps", "--json", path)["steps"]
-        return {"device": sorted(str(row["device"]) for row in rows), "class": {str(row["device"]): [row[c] for c in CLASSES] for row in rows},
+        return {"device": sorted(str(row["device"]) for row in rows), "class": summed((row["device"], [row[c] for c in CLASSES]) for row in rows),
                 "gpu_time": sum(row["time"] for row in rows),
                 "rank": counted((row["rank"], row["count"]) for row in work) if work else None,
                 "steps": sorted(([row["step"], row["start"] - least, row["duration"]] for row in took), key=str)}
@@ -67,7 +67,7 @@ class Doors:
     def info(self, path):
         told = self.json("info", "--json", path)
         devices = [d for d in told["devices"] if d["slices"]]
-        return {"device": sorted(str(d["device"]) for d in devices), "info": {str(p["pid"]): p["slices"] for p in told["processes"] if p["slices"]}}
+        return {"device": sorted(str(d["device"]) for d in devices), "info": counted((number_of(p["pid"]), p["slices"]) for p in told["processes"] if p["slices"])}
 
     def flame(self, path):
         to = os.path.join(self.folder, "out.folded")
@@ -89,6 +89,19 @@ class Doors:
     def page(self, path, least, names, work):
         with Page(self.heddle, path) as page:
             return page.answers(least, names, work)
+
+
+def number_of(pid):
+    """SQL has pids that are numbers."""
+    return pid if str(pid).lstrip("-").isdigit() else None
+
+
+def summed(rows):
+    """By device; those without numbers together."""
+    out = {}
+    for key, times in rows:
+        out[str(key)] = [a + b for a, b in zip(out.get(str(key), [0] * len(times)), times)]
+    return out
 
 
 def counted(pairs):
@@ -142,7 +155,7 @@ class Page:
         process, classes, rank, found = {}, {}, {}, []
         for track in tracks:
             if track.get("role") in CLASSES:
-                classes.setdefault(str(track.get("device")), [0, 0, 0])[CLASSES.index(track["role"])] = track.get("covers", track.get("busy"))
+                classes.setdefault(str(track.get("device")), [0, 0, 0])[CLASSES.index(track["role"])] += track.get("covers", track.get("busy"))
             if track.get("derived"):
                 continue
             if track.get("role") == "stream":
@@ -152,7 +165,7 @@ class Page:
                 up = track
                 while up and "pid" not in up:
                     up = by_id.get(up.get("parent"))
-                key = str(up["pid"]) if up else "None"
+                key = str(number_of(up["pid"]) if up else None)
                 process[key] = process.get(key, 0) + track["events"]
         launches = []
         for row in work:

@@ -102,7 +102,49 @@ def generated(folder):
     add("rank", new, {"rank": {"3": 3}}, distributedInfo={"rank": 3, "world_size": 4})
     add("pid_reused", [{"ph": "M", "name": "process_name", "pid": 100, "tid": 0, "ts": t, "args": {"name": n}} for t, n in ((0, "first"), (500, "second"))] +
         [e for t in (0, 500) for e in (call(1, t), work(1, t + 5, 10))], {"launch": [["gemm", t * 1000 + 5000, "cudaLaunchKernel", t * 1000] for t in (0, 500)]})
+    path = os.path.join(folder, "xplane.xplane.pb")
+    with open(path, "wb") as out:
+        out.write(xplane())
+    inputs.append(("xplane", path, {"device": ["0", "1"], "gpu_time": 6400, "class": {"0": [2500, 0, 700], "1": [2500, 0, 700]}}))
     return inputs
+
+
+def varint(number):
+    out = b""
+    while number > 127:
+        out, number = out + bytes([number & 127 | 128]), number >> 7
+    return out + bytes([number])
+
+
+def field(number, value):
+    """Of a protobuf: a whole number, bytes or a text."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def xplane():
+    """Two GPUs of JAX: their numbers are in the names of planes, and no argument of a kernel tells them."""
+    names, planes = ["gemm", "MemcpyH2D"], b""
+    lines = (("Stream #7(Compute)", ((1, 0, 1000), (1, 2000, 1500))), ("Stream #9(MemcpyH2D)", ((2, 500, 700),)))
+    for device in (0, 1):
+        plane = field(1, 1) + field(2, f"/device:GPU:{device}")
+        for number, (line, events) in enumerate(lines, 1):
+            plane += field(3, field(1, number) + field(2, line) + field(3, 1000000) +
+                           b"".join(field(4, field(1, n) + field(2, t * 1000) + field(3, d * 1000)) for n, t, d in events))
+        planes += field(1, plane + b"".join(field(4, field(1, i) + field(2, field(1, i) + field(2, n))) for i, n in enumerate(names, 1)))
+    return planes
+
+
+SMALL = ("aiu/allreduce_tp4.json", "ascend/level1_rank1.db", "cupti/cupti_trace.json", "kineto/event_sync_multi_stream.json.gz", "kineto/mi250_minitoy.json.gz",
+         "kineto/particle_transformer_a100.json.gz", "otf2/mi300/traces.otf2", "rocm/matmul_result.json", "rocm/rocprofiler_v1_memcpy.json.gz")
+
+
+def real():
+    """The same of small real traces, whose truth is not known: what SQL says."""
+    top = os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(os.path.dirname(__file__), "../../../shared"), "data")
+    return [(name, os.path.join(top, name), {}) for name in SMALL if os.path.exists(os.path.join(top, name))]
 
 
 def ranks(folder):

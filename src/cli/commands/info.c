@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
+#include "cli/table_out.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -124,10 +125,9 @@ static void print_time(cli_run *run, const hd_table *file)
 }
 
 /* A title, then the table; a long one has only its first rows. */
-static void print_table(cli_run *run, const hd_report *report, const char *name, const char *title, bool may_be_long)
+static void print_rows(cli_run *run, const hd_table *table, const char *title, bool may_be_long)
 {
     const struct info_options *chosen = run->options;
-    const hd_table *table = hd_report_table(report, name);
     size_t rows = table ? hd_table_row_count(table) : 0;
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
     if (rows == 0) return;
@@ -137,6 +137,22 @@ static void print_table(cli_run *run, const hd_report *report, const char *name,
         cli_print(run, " (%s of %s; --all shows every one)", hd_text_count(a, shown), hd_text_count(b, rows));
     cli_print(run, "\n");
     report_print_rows(run, table, shown);
+}
+
+static void print_table(cli_run *run, const hd_report *report, const char *name, const char *title, bool may_be_long)
+{
+    print_rows(run, hd_report_table(report, name), title, may_be_long);
+}
+
+/* Without the columns that have no value, as `process` where all have numbers. */
+static void print_devices(cli_run *run, const hd_report *report)
+{
+    hd_table *shown;
+    hd_error err;
+    const hd_table *table = hd_report_table(report, "devices");
+    if (!table || cli_table_without(&shown, table, "", 0, &err) != HD_OK) return;
+    print_rows(run, shown, "devices", true);
+    hd_table_free(shown);
 }
 
 static void print_text(cli_run *run, const char *path, const hd_report *report)
@@ -159,7 +175,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
         cli_print(run, "  %sdamage       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
                   hd_text_count(a, count_of(file, "repairs")), hd_text_count(b, count_of(file, "losses")),
                   cli_style(run, CLI_PLAIN));
-    print_table(run, report, "devices", "devices", true);
+    print_devices(run, report);
     print_table(run, report, "processes", "processes", true);
     print_table(run, report, "tracks", "tracks, busiest first", true);
     print_table(run, report, "kinds", "events by kind", false);

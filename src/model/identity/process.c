@@ -1,6 +1,8 @@
 /* process.c - which process a track belongs to */
 #include "model/identity/process.h"
 
+#include <stdio.h>
+
 uint32_t hd_process_of(const hd_trace *trace, uint32_t track)
 {
     uint32_t count = hd_trace_track_count(trace);
@@ -8,6 +10,14 @@ uint32_t hd_process_of(const hd_trace *trace, uint32_t track)
     uint32_t parent = hd_trace_track_at(trace, track)->parent, process = parent < count ? parent : track;
     uint32_t twin = hd_trace_track_at(trace, process)->same_as;
     return twin < count ? twin : process;
+}
+
+void hd_process_text(char *out, size_t size, const hd_trace *trace, uint32_t process)
+{
+    const hd_track *track = hd_trace_track_at(trace, process);
+    hd_string name = hd_trace_string(trace, track->name), pid = hd_trace_string(trace, track->pid.text);
+    snprintf(out, size, name.size ? "%.*s (%.*s)" : "%.*s%.*s", name.size < 120 ? (int)name.size : 120, name.data,
+             pid.size < 120 ? (int)pid.size : 120, pid.data);
 }
 
 static size_t digits(hd_string text, size_t from)

@@ -21,6 +21,9 @@ static inline const hd_track *hd_process_track(const hd_trace *trace, const hd_t
  * reader of Nsight Systems); HD_NONE: not told. */
 uint32_t hd_process_told(const hd_trace *trace, uint32_t track);
 
+/* What tells a process apart: its name and pid, "python (4711)", or the pid alone. Cut to `size` bytes. */
+void hd_process_text(char *out, size_t size, const hd_trace *trace, uint32_t process);
+
 /* Whether what is of one process may concern the other: not where both are known, and differ. */
 static inline bool hd_may_share(uint32_t process, uint32_t other)
 {

@@ -9,6 +9,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "heddle/names.h"
+#include "model/identity/process.h"
 #include "report/gpu/gpu.h"
 
 /* ---- cells ---- */
@@ -32,6 +33,7 @@ void gpu_cells_rank(hd_table_builder *builder, const gpu_scope *scope, int64_t r
     report_cell_int(builder, step == HD_NONE ? HD_NO_NUMBER : scope->steps[step].start);
 }
 
+/* Its process, by name and pid, where a device has no number; null. */
 void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_t device)
 {
     char text[256];
@@ -40,12 +42,8 @@ void gpu_cell_process(hd_table_builder *builder, const gpu_scope *scope, uint32_
         hd_table_add_null(builder);
         return;
     }
-    const hd_track *track = hd_trace_track_at(scope->trace, process);
-    hd_string name = hd_trace_string(scope->trace, track->name), pid = hd_trace_string(scope->trace, track->pid.text);
-    int size =
-        snprintf(text, sizeof text, name.size ? "%.*s (%.*s)" : "%.*s%.*s", name.size < 120 ? (int)name.size : 120,
-                 name.data, pid.size < 120 ? (int)pid.size : 120, pid.data);
-    hd_table_add_string(builder, text, (size_t)size);
+    hd_process_text(text, sizeof text, scope->trace, process);
+    hd_table_add_text(builder, text);
 }
 
 void gpu_cells_device(hd_table_builder *builder, const gpu_scope *scope, uint32_t device, uint32_t step)

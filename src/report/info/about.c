@@ -31,7 +31,8 @@ static const hd_report_column file_columns[] = {
 };
 
 static const hd_report_column devices_columns[] = {
-    {"device", HD_VALUE_INT, "its number in the trace"},
+    {"device", HD_VALUE_INT, "its number in the trace; null: it has none"},
+    {"process", HD_VALUE_STRING, "of a device without number, which it tells apart"},
     {"name", HD_VALUE_STRING, "of the model"},
     {"memory", HD_VALUE_BYTES, "on the device"},
     {"compute_major", HD_VALUE_INT, "of the CUDA compute capability"},

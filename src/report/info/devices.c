@@ -3,20 +3,23 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "model/identity/process.h"
 #include "report/info/info.h"
 #include "report/properties.h"
 #include "report/report.h"
 
-/* The device of an id, made if need be; NULL: no memory. */
-static info_device *device_of(info_tracks *tracks, int64_t id)
+/* The device of an id, or without one of a process, made if need be; NULL: no memory. */
+static info_device *device_of(info_tracks *tracks, int64_t id, uint32_t process)
 {
+    if (id != HD_NO_NUMBER) process = HD_NONE;
     for (size_t i = 0; i < tracks->device_count; i++) {
-        if (tracks->devices[i].id == id) return &tracks->devices[i];
+        if (tracks->devices[i].id == id && tracks->devices[i].process == process) return &tracks->devices[i];
     }
     if (!hd_grow((void **)&tracks->devices, &tracks->device_capacity, tracks->device_count, sizeof *tracks->devices))
         return NULL;
     info_device *device = &tracks->devices[tracks->device_count++];
     *device = (info_device){.id = id,
+                            .process = process,
                             .memory_bytes = HD_NO_NUMBER,
                             .major = HD_NO_NUMBER,
                             .minor = HD_NO_NUMBER,
@@ -28,7 +31,7 @@ static info_device *device_of(info_tracks *tracks, int64_t id)
 
 static bool add_described(void *user, report_properties *p)
 {
-    info_device *device = p->rank == HD_NO_NUMBER ? device_of(user, p->id) : NULL;
+    info_device *device = p->rank == HD_NO_NUMBER ? device_of(user, p->id, HD_NONE) : NULL;
     if (!device) return p->rank != HD_NO_NUMBER;
     free(device->name);
     device->name = p->name;
@@ -47,8 +50,9 @@ static bool read_lanes(info_tracks *tracks)
     enum { DEVICE_LIMIT = 1024 };
     for (size_t i = 0; i < tracks->lane_count && tracks->device_count < DEVICE_LIMIT; i++) {
         const hd_track *track = hd_trace_track_at(tracks->trace, tracks->lanes[i].track);
-        if (track->kind != HD_TRACK_STREAM || track->device == HD_NO_NUMBER) continue;
-        info_device *device = device_of(tracks, track->device);
+        bool is_queue = track->kind == HD_TRACK_STREAM || tracks->lanes[i].sort == HD_ROW_QUEUE;
+        if (!is_queue || (track->device == HD_NO_NUMBER && tracks->lanes[i].busy_ns <= 0)) continue;
+        info_device *device = device_of(tracks, track->device, hd_process_of(tracks->trace, track->id));
         if (!device) return false;
         device->streams++;
         device->slices += tracks->lanes[i].rows[HD_KIND_SLICE];
@@ -59,7 +63,10 @@ static bool read_lanes(info_tracks *tracks)
 static int by_id(const void *a, const void *b)
 {
     const info_device *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
+    bool known = x->process == HD_NONE, other_known = y->process == HD_NONE;
+    if (known != other_known) return known ? -1 : 1;
+    if (x->id != y->id) return x->id < y->id ? -1 : 1;
+    return (x->process > y->process) - (x->process < y->process);
 }
 
 hd_status info_find_devices(info_tracks *tracks, hd_error *err)
@@ -75,7 +82,10 @@ hd_status info_add_devices(hd_report *out, const info_tracks *tracks, hd_error *
     HD_TRY(report_builder(&builder, &report_info_about, "devices", err));
     for (size_t i = 0; i < tracks->device_count; i++) {
         const info_device *device = &tracks->devices[i];
-        hd_table_add_int(builder, device->id);
+        char process[256];
+        report_cell_int(builder, device->id);
+        if (device->process != HD_NONE) hd_process_text(process, sizeof process, tracks->trace, device->process);
+        hd_table_add_text(builder, device->process == HD_NONE ? NULL : process);
         hd_table_add_text(builder, device->name);
         if (device->memory_bytes < 0)
             hd_table_add_null(builder);

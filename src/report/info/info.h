@@ -19,9 +19,10 @@ typedef struct info_lane {
 } info_lane;
 
 typedef struct info_device {
-    int64_t id;
-    uint64_t streams, slices;                            /* seen in events */
-    char *name;                                          /* from the metadata, NULL unknown; owned */
+    int64_t id;               /* HD_NO_NUMBER: what the process does on GPUs that it does not number */
+    uint32_t process;         /* track; HD_NONE: the device has a number */
+    uint64_t streams, slices; /* seen in events */
+    char *name;               /* from the metadata, NULL unknown; owned */
     int64_t memory_bytes, major, minor, multiprocessors; /* HD_NO_NUMBER unknown */
 } info_device;
 

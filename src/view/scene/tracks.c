@@ -179,10 +179,26 @@ static bool add_lane(track_maker *m, const source_track *s, uint32_t parent, int
     return true;
 }
 
+static bool is_queue(const track_maker *m, const source_track *lane)
+{
+    return lane->kind == HD_TRACK_STREAM || hd_roles_row(&m->scene->roles, lane->source) == HD_ROW_QUEUE;
+}
+
 /* Lanes of a device: its streams, and those that only tell of it ("XLA Modules"). */
 static bool is_of_device(const track_maker *m, const source_track *lane)
 {
-    return lane->kind == HD_TRACK_STREAM || hd_roles_row(&m->scene->roles, lane->source) == HD_ROW_TOLD;
+    return is_queue(m, lane) || hd_roles_row(&m->scene->roles, lane->source) == HD_ROW_TOLD;
+}
+
+/* Whether all lanes are of a device, and some are its streams. */
+static bool are_device(const track_maker *m, source_track *const *lanes, uint32_t count)
+{
+    bool has_queue = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_of_device(m, lanes[i])) return false;
+        has_queue |= is_queue(m, lanes[i]);
+    }
+    return has_queue;
 }
 
 /* Whether lanes are of several devices, or of one beside threads without. */
@@ -224,20 +240,19 @@ static bool add_process(track_maker *m, source_track *process, source_track *con
                         int64_t order)
 {
     uint32_t parent = HD_NONE, first = m->count + 1;
-    bool devices = needs_devices(m, lanes, count), all_streams = count > 0;
+    bool devices = needs_devices(m, lanes, count), is_device = !devices && are_device(m, lanes, count);
     if (process) {
         view_track *section = new_section(m, process, HD_NONE, order);
         if (!section) return false;
         const hd_track *own = hd_trace_track_at(m->scene->trace, process->source);
-        for (uint32_t i = 0; i < count; i++) all_streams &= is_of_device(m, lanes[i]);
-        section->role = all_streams && !devices ? "device" : "process";
-        for (uint32_t i = 0; i < count && all_streams && !devices && section->device == HD_NO_NUMBER; i++)
+        section->role = is_device ? "device" : "process";
+        for (uint32_t i = 0; i < count && is_device && section->device == HD_NO_NUMBER; i++)
             section->device = lanes[i]->device;
         section->collapsed = m->has_more && !process->has_more;
         const scene_process_name name = {.name = process->name,
                                          .labels = process->labels,
                                          .pid = own->pid,
-                                         .is_device = all_streams && !devices,
+                                         .is_device = is_device,
                                          .tell_rank = m->has_ranks,
                                          .tell_pid = process->shares_name};
         if (!scene_name_process(section, m->scene->trace, &name)) return false;
