@@ -26,6 +26,7 @@ typedef struct kernel_sum {
     uint64_t occupancy_count;
     int64_t longest;
     uint64_t longest_row;
+    uint64_t untimed; /* kernels without a time */
 } kernel_sum;
 
 enum { STACK_ROOM = 64 << 20 }; /* bytes */
@@ -190,10 +191,10 @@ static bool name_of(uint32_t *out, kernels *k, uint32_t string)
     return true;
 }
 
-static bool key_of(kernel_key *out, kernels *k, size_t index, const hd_block *block, uint32_t row)
+static bool key_of(kernel_key *out, kernels *k, const gpu_work *work, uint32_t name, uint32_t stack,
+                   const hd_block *block, uint32_t row)
 {
     gpu_scope *s = &k->scope;
-    const gpu_work *work = &s->works[index];
     gpu_slice *op = k->op_of && work->launch != HD_NONE && k->op_of[work->launch] != HD_NONE
                         ? &k->ops.list[k->op_of[work->launch]]
                         : NULL;
@@ -207,9 +208,9 @@ static bool key_of(kernel_key *out, kernels *k, size_t index, const hd_block *bl
         .grid = HD_NONE,
         .block = HD_NONE,
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
-        .stack = k->stacks ? k->stack_of[k->attribution->work_stack[index]] : HD_STACK_NONE,
+        .stack = stack,
     };
-    bool fine = name_of(&out->name, k, s->launches->works[index].name);
+    bool fine = name_of(&out->name, k, name);
     if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&out->shape, k, op);
     if (fine && s->by & GPU_BY_GRID)
         fine = dimensions(&out->grid, k, GRID, block, row) && dimensions(&out->block, k, BLOCK, block, row);
@@ -224,29 +225,40 @@ static void tell_most(int64_t *most, kernels *k, int argument, const hd_block *b
     if (gpu_arg_whole(&said, &k->args[argument], block, row) && said > *most) *most = said;
 }
 
-static bool add_kernel(kernels *k, size_t index)
+/* What all its kernels have, with a time or without one. HD_NONE: no memory. */
+static uint32_t group_of(kernels *k, const gpu_work *work, const hd_work *what, uint32_t stack)
 {
     kernel_key key;
     hd_value occupancy;
     double percent;
     uint32_t row;
-    gpu_scope *s = &k->scope;
-    const gpu_work *work = &s->works[index];
-    const hd_block *block = hd_trace_block_of(&row, s->trace, HD_KIND_SLICE, s->launches->works[index].row);
-    if (!key_of(&key, k, index, block, row)) return false;
+    const gpu_scope *s = &k->scope;
+    const hd_block *block = hd_trace_block_of(&row, s->trace, HD_KIND_SLICE, what->row);
+    if (!key_of(&key, k, work, what->name, stack, block, row)) return HD_NONE;
     uint32_t count = k->groups.count, group = gpu_group(&k->groups, &key);
-    if (group == HD_NONE || !hd_grow((void **)&k->sums, &k->sum_capacity, group, sizeof *k->sums)) return false;
+    if (group == HD_NONE || !hd_grow((void **)&k->sums, &k->sum_capacity, group, sizeof *k->sums)) return HD_NONE;
     kernel_sum *sum = &k->sums[group];
     if (group == count) *sum = (kernel_sum){.registers = HD_NO_NUMBER, .shared = HD_NO_NUMBER, .longest = -1};
-    if (gpu_duration(work) > sum->longest) {
-        sum->longest = gpu_duration(work);
-        sum->longest_row = s->launches->works[index].row;
-    }
     tell_most(&sum->registers, k, REGISTERS, block, row);
     tell_most(&sum->shared, k, SHARED, block, row);
     if (gpu_arg_get(&occupancy, &k->args[OCCUPANCY], block, row) && hd_value_double(&percent, s->trace, occupancy)) {
         sum->occupancy += percent;
         sum->occupancy_count++;
+    }
+    return group;
+}
+
+static bool add_kernel(kernels *k, size_t index)
+{
+    const gpu_scope *s = &k->scope;
+    const gpu_work *work = &s->works[index];
+    uint32_t stack = k->stacks ? k->stack_of[k->attribution->work_stack[index]] : HD_STACK_NONE;
+    uint32_t group = group_of(k, work, &s->launches->works[index], stack);
+    if (group == HD_NONE) return false;
+    kernel_sum *sum = &k->sums[group];
+    if (gpu_duration(work) > sum->longest) {
+        sum->longest = gpu_duration(work);
+        sum->longest_row = s->launches->works[index].row;
     }
     k->values[k->value_count++] = (gpu_value){gpu_duration(work), group};
     return gpu_share_add(&k->shares, s, work->device, work->step, gpu_duration(work));
@@ -263,6 +275,13 @@ static hd_status sum_kernels(kernels *k, hd_error *err)
         if (!work->is_listed || work->role != HD_ROLE_KERNEL) continue;
         listed += gpu_duration(work);
         if (!add_kernel(k, i)) return HD_NOMEM(err);
+    }
+    for (size_t i = 0; i < s->launches->works_without_time; i++) {
+        const gpu_work *work = &s->untimed[i];
+        if (work->device == HD_NONE || work->role != HD_ROLE_KERNEL) continue;
+        uint32_t group = group_of(k, work, &s->launches->untimed[i], HD_STACK_NONE);
+        if (group == HD_NONE) return HD_NOMEM(err);
+        k->sums[group].untimed++;
     }
     k->stats = hd_large_new((size_t)k->groups.count + 1, sizeof *k->stats, s->large);
     if (!k->stats || !gpu_stats_of(k->stats, k->groups.count, k->values, k->value_count, s->large))
@@ -307,21 +326,25 @@ static void add_row(hd_table_builder *b, kernels *k, uint32_t group)
     report_cell_int(b, key->stream);
     hd_table_add_text(b, key->class == HD_NONE ? NULL : gpu_class_names[key->class]);
     add_stack(b, k, key->stack);
-    gpu_cell_share(b, &k->shares, &k->scope, key->device, key->step, stats->total);
-    hd_table_add_int(b, stats->total);
-    hd_table_add_count(b, stats->count);
-    hd_table_add_int(b, stats->mean);
-    hd_table_add_int(b, stats->median);
-    hd_table_add_int(b, stats->min);
-    hd_table_add_int(b, stats->max);
-    report_cell_int(b, stats->stddev);
+    bool any = stats->count > 0;
+    if (any)
+        gpu_cell_share(b, &k->shares, &k->scope, key->device, key->step, stats->total);
+    else
+        hd_table_add_null(b);
+    gpu_cell_time(b, stats->total, any);
+    hd_table_add_count(b, stats->count + sum->untimed);
+    gpu_cell_time(b, stats->mean, any);
+    gpu_cell_time(b, stats->median, any);
+    gpu_cell_time(b, stats->min, any);
+    gpu_cell_time(b, stats->max, any);
+    report_cell_int(b, any ? stats->stddev : HD_NO_NUMBER);
     gpu_cell_count(b, (uint64_t)sum->registers, sum->registers >= 0);
     gpu_cell_count(b, (uint64_t)sum->shared, sum->shared >= 0);
     if (sum->occupancy_count)
         hd_table_add_decimal(b, sum->occupancy / (double)sum->occupancy_count);
     else
         hd_table_add_null(b);
-    hd_table_add_int(b, (int64_t)sum->longest_row);
+    report_cell_int(b, any ? (int64_t)sum->longest_row : HD_NO_NUMBER);
 }
 
 static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
@@ -392,7 +415,7 @@ static const hd_report_column columns[] = {
     {"stack", HD_VALUE_STRING, "with --by stack: what flame graphs put below the kernel, from the root"},
     {"share", HD_VALUE_DECIMAL, "percent of the time of all kernels of the device"},
     {"total", HD_VALUE_DURATION, "sum of the durations"},
-    {"count", HD_VALUE_COUNT, "kernels"},
+    {"count", HD_VALUE_COUNT, "kernels, with those that have no time, of which no other figure is"},
     {"mean", HD_VALUE_DURATION, "of the durations"},
     {"median", HD_VALUE_DURATION, "of the durations"},
     {"min", HD_VALUE_DURATION, "the shortest"},
