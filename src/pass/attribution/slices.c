@@ -16,8 +16,8 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "model/contexts/contexts.h"
+#include "model/flows/forward.h"
 #include "pass/attribution/attribution.h"
-#include "pass/attribution/slices.h"
 #include "trace/event.h"
 #include "trace/spill.h"
 
@@ -41,7 +41,7 @@ typedef struct slices_join {
     asked *list; /* by row, each once */
     uint64_t *rows;
     size_t count, last; /* the one that was found last */
-    forward_pair *pairs;
+    hd_forward_pair *pairs;
     size_t pair_count;
     open_op *open; /* of the lane at hand, innermost last; each ends before those below it */
     size_t open_count, open_capacity;
@@ -205,7 +205,7 @@ hd_status attribution_from_slices(hd_attribution *a, const hd_trace *gpu, const 
                                   hd_error *err)
 {
     slices_join j = {.a = a, .track = HD_NONE};
-    hd_status status = options->forward ? forward_pairs(&j.pairs, &j.pair_count, gpu, err) : HD_OK;
+    hd_status status = options->forward ? hd_forward_pairs(&j.pairs, &j.pair_count, gpu, err) : HD_OK;
     if (status == HD_OK && !ask(&j, hd_trace_large_bytes(gpu))) status = HD_NOMEM(err);
     if (status == HD_OK && j.count) {
         const hd_context_options wanted = {.rows = j.rows, .row_count = j.count, .threads = options->threads};

@@ -1,4 +1,4 @@
-/* slices_forward.c - which forward op a backward op belongs to */
+/* forward.c - which forward op a backward op belongs to */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,12 +6,12 @@
 #include "base/memory/large.h"
 #include "heddle/launches.h"
 #include "model/flows/bind.h"
-#include "pass/attribution/slices.h"
-#include "pass/copy/points.h"
+#include "model/flows/forward.h"
+#include "trace/event.h"
 #include "trace/spill.h"
 
 typedef struct pair_list {
-    forward_pair *list;
+    hd_forward_pair *list;
     size_t count, capacity;
     uint64_t large;
 } pair_list;
@@ -20,51 +20,41 @@ static bool add_pair(pair_list *pairs, uint64_t backward, uint64_t forward)
 {
     if (!hd_large_grow((void **)&pairs->list, &pairs->capacity, pairs->count, sizeof *pairs->list, pairs->large))
         return false;
-    pairs->list[pairs->count++] = (forward_pair){backward, forward};
+    pairs->list[pairs->count++] = (hd_forward_pair){backward, forward};
     return true;
 }
 
 /* ---- flows ---- */
 
-static bool has_forward_flows(const hd_trace *trace, uint32_t category)
+static bool pair_points(pair_list *pairs, const hd_flow_point *points, size_t count, const uint32_t *bound)
 {
-    for (size_t i = 0; category != HD_STRING_NONE && i < hd_trace_block_count(trace, HD_KIND_FLOW); i++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, i);
-        for (uint32_t row = 0; row < block->row_count; row++) {
-            if ((uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row) == category) return true;
-        }
+    for (size_t i = 0; i < count; i++) {
+        const hd_flow_point *start = &points[i];
+        if (start->phase != 'f') continue;
+        while (start->phase != 's' && start->from != HD_NONE) start = &points[start->from];
+        uint32_t backward = bound[points[i].row], forward = bound[start->row];
+        if (start->phase != 's' || backward == UINT32_MAX || forward == UINT32_MAX || backward == forward) continue;
+        if (!add_pair(pairs, backward, forward)) return false;
     }
-    return false;
-}
-
-static bool pair_points(pair_list *pairs, const hd_points *points, const uint32_t *bound, uint32_t category)
-{
-    bool fine = true;
-    for (size_t i = 0, run; fine && i < points->count; i += run) {
-        uint32_t forward = UINT32_MAX;
-        run = hd_points_run(points, i);
-        if (points->list[i].category != category) continue;
-        for (size_t k = i; k < i + run; k++) {
-            if (points->list[k].phase == 's') forward = bound[points->list[k].row];
-        }
-        for (size_t k = i; fine && forward != UINT32_MAX && k < i + run; k++) {
-            uint32_t backward = bound[points->list[k].row];
-            if (points->list[k].phase == 'f' && backward != UINT32_MAX && backward != forward)
-                fine = add_pair(pairs, backward, forward);
-        }
-    }
-    return fine;
+    return true;
 }
 
 static hd_status pair_by_flows(pair_list *pairs, const hd_trace *trace, hd_error *err)
 {
     uint32_t category = hd_trace_find_string(trace, "fwdbwd", strlen("fwdbwd")), *bound = NULL;
-    hd_points points = {0};
-    if (!has_forward_flows(trace, category)) return HD_OK;
-    HD_TRY(hd_flows_bind(&bound, trace, err));
-    hd_status status = hd_points_of(&points, trace, HD_KIND_FLOW, err);
-    if (status == HD_OK && !pair_points(pairs, &points, bound, category)) status = HD_NOMEM(err);
-    hd_points_deinit(&points);
+    hd_flow_point *points;
+    size_t count, kept = 0;
+    if (category == HD_STRING_NONE || !hd_trace_row_count(trace, HD_KIND_FLOW)) return HD_OK;
+    HD_TRY(hd_flow_points(&points, &count, trace, err));
+    for (size_t i = 0; i < count; i++) {
+        bool is_slice = points[i].row >= hd_trace_row_count(trace, HD_KIND_FLOW);
+        if (!is_slice && hd_event_at(trace, HD_KIND_FLOW, points[i].row).category == category)
+            points[kept++] = points[i];
+    }
+    hd_flow_points_join(points, kept);
+    hd_status status = kept ? hd_flows_bind(&bound, trace, err) : HD_OK;
+    if (status == HD_OK && !pair_points(pairs, points, kept, bound)) status = HD_NOMEM(err);
+    hd_large_free(points);
     hd_large_free(bound);
     return status;
 }
@@ -214,7 +204,7 @@ static hd_status pair_by_numbers(pair_list *pairs, const hd_trace *trace, hd_err
 
 static int by_backward(const void *a, const void *b)
 {
-    const forward_pair *x = a, *y = b;
+    const hd_forward_pair *x = a, *y = b;
     if (x->backward != y->backward) return x->backward < y->backward ? -1 : 1;
     return (x->forward > y->forward) - (x->forward < y->forward);
 }
@@ -222,7 +212,7 @@ static int by_backward(const void *a, const void *b)
 /* Sorted, of several with one backward op the one with the last forward op. */
 static bool sort_pairs(pair_list *pairs)
 {
-    forward_pair *list = pairs->list;
+    hd_forward_pair *list = pairs->list;
     size_t kept = 0;
     if (!hd_large_sort(list, pairs->count, sizeof *list, by_backward, pairs->large)) return false;
     for (size_t i = 0; i < pairs->count; i++) {
@@ -237,7 +227,7 @@ static bool add_others(pair_list *flows, const pair_list *numbers)
 {
     size_t known = flows->count, at = 0;
     for (size_t i = 0; i < numbers->count; i++) {
-        const forward_pair *pair = &numbers->list[i];
+        const hd_forward_pair *pair = &numbers->list[i];
         while (at < known && flows->list[at].backward < pair->backward) at++;
         if (at < known && flows->list[at].backward == pair->backward) continue;
         if (!add_pair(flows, pair->backward, pair->forward)) return false;
@@ -245,7 +235,7 @@ static bool add_others(pair_list *flows, const pair_list *numbers)
     return true;
 }
 
-hd_status forward_pairs(forward_pair **out, size_t *out_count, const hd_trace *trace, hd_error *err)
+hd_status hd_forward_pairs(hd_forward_pair **out, size_t *out_count, const hd_trace *trace, hd_error *err)
 {
     pair_list flows = {.large = hd_trace_large_bytes(trace)}, numbers = flows;
     hd_status status = pair_by_flows(&flows, trace, err);
