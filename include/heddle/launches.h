@@ -62,6 +62,7 @@ typedef struct hd_launch {
     uint32_t track, name;
     hd_launch_sort sort;
     uint32_t first_work, work_count; /* in work_order; 0 of them: a launch by its name whose work is not there */
+    uint32_t untimed_count;          /* works that have no time besides these */
 } hd_launch;
 
 typedef struct hd_work {
@@ -86,10 +87,11 @@ typedef struct hd_launches {
     size_t launch_count;
     hd_work *works; /* by row */
     size_t work_count;
-    uint32_t *work_order;        /* indices of works with a launch, launch by launch, by start */
-    int64_t work_ns;             /* sum of the durations, saturating: the GPU time of the trace */
-    hd_asked *asked;             /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
-    uint64_t works_without_time; /* that are not in works */
+    uint32_t *work_order; /* indices of works with a launch, launch by launch, by start */
+    int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
+    hd_asked *asked;      /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
+    hd_work *untimed;     /* works of which the profiler could not take the time, by row: in none of the lists above */
+    uint64_t works_without_time; /* so many */
     uint64_t works_without_end;  /* in works, with a duration of 0 */
     uint32_t *processes; /* by track, and HD_NONE behind the last: of a row of works the process that launched them, of
                              others theirs if it launched any: its track. HD_NONE: not known, or several */

@@ -295,6 +295,13 @@ class Doing(Base):
         self.assertEqual(merged.events_in, 2000)
         self.assertEqual(merged.events_in + merged.added, merged.events_out + merged.removed + merged.lost)
 
+    def test_what_never_ended_is_in_each_window_behind_its_start(self):
+        path = self.place / "open.json"
+        path.write_text('[{"ph":"B","name":"hang","pid":1,"tid":1,"ts":1},{"ph":"X","name":"a","pid":1,"tid":2,"ts":0,"dur":0.5},'
+                        '{"ph":"X","name":"b","pid":1,"tid":2,"ts":9,"dur":0.5}]')
+        rows = heddle.open(path).slices(start=4000).to_dicts()
+        self.assertEqual([(row["name"], row["dur"]) for row in rows], [("hang", None), ("b", 500)])
+
     def test_traces_of_traces(self):
         trace = heddle.open(self.path)
         self.assertEqual(len(trace.filter(names="op3").slices()), sum(e["name"] == "op3" for e in self.events))

@@ -50,8 +50,7 @@ static bool add_work(gatherer *g, const hd_block *block, uint32_t row, hd_role r
     int64_t start = hd_column_at(&block->columns[HD_COL_START], row);
     int64_t duration = hd_column_at(&block->columns[HD_COL_DURATION], row);
     found->without_time += start == HD_NO_TIME;
-    if (start == HD_NO_TIME) return true;
-    found->without_end += duration == HD_NO_TIME;
+    found->without_end += start != HD_NO_TIME && duration == HD_NO_TIME;
     if (!hd_large_grow((void **)&found->works, &found->work_capacity, found->work_count, sizeof *found->works,
                        g->shared->f->large))
         return false;

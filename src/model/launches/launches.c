@@ -93,6 +93,23 @@ static void number_launches(hd_launches *out, launch_finder *f)
     }
 }
 
+/* Works without a time have found their launches, and leave the list. */
+static bool split_untimed(hd_launches *out, launch_finder *f)
+{
+    size_t kept = 0, left = 0;
+    out->untimed = hd_large_new((size_t)f->without_time + 1, sizeof *out->untimed, f->large);
+    if (!out->untimed) return false;
+    for (size_t i = 0; i < f->work_count; i++) {
+        const hd_work work = f->works[i];
+        bool is_timed = work.start_ns != HD_NO_TIME;
+        if (!is_timed && work.launch != HD_NONE) out->launches[work.launch].untimed_count++;
+        *(is_timed ? &f->works[kept++] : &out->untimed[left++]) = work;
+    }
+    out->works_without_time = left;
+    f->work_count = kept;
+    return true;
+}
+
 /* ---- works launch by launch ---- */
 
 typedef struct timed {
@@ -170,9 +187,9 @@ static hd_status find(hd_launches *out, launch_finder *f, hd_error *err)
     pass_sorts_on(f);
     if (!list_launches(out, f)) return HD_NOMEM(err);
     number_launches(out, f);
+    if (!split_untimed(out, f)) return HD_NOMEM(err);
     out->works = f->works;
     out->work_count = f->work_count;
-    out->works_without_time = f->without_time;
     out->works_without_end = f->without_end;
     f->works = NULL;
     if (!order_works(out, f->large) || !launches_name_processes(out, f)) return HD_NOMEM(err);
@@ -204,6 +221,7 @@ void hd_launches_free(hd_launches *launches)
     hd_large_free(launches->launches);
     hd_large_free(launches->works);
     hd_large_free(launches->work_order);
+    hd_large_free(launches->untimed);
     hd_large_free(launches->asked);
     free(launches->processes);
     gpu_trust_free(launches->trust);

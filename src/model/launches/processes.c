@@ -91,6 +91,7 @@ bool launches_add_tie(launch_ties *ties, const launch_finder *f, const hd_work *
         tie->certain++;
         return true;
     }
+    if (work->start_ns == HD_NO_TIME) return true;
     double delay = (double)work->start_ns - (double)call_ns, off = delay - tie->mean;
     tie->possible += delay >= 0;
     tie->mean += off / (double)++tie->seen;

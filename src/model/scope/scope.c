@@ -154,14 +154,13 @@ static uint32_t row_of(work_maker *m, uint32_t track)
     return m->row_of[lane];
 }
 
-static void add_work(work_maker *m, size_t i)
+static void add_work(work_maker *m, gpu_work *out, const hd_work *work)
 {
     gpu_scope *s = m->s;
-    const hd_work *work = &s->launches->works[i];
     uint32_t row = row_of(m, work->track);
     bool is_there = row != HD_NONE && (work->launch != HD_NONE || !s->options->linked);
     bool counts = is_there && m->wanted[work->track] && name_passes(m, work->name);
-    s->works[i] = (gpu_work){
+    *out = (gpu_work){
         .start = gpu_time(work->start_ns),
         .end = gpu_time(hd_end_or_last(work->start_ns, work->duration_ns)),
         .launch = work->launch,
@@ -350,6 +349,29 @@ static bool order_works(gpu_scope *s)
     return fine;
 }
 
+/* ---- works without a time ---- */
+
+/* They are listed where no time is asked for, and where other work tells of their device. */
+static bool add_untimed(work_maker *m)
+{
+    gpu_scope *s = m->s;
+    size_t count = (size_t)s->launches->works_without_time;
+    s->untimed = hd_large_new(count + 1, sizeof *s->untimed, s->large);
+    for (size_t i = 0; s->untimed && i < count; i++) {
+        const hd_work *work = &s->launches->untimed[i];
+        uint32_t lane = gpu_lane_of(s->trace, work->track), row = lane == HD_NONE ? HD_NONE : m->row_of[lane];
+        bool counts = row != HD_NONE && (work->launch != HD_NONE || !s->options->linked) && m->wanted[work->track] &&
+                      name_passes(m, work->name) && !s->has_from && !s->has_until;
+        s->untimed[i] = (gpu_work){.launch = work->launch,
+                                   .row = row,
+                                   .device = counts ? s->rows[row].stands_on : HD_NONE,
+                                   .step = HD_NONE,
+                                   .class = (uint8_t)gpu_class_of(&m->classes, work),
+                                   .role = (uint8_t)work->role};
+    }
+    return s->untimed != NULL;
+}
+
 /* ---- the whole ---- */
 
 static bool make_works(work_maker *m)
@@ -368,15 +390,16 @@ static bool make_works(work_maker *m)
         m->row_of[t] = HD_NONE;
         m->first_linked[t] = INT64_MAX;
     }
-    for (size_t i = 0; i < s->launches->work_count; i++) add_work(m, i);
+    for (size_t i = 0; i < s->launches->work_count; i++) add_work(m, &s->works[i], &s->launches->works[i]);
     tell_rows(m);
-    return find_before(m) && find_devices(s) && order_works(s);
+    if (!find_before(m) || !find_devices(s) || !order_works(s)) return false;
+    return add_untimed(m);
 }
 
-static void set_steps_of_works(gpu_scope *s)
+static void set_steps_of(gpu_scope *s, gpu_work *works, size_t count)
 {
-    for (size_t i = 0; i < s->launches->work_count; i++) {
-        gpu_work *work = &s->works[i];
+    for (size_t i = 0; i < count; i++) {
+        gpu_work *work = &works[i];
         if (work->device == HD_NONE || work->launch == HD_NONE) continue;
         const hd_launch *launch = &s->launches->launches[work->launch];
         work->step = gpu_step_at(s, launch->track, launch->start_ns);
@@ -405,7 +428,10 @@ hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_o
     }
     if (status == HD_OK && !make_works(&m)) status = HD_NOMEM(err);
     if (status == HD_OK && s->by & GPU_BY_STEP) status = gpu_steps_find(s, err);
-    if (status == HD_OK && s->by & GPU_BY_STEP) set_steps_of_works(s);
+    if (status == HD_OK && s->by & GPU_BY_STEP) {
+        set_steps_of(s, s->works, s->launches->work_count);
+        set_steps_of(s, s->untimed, (size_t)s->launches->works_without_time);
+    }
     filter_list_deinit(&m.filter);
     gpu_classes_deinit(&m.classes);
     free(m.wanted);
@@ -423,6 +449,7 @@ void gpu_scope_deinit(gpu_scope *s)
     free(s->rows);
     free(s->devices);
     hd_large_free(s->works);
+    hd_large_free(s->untimed);
     hd_large_free(s->order);
     hd_large_free(s->by_row);
     gpu_slices_deinit(&s->annotations);

@@ -78,6 +78,7 @@ typedef struct gpu_scope {
     bool has_launches;         /* some work of the trace is linked */
     uint64_t large;            /* bytes from which on lists lie in files */
     gpu_work *works;           /* as launches->works */
+    gpu_work *untimed;         /* as launches->untimed: from 0 until 0; device HD_NONE: not listed */
     uint32_t *order, *by_row;  /* indices of works that count: device by device, and row by row */
     size_t counted;
     gpu_row *rows;

@@ -49,7 +49,9 @@ bool check_launches_walk(const hd_launches *l, check_launch_found *found, void *
     }
     for (size_t i = 0; i < l->launch_count; i++) {
         const hd_launch *launch = &l->launches[i];
-        if (launch->work_count || launch->id == 0 || launch->sort == HD_LAUNCH_UNKNOWN || creates[i]) continue;
+        if (launch->work_count || launch->untimed_count || launch->id == 0 || launch->sort == HD_LAUNCH_UNKNOWN ||
+            creates[i])
+            continue;
         if (launch->track != HD_NONE) found(user, CHECK_LAUNCH_WITHOUT_GPU, NULL, launch, 0);
     }
     free(creates);

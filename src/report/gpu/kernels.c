@@ -186,11 +186,11 @@ static int64_t whole_of(kernels *k, int argument, const hd_block *block, uint32_
     return gpu_arg_whole(&value, &k->args[argument], block, row) && value >= 0 ? value : HD_NO_NUMBER;
 }
 
-static bool add_kernel(kernels *k, size_t index)
+/* time HD_NO_NUMBER: it has none, and counts without. */
+static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int64_t time, uint32_t stack,
+                       int64_t doubts)
 {
-    gpu_scope *s = &k->scope;
-    const gpu_work *work = &s->works[index];
-    const hd_work *of = &s->launches->works[index];
+    const gpu_scope *s = &k->scope;
     uint32_t at, launch = work->launch;
     const hd_block *block = hd_trace_block_of(&at, s->trace, HD_KIND_SLICE, of->row);
     gpu_slice *op =
@@ -203,14 +203,14 @@ static bool add_kernel(kernels *k, size_t index)
         .grid = HD_NONE,
         .block = HD_NONE,
         .class = s->by & GPU_BY_CLASS ? work->class : HD_NONE,
-        .stack = k->stacks ? k->stack_of[k->attribution->work_stack[index]] : HD_STACK_NONE,
+        .stack = stack,
         .stream = s->by & GPU_BY_STREAM ? s->rows[work->row].stream : HD_NO_NUMBER,
-        .time = gpu_duration(work),
+        .time = time,
         .registers = whole_of(k, REGISTERS, block, at),
         .shared = whole_of(k, SHARED, block, at),
         .id = (int64_t)of->row,
         .occupancy = NAN,
-        .doubts = k->trust->of_works ? k->trust->of_works[index] : 0,
+        .doubts = doubts,
     };
     hd_value value;
     if (gpu_arg_get(&value, &k->args[OCCUPANCY], block, at)) hd_value_double(&row.occupancy, s->trace, value);
@@ -229,7 +229,14 @@ static hd_status sum_kernels(kernels *k, hd_error *err)
         const gpu_work *work = &s->works[i];
         if (!work->is_listed || work->role != HD_ROLE_KERNEL) continue;
         listed += gpu_duration(work);
-        if (!add_kernel(k, i)) return HD_NOMEM(err);
+        uint32_t stack = k->stacks ? k->stack_of[k->attribution->work_stack[i]] : HD_STACK_NONE;
+        int64_t doubts = k->trust->of_works ? k->trust->of_works[i] : 0;
+        if (!add_kernel(k, work, &s->launches->works[i], gpu_duration(work), stack, doubts)) return HD_NOMEM(err);
+    }
+    for (size_t i = 0; i < s->launches->works_without_time; i++) {
+        const gpu_work *work = &s->untimed[i];
+        if (work->device == HD_NONE || work->role != HD_ROLE_KERNEL) continue;
+        if (!add_kernel(k, work, &s->launches->untimed[i], HD_NO_NUMBER, HD_STACK_NONE, 0)) return HD_NOMEM(err);
     }
     gpu_i128 sum = gpu_aggregate_total(&k->rows, offsetof(kernel_row, time));
     return sum == listed ? HD_OK : gpu_broken("the time of all kernels, in ns", (int64_t)sum, (int64_t)listed, err);
@@ -337,7 +344,8 @@ static const hd_report_column columns[] = {
      GPU_FILL_OWN(add_stack)},
     {"share", HD_VALUE_DECIMAL, "percent of the time of all kernels of the device", GPU_FILL(SHARE, kernel_row, time)},
     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, kernel_row, time)},
-    {"count", HD_VALUE_COUNT, "kernels", GPU_FILL(ROWS, kernel_row, time)},
+    {"count", HD_VALUE_COUNT, "kernels, with those that have no time, of which no other figure is",
+     GPU_FILL(ROWS, kernel_row, time)},
     {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, kernel_row, time)},
     {"median", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEDIAN, kernel_row, time)},
     {"min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, kernel_row, time)},
