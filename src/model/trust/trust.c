@@ -222,6 +222,7 @@ static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
 {
     const hd_launches *l = s->launches;
     t->steps = s->step_count;
+    t->has_launches = s->has_launches;
     t->of_works = calloc(l->work_count + 1, sizeof *t->of_works);
     t->of_lanes = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *t->of_lanes);
     if (!t->of_works || !t->of_lanes) return HD_NOMEM(err);
