@@ -126,6 +126,18 @@ static void test_trust__nothing_is_found_in_what_is_healthy(void **state)
                         "nothing missing or impossible found in 20 GPU activities and 20 launches");
 }
 
+static void test_trust__without_launches_nothing_is_said_of_what_is_missing(void **state)
+{
+    (void)state;
+    maker *m = maker_new();
+    char text[GPU_DOUBT_TEXT];
+    kernel_on(m, "k", 0, 0, 100 * US, 50 * US, "");
+    gpu_trust trust = trust_of(m);
+    assert_string_equal(gpu_trust_text(text, &trust),
+                        "nothing impossible found in 1 GPU activities, of which no launch "
+                        "is known: what is missing cannot be told");
+}
+
 static void test_trust__activities_of_a_stream_overlap_by_more_than_noise(void **state)
 {
     (void)state;
@@ -361,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trust__nothing_is_found_in_what_is_healthy),
+        cmocka_unit_test(test_trust__without_launches_nothing_is_said_of_what_is_missing),
         cmocka_unit_test(test_trust__activities_of_a_stream_overlap_by_more_than_noise),
         cmocka_unit_test(test_trust__clocks_differ_by_more_than_launches_take),
         cmocka_unit_test(test_trust__the_clock_of_one_device_may_be_wrong),

@@ -140,6 +140,34 @@ static void test_fidelity__every_doubt_is_counted_and_listed_with_its_reason(voi
     maker_close(&m);
 }
 
+/* Two kernels of one stream, of which the second begins while the first runs. */
+#define OVERLAPPING(duration)                                                                                          \
+    "[{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":5,\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\","    \
+    "\"args\":{"                                                                                                       \
+    "\"correlation\":1}},"                                                                                             \
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":6,\"dur\":5,\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\","     \
+    "\"args\":{"                                                                                                       \
+    "\"correlation\":2}},"                                                                                             \
+    "{\"ph\":\"X\",\"pid\":0,\"tid\":7,\"ts\":20,\"dur\":" duration                                                    \
+    ",\"name\":\"a\",\"cat\":\"kernel\",\"args\":{\"correlation\":1,\"device\":0,\"stream\":7}},"                      \
+    "{\"ph\":\"X\",\"pid\":0,\"tid\":7,\"ts\":100,\"dur\":9,\"name\":\"b\",\"cat\":\"kernel\",\"args\":{"              \
+    "\"correlation\":2,\"device\":0,\"stream\":7}}]"
+
+static void test_fidelity__figures_of_the_gpu_are_doubted_as_in_reports(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m, OVERLAPPING("800"));
+    const char *answer = maker_ask(&m, view_route_fidelity, "");
+    has(answer, "\"trust\":{\"sentence\":\"1 of 2 GPU activities begin while an earlier one");
+    has(answer, "\"code\":\"gpu-overlap\",\"level\":\"error\",\"count\":1");
+    has(answer, "\"figures\":\"GPU time, idle time, steps\"");
+    maker_close(&m);
+    maker_open(&m, OVERLAPPING("80"));
+    has(maker_ask(&m, view_route_fidelity, ""), "nothing missing or impossible found in 2 GPU activities");
+    maker_close(&m);
+}
+
 static void test_fidelity__lists_come_in_pages(void **state)
 {
     (void)state;
@@ -201,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fidelity__counts_of_random_traces_are_those_of_the_check_and_of_counting),
         cmocka_unit_test(test_fidelity__every_doubt_is_counted_and_listed_with_its_reason),
+        cmocka_unit_test(test_fidelity__figures_of_the_gpu_are_doubted_as_in_reports),
         cmocka_unit_test(test_fidelity__lists_come_in_pages),
         cmocka_unit_test(test_fidelity__a_trace_without_events_has_nothing_to_say),
     };

@@ -135,6 +135,11 @@ const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *t)
     if (t->steps) snprintf(steps, sizeof steps, " and %llu steps", (unsigned long long)t->steps);
     if (t->is_of_input)
         snprintf(out, GPU_DOUBT_TEXT, "nothing was lost or repaired while reading; GPU activities were not looked at");
+    else if (t->works && !t->has_launches)
+        snprintf(out, GPU_DOUBT_TEXT,
+                 "nothing impossible found in %llu GPU activities, of which no launch is known: what is missing cannot "
+                 "be told",
+                 (unsigned long long)t->works);
     else if (t->works)
         snprintf(out, GPU_DOUBT_TEXT, "nothing missing or impossible found in %llu GPU activities%s %llu launches%s",
                  (unsigned long long)t->works, t->steps ? "," : " and", (unsigned long long)t->launches, steps);

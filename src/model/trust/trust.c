@@ -207,6 +207,8 @@ static bool find_unlinked(gpu_trust *t, const gpu_scope *s)
 
 static void find_what_launches_tell(gpu_trust *t, const hd_launches *l)
 {
+    t->works = l->work_count;
+    t->launches = l->launch_count;
     gpu_doubt *no_time = &t->doubts[GPU_DOUBT_NO_TIME], *no_end = &t->doubts[GPU_DOUBT_NO_END];
     gpu_doubt *guessed = &t->doubts[GPU_DOUBT_GUESSED];
     no_time->count = l->works_without_time;
@@ -219,14 +221,11 @@ static void find_what_launches_tell(gpu_trust *t, const hd_launches *l)
 static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
 {
     const hd_launches *l = s->launches;
-    t->works = l->work_count;
-    t->launches = l->launch_count;
     t->steps = s->step_count;
+    t->has_launches = s->has_launches;
     t->of_works = calloc(l->work_count + 1, sizeof *t->of_works);
     t->of_lanes = calloc((size_t)hd_trace_track_count(s->trace) + 1, sizeof *t->of_lanes);
     if (!t->of_works || !t->of_lanes) return HD_NOMEM(err);
-    find_input(t, s->trace);
-    find_what_launches_tell(t, l);
     for (uint32_t r = 0; r < s->row_count; r++)
         if (s->rows[r].device != HD_NONE) find_overlaps(t, s, &s->rows[r]);
     if (!find_times(t, s) || !find_unlinked(t, s)) return HD_NOMEM(err);
@@ -269,12 +268,16 @@ hd_status gpu_trust_of(const gpu_trust **out, const hd_trace *trace, const hd_la
     static const gpu_options by_step = {.by = "step"};
     *out = __atomic_load_n(&launches->trust, __ATOMIC_ACQUIRE);
     if (*out) return HD_OK;
-    gpu_scope scope;
+    gpu_scope scope = {0};
     gpu_trust *made = calloc(1, sizeof *made);
     const hd_report_input input = {.trace = trace, .launches = launches};
-    hd_status status = made ? gpu_scope_init(&scope, &input, &by_step, GPU_BY_STEP, err) : HD_NOMEM(err);
-    if (status == HD_OK) status = find(made, &scope, err);
-    if (made) gpu_scope_deinit(&scope);
+    if (!made) return HD_NOMEM(err);
+    find_input(made, trace);
+    find_what_launches_tell(made, launches);
+    bool any = launches->work_count > 0;
+    hd_status status = any ? gpu_scope_init(&scope, &input, &by_step, GPU_BY_STEP, err) : HD_OK;
+    if (any && status == HD_OK) status = find(made, &scope, err);
+    gpu_scope_deinit(&scope);
     if (status == HD_OK)
         *out = keep(launches, made);
     else

@@ -57,6 +57,7 @@ typedef struct gpu_trust {
     gpu_doubt doubts[GPU_DOUBTS];
     uint64_t works, launches, steps; /* how many were looked at */
     bool is_of_input;                /* only the input was */
+    bool has_launches;               /* some activity is linked with its launch */
     unsigned all;                    /* bits 1 << code of doubts that no activity of its own shows */
     uint16_t *of_works;              /* bits 1 << code by launches->works; NULL: none has any */
     uint16_t *of_lanes;              /* the same of all works of a lane, by track */

@@ -114,7 +114,7 @@ static void sum_steps(step_sum *sums, const gpu_scope *s, const launch_states *o
         const hd_launch *launch = &s->launches->launches[i];
         uint32_t step = gpu_step_at(s, launch->track, gpu_time(launch->start_ns));
         if (step == HD_NONE) continue;
-        sums[step].has_activity |= launch->work_count > 0;
+        sums[step].has_activity |= launch->work_count > 0 || launch->untimed_count > 0;
         sums[step].launches |= launches_activity(launch) && !(of->states[i] & EXCUSED);
         sums[step].lacks |= lacks[i];
     }
@@ -158,13 +158,12 @@ static void find_launches(gpu_trust *t, const launch_states *of, uint8_t *lacks)
         if (!launches_activity(launch) || of->states[i] & EXCUSED || process == HD_NONE) continue;
         if (launch->start_ns > of->last[process]) continue;
         doubt->of++;
-        if (of->states[i] & RECORDED) continue;
+        if (of->states[i] & RECORDED || launch->untimed_count) continue;
         lacks[i] = 1;
         doubt->graphs += launch->sort == HD_LAUNCH_GRAPH;
         gpu_doubt_add(doubt, launch->row, launch->track);
     }
-    /* Activities without a time were recorded; at the edges of a recording some launches are without. */
-    doubt->count -= l->works_without_time < doubt->count ? l->works_without_time : doubt->count;
+    /* At the edges of a recording some launches are without. */
     if (!of->s->has_launches || 100 * doubt->count < doubt->of) doubt->count = 0;
     if (!doubt->count) doubt->track = HD_NONE;
 }

@@ -116,7 +116,7 @@ hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_
 {
     *out = (hd_report){0};
     HD_OWN_OPTIONS(hd_check_options, options, err);
-    check c = {.trace = trace, .options = *options};
+    check c = {.trace = trace, .options = *options, .report = out};
     if (!c.options.examples) c.options.examples = 1;
     HD_TRY(hd_check_options_valid(&c.options, err));
     hd_status status = run_parts(&c, err);

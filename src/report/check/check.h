@@ -78,6 +78,7 @@ typedef struct check {
     const hd_trace *trace;
     hd_check_options options;
     span_index spans;
+    hd_report *report; /* whose trust is set by check_launches */
     check_finding *findings;
     size_t finding_count, finding_capacity;
     uint32_t *by_track[CHECK_CODES]; /* finding + 1 by track, made when a code is first found */

@@ -10,6 +10,7 @@
 #include "heddle/launches.h"
 #include "model/trust/trust.h"
 #include "report/check/check.h"
+#include "report/report.h"
 
 static bool is_recorded_on_both_sides(const hd_launches *l)
 {
@@ -83,8 +84,8 @@ static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
                  {GPU_DOUBT_GRAPHS, CHECK_GRAPH_NODES},
                  {GPU_DOUBT_NO_CALLS, CHECK_NO_CALLS}};
     const gpu_trust *trust;
-    if (!l->work_count) return HD_OK;
     HD_TRY(gpu_trust_of(&trust, c->trace, l, err));
+    HD_TRY(report_set_trust(c->report, c->trace, trust, err));
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         const gpu_doubt *d = &trust->doubts[codes[i].doubt];
         if (d->count && d->track != HD_NONE)
