@@ -7,9 +7,10 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "model/host/waits.h"
 #include "report/gpu/gpu.h"
 
-enum { MASKS = 1 << GPU_CLASSES };
+enum { WAIT = GPU_CLASSES /* of a collective: model/host/waits.h */, MASKS = 1 << (GPU_CLASSES + 1) };
 
 /* Of a window. */
 typedef struct account {
@@ -25,6 +26,7 @@ typedef struct level_key {
 typedef struct breakdown {
     gpu_scope scope;
     const gpu_trust *trust;
+    gpu_waits waits;
     uint32_t device;
     gpu_windows windows;
     account *accounts; /* by window */
@@ -42,10 +44,8 @@ static hd_status add_stretch(void *user, const gpu_stretch *stretch, hd_error *e
     int64_t length = stretch->end - stretch->start;
     uint32_t mask = 0;
     level_key key = {stretch->window, 0};
-    for (uint32_t c = 0; c < GPU_CLASSES; c++) {
-        mask |= (uint32_t)(stretch->running[c] > 0) << c;
-        key.running += stretch->running[c];
-    }
+    for (uint32_t c = 0; c <= WAIT; c++) mask |= (uint32_t)(stretch->running[c] > 0) << c;
+    for (uint32_t c = 0; c < GPU_CLASSES; c++) key.running += stretch->running[c];
     b->accounts[stretch->window].time[mask] += length;
     uint32_t count = b->levels.count, level = gpu_group(&b->levels, &key);
     if (level == HD_NONE || !hd_grow((void **)&b->level_time, &b->level_capacity, level, sizeof *b->level_time))
@@ -75,7 +75,10 @@ static int64_t time_of_both(const account *a, unsigned x, unsigned y)
     return sum;
 }
 
-enum { COMPUTE = 1 << GPU_COMPUTE, COMMUNICATION = 1 << GPU_COMMUNICATION, COPY = 1 << GPU_COPY, ANY = MASKS - 1 };
+enum { COMPUTE = 1 << GPU_COMPUTE, COPY = 1 << GPU_COPY, ANY = MASKS - 1 };
+enum { COMMUNICATION = 1 << GPU_COMMUNICATION | 1 << WAIT };
+static const unsigned bits_of[GPU_CLASSES] = {
+    [GPU_COMPUTE] = COMPUTE, [GPU_COMMUNICATION] = COMMUNICATION, [GPU_COPY] = COPY};
 
 static hd_status add_breakdown(breakdown *b, uint32_t window, hd_error *err)
 {
@@ -111,10 +114,10 @@ static void add_overlap(breakdown *b, uint32_t window, const bool *has_class)
         if (!has_class[c]) continue;
         gpu_cells_device(b->overlap, &b->scope, b->device, b->windows.windows[window].step);
         hd_table_add_text(b->overlap, gpu_class_names[c]);
-        hd_table_add_int(b->overlap, time_of(a, 1u << c, 0));
-        hd_table_add_int(b->overlap, a->time[1u << c]);
+        hd_table_add_int(b->overlap, time_of(a, bits_of[c], 0));
+        hd_table_add_int(b->overlap, time_of(a, bits_of[c], ANY & ~bits_of[c]));
         for (unsigned other = 0; other < GPU_CLASSES; other++)
-            hd_table_add_int(b->overlap, time_of_both(a, 1u << c, 1u << other));
+            hd_table_add_int(b->overlap, time_of_both(a, bits_of[c], bits_of[other]));
     }
 }
 
@@ -160,6 +163,10 @@ static hd_status add_rows(breakdown *b, gpu_sweep *sweep, hd_error *err)
         if (!gpu_sweep_add(sweep, work->start, work->end, work->class)) return HD_NOMEM(err);
         if (work->is_listed) sum_work(&b->accounts[gpu_window_of(&b->windows, work->start)], work);
     }
+    const gpu_spans *waits = &b->waits.list[b->device];
+    for (size_t i = 0; i < waits->count; i++) {
+        if (!gpu_sweep_add(sweep, waits->list[i].start, waits->list[i].end, WAIT)) return HD_NOMEM(err);
+    }
     HD_TRY(gpu_sweep_run(sweep, b->windows.pieces, b->windows.piece_count, add_stretch, b, err));
     for (uint32_t w = 0; w < b->windows.count; w++) {
         HD_TRY(add_breakdown(b, w, err));
@@ -200,11 +207,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 {
     breakdown b = {.levels = {.key_size = sizeof(level_key)}};
     hd_status status = gpu_scope_init(&b.scope, input, options, GPU_BY_STEP, err);
+    if (status == HD_OK) status = gpu_waits_init(&b.waits, &b.scope, err);
     if (status == HD_OK) status = add_tables(out, &b, err);
     hd_table_builder_free(b.breakdown);
     hd_table_builder_free(b.overlap);
     hd_table_builder_free(b.concurrency);
     free(b.level_time);
+    gpu_waits_deinit(&b.waits);
     gpu_scope_deinit(&b.scope);
     return status;
 }
@@ -215,7 +224,8 @@ static const hd_report_column breakdown_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"span", HD_VALUE_DURATION, "from the first start of its work to the last end"},
     {"compute", HD_VALUE_DURATION, "a kernel that is no communication, or a set, runs"},
-    {"exposed_communication", HD_VALUE_DURATION, "communication runs, and no compute"},
+    {"exposed_communication", HD_VALUE_DURATION,
+     "communication runs, or a collective of an Ascend NPU waits, and no compute"},
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
     {"idle", HD_VALUE_DURATION, "nothing runs: span = compute + exposed_communication + exposed_copy + idle"},
     {"busy", HD_VALUE_DURATION, "span - idle"},

@@ -44,7 +44,22 @@ static uint32_t first_that_runs(uint32_t *next, const gpu_scope *s, const uint32
     return found;
 }
 
-static bool find_gaps_of(gpu_gaps *out, size_t *capacity, const gpu_scope *s, const gpu_device *device)
+/* The same but for what collectives wait in it, which is communication. */
+static bool add_gaps(gpu_gaps *out, size_t *capacity, const gpu_scope *s, const gpu_spans *waits, const gpu_gap *whole)
+{
+    size_t at = 0, end = waits->count;
+    int64_t since = whole->start;
+    HD_PARTITION_POINT(at, end, i, waits->list[i].end <= since);
+    for (; at < waits->count && waits->list[at].start < whole->end; at++) {
+        int64_t start = waits->list[at].start;
+        if (start > since && !add_gap(out, capacity, s, since, start, whole->work)) return false;
+        since = waits->list[at].end;
+    }
+    return since >= whole->end || add_gap(out, capacity, s, since, whole->end, whole->work);
+}
+
+static bool find_gaps_of(gpu_gaps *out, size_t *capacity, const gpu_scope *s, const gpu_device *device,
+                         const gpu_spans *waits)
 {
     const uint32_t *order = s->order + device->first;
     int64_t until = device->start;
@@ -52,7 +67,8 @@ static bool find_gaps_of(gpu_gaps *out, size_t *capacity, const gpu_scope *s, co
         uint32_t first = first_that_runs(&next, s, order, i, device->count);
         int64_t start = s->works[first].start;
         bool runs = s->works[first].end > start;
-        if (start > until && (runs || start == device->end) && !add_gap(out, capacity, s, until, start, first))
+        if (start > until && (runs || start == device->end) &&
+            !add_gaps(out, capacity, s, waits, &(gpu_gap){.start = until, .end = start, .work = first}))
             return false;
         for (uint32_t k = i; runs && k < next; k++) {
             if (s->works[order[k]].end > until) until = s->works[order[k]].end;
@@ -66,7 +82,7 @@ static bool find_gaps(gpu_gaps *out, const gpu_scope *s)
     size_t capacity = 0;
     out->first = calloc((size_t)s->device_count + 1, sizeof *out->first);
     for (uint32_t d = 0; out->first && d < s->device_count; d++) {
-        if (!find_gaps_of(out, &capacity, s, &s->devices[d])) return false;
+        if (!find_gaps_of(out, &capacity, s, &s->devices[d], &out->waits.list[d])) return false;
         out->first[d + 1] = out->count;
     }
     return out->first && out->count < HD_NONE;
@@ -340,6 +356,7 @@ static hd_status find_the_rest(gpu_gaps *g, const gpu_scope *s, hd_error *err)
 hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *s, const gpu_slice *syncs, size_t sync_count, hd_error *err)
 {
     *out = (gpu_gaps){0};
+    HD_TRY(gpu_waits_init(&out->waits, s, err));
     if (!find_gaps(out, s) || !find_syncs(out, s, syncs, sync_count) || !find_transfers(out, s)) return HD_NOMEM(err);
     return find_the_rest(out, s, err);
 }
@@ -348,6 +365,7 @@ void gpu_gaps_deinit(gpu_gaps *gaps)
 {
     hd_large_free(gaps->list);
     free(gaps->first);
+    gpu_waits_deinit(&gaps->waits);
     *gaps = (gpu_gaps){0};
 }
 

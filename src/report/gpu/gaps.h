@@ -3,6 +3,7 @@
 #ifndef HD_REPORT_GPU_GAPS_H
 #define HD_REPORT_GPU_GAPS_H
 
+#include "model/host/waits.h"
 #include "report/gpu/gpu.h"
 
 typedef enum gpu_cause {
@@ -28,7 +29,8 @@ typedef struct gpu_gap {
 typedef struct gpu_gaps {
     gpu_gap *list; /* device by device, by start */
     size_t count;
-    size_t *first; /* by device, one more at the end */
+    size_t *first;   /* by device, one more at the end */
+    gpu_waits waits; /* that are in no gap */
 } gpu_gaps;
 
 /* syncs: calls that wait for a device, of which none on a row is around the start of another. Deinit either way. */

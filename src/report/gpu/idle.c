@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -188,13 +189,15 @@ static hd_status find_busy(int64_t *busy, const idle *r, hd_error *err)
     const gpu_scope *s = &r->scope;
     const gpu_device *device = &s->devices[r->device];
     gpu_spans spans;
-    gpu_span *list = hd_large_new((size_t)device->count + 1, sizeof *list, s->large);
+    const gpu_spans *waits = &r->gaps.waits.list[r->device];
+    gpu_span *list = hd_large_new(device->count + waits->count + 1, sizeof *list, s->large);
     if (!list) return HD_NOMEM(err);
     for (uint32_t i = 0; i < device->count; i++) {
         const gpu_work *work = &s->works[s->order[device->first + i]];
         list[i] = (gpu_span){work->start, work->end};
     }
-    if (!gpu_spans_union(&spans, list, device->count, s->large)) return HD_NOMEM(err);
+    if (waits->count) memcpy(list + device->count, waits->list, waits->count * sizeof *list);
+    if (!gpu_spans_union(&spans, list, device->count + waits->count, s->large)) return HD_NOMEM(err);
     for (size_t p = 0; p < r->windows.piece_count; p++) {
         const gpu_piece *piece = &r->windows.pieces[p];
         busy[piece->window] += gpu_spans_covered(&spans, piece->start, piece->end);

@@ -11,15 +11,24 @@ CLASSES = ("compute", "communication", "copy")
 CAUSES = ("host", "sync", "launch", "dependency", "device", "transfer", "unknown", "outside")
 
 
-def classes_of(works):
-    return {c: spans.of(w for w in works if class_of(w) == c) for c in CLASSES}
+def waits_of(scope, key):
+    """On rows with collectives, what these wait for other ranks (Ascend): communication, and no work."""
+    rows = {w.row for w in scope.devices[key] if class_of(w) == "communication"}
+    waits = [w for w in scope.trace.waits if w.row in rows and re.fullmatch("notify[ _]wait|hcom_.*", w.name, re.I | re.S)]
+    return spans.common(spans.of(waits), [scope.span(key)])
+
+
+def classes_of(scope, key):
+    works = scope.devices[key]
+    found = {c: spans.of(w for w in works if class_of(w) == c) for c in CLASSES}
+    return {**found, "communication": spans.union([*found["communication"], *waits_of(scope, key)])}
 
 
 # ---- breakdown ----
 
 def breakdown_row(scope, key, step, window, works):
-    u = {c: spans.common(part, window) for c, part in classes_of(scope.devices[key]).items()}
-    busy = spans.common(spans.of(scope.devices[key]), window)
+    u = {c: spans.common(part, window) for c, part in classes_of(scope, key).items()}
+    busy = spans.common(spans.union([*spans.of(scope.devices[key]), *waits_of(scope, key)]), window)
     exposed = spans.without(u["communication"], u["compute"])
     copies = spans.without(spans.without(u["copy"], u["compute"]), u["communication"])
     known = scope.trace.has_launches
@@ -41,7 +50,7 @@ def breakdown_row(scope, key, step, window, works):
 
 
 def overlap_rows(scope, key, step, window):
-    u = {c: spans.common(part, window) for c, part in classes_of(scope.devices[key]).items()}
+    u = {c: spans.common(part, window) for c, part in classes_of(scope, key).items()}
     for name in CLASSES:
         if not any(class_of(w) == name for w in scope.devices[key]):
             continue
@@ -109,7 +118,7 @@ class Gap:
         self.cause, self.sync, self.place = None, None, None
 
 
-def gaps_of(works):
+def gaps_of(works, waits):
     busy = spans.of(works)
     first, last = min(w.start for w in works), max(w.end for w in works)
     starting = collections.defaultdict(list)
@@ -119,7 +128,8 @@ def gaps_of(works):
     for start, end in spans.without([(first, last)] if first < last else [], busy):
         candidates = starting[end]
         longer = [w for w in candidates if w.duration > 0] or candidates
-        gaps.append(Gap(start, end, min(longer, key=lambda w: w.index)))
+        work = min(longer, key=lambda w: w.index)
+        gaps += [Gap(*part, work) for part in spans.without([(start, end)], waits)]
     return gaps
 
 
@@ -190,7 +200,7 @@ def gap_row(cells, gap, start, end, op, frame):
 def idle(scope):
     out = {"idle": [], "gaps": [], "behind": []}
     for key in scope.device_keys():
-        gaps = gaps_of(scope.devices[key])
+        gaps = gaps_of(scope.devices[key], waits_of(scope, key))
         explain(scope, key, gaps)
         places = [gap.place for gap in gaps if gap.place]
         ops, frames = Around(scope.trace.ops, places), Around(scope.trace.frames, places)
@@ -205,7 +215,7 @@ def idle(scope):
                 frame = name_of(frames.innermost(*gap.place)) if gap.place else None
                 listed.append(gap_row(cells, gap, start, end, op, frame))
                 behind[gap.cause, op].append(end - start)
-            busy = spans.length(spans.common(spans.of(scope.devices[key]), window))
+            busy = spans.length(spans.common(spans.union([*spans.of(scope.devices[key]), *waits_of(scope, key)]), window))
             assert sum(row["total"] for row in rows) == spans.length(window) - busy
             listed.sort(key=lambda row: (-row["duration"], row["start"]))
             out["idle"] += rows

@@ -220,7 +220,7 @@ class Maker:
         for _ in range(r.choice([0, 0, 8])):
             device = r.choice(self.devices)
             stream = r.choice(self.streams[device] + [-1])
-            self.add("cuda_sync", r.choice(["Stream Wait Event", "Stream Wait Event", "Event Sync"]), device, stream,
+            self.add("cuda_sync", r.choice(["Stream Wait Event", "Stream Wait Event", "Event Sync", "Notify Wait", "hcom_x"]), device, stream,
                      r.randint(0, self.length), r.choice([1, 5, 30]), {"device": device, "stream": stream})
         if r.random() < 0.3:
             device = self.devices[0]
