@@ -26,6 +26,7 @@
 enum { WAIT_LEAST_NS = 10000 };
 
 typedef enum evidence { EVIDENCE_NONE, EVIDENCE_SUSPECT, EVIDENCE_CONTAINED, EVIDENCE_SURE } evidence;
+enum { NAME_NEW, NAME_RUNS, NAME_WAITS };
 
 /* What another thread does while a stretch lasts. */
 typedef struct period {
@@ -57,6 +58,9 @@ typedef struct finder {
     uint32_t *siblings;  /* lanes by process */
     uint32_t *contained; /* by lane: nodes in stretches of the thread at hand that contain them, and how often */
     uint32_t *contained_times;
+    uint32_t *gaps;     /* nodes */
+    size_t *first_gaps; /* by lane, one more at the end */
+    uint8_t *names;     /* by string: NAME_… */
     forward_thread *backward;
     size_t backward_count;
     bool has_backward;
@@ -71,6 +75,16 @@ typedef struct finder {
 static bool is_gap_over(const hd_graph *g, uint32_t node, int64_t time)
 {
     return g->kinds[node] == HD_NODE_GAP && g->ends[node] > time;
+}
+
+/* Moves a cursor to the first node that starts after a time. */
+static uint32_t advance(uint32_t *cursor, const hd_graph *g, const hd_graph_lane *lane, int64_t time)
+{
+    enum { STEPS = 8 }; /* nodes follow the time closely, or are passed by thousands */
+    uint32_t end = lane->first_node + lane->node_count, high = end;
+    for (int i = 0; i < STEPS && *cursor < end && g->starts[*cursor] <= time; i++) ++*cursor;
+    if (*cursor < end && g->starts[*cursor] <= time) HD_PARTITION_POINT(*cursor, high, at, g->starts[at] <= time);
+    return *cursor == lane->first_node ? HD_NONE : *cursor - 1;
 }
 
 /* false: nothing that is done in [from, until). */
@@ -108,39 +122,44 @@ static hd_status is_backward(bool *out, finder *f, const hd_graph_lane *thread, 
     return HD_OK;
 }
 
-static evidence evidence_of_slice(const graph_maker *m, uint32_t row, const period *p, int64_t length)
+static bool waits_by_name(finder *f, uint32_t name)
 {
-    hd_string name = hd_trace_string(m->trace, (uint32_t)hd_slice_column(m->trace, row, HD_COL_NAME));
-    hd_string category = hd_trace_string(m->trace, (uint32_t)hd_slice_column(m->trace, row, HD_COL_CATEGORY));
-    bool is_within = p->begins && p->ends;
-    if (hd_waits_for_thread(name)) return p->ends ? EVIDENCE_SURE : EVIDENCE_SUSPECT;
-    hd_role role = hd_role_of(category, name);
-    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER || !is_within) return EVIDENCE_NONE;
-    if (p->end - p->start >= length / 2) return EVIDENCE_CONTAINED;
-    return role == HD_ROLE_OP ? EVIDENCE_NONE : EVIDENCE_SUSPECT;
+    uint8_t *known = &f->names[name];
+    if (*known == NAME_NEW) *known = hd_waits_for_thread(hd_trace_string(f->m->trace, name)) ? NAME_WAITS : NAME_RUNS;
+    return *known == NAME_WAITS;
 }
 
-static hd_status add_wait(finder *f, const hd_graph_lane *thread, uint32_t node, uint32_t lane, hd_error *err)
+/* But for backward ops, which are looked for where nothing else makes it sure. */
+static evidence evidence_of(finder *f, uint32_t row, const period *p, int64_t length)
+{
+    const hd_trace *trace = f->m->trace;
+    bool is_within = p->begins && p->ends, is_half = is_within && p->end - p->start >= length / 2;
+    if (row == HD_NONE) return is_half ? EVIDENCE_SUSPECT : EVIDENCE_NONE;
+    uint32_t name = (uint32_t)hd_slice_column(trace, row, HD_COL_NAME);
+    if (waits_by_name(f, name)) return p->ends ? EVIDENCE_SURE : EVIDENCE_SUSPECT;
+    if (!is_within) return EVIDENCE_NONE;
+    hd_role role = hd_role_of(hd_trace_string(trace, (uint32_t)hd_slice_column(trace, row, HD_COL_CATEGORY)),
+                              hd_trace_string(trace, name));
+    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return EVIDENCE_NONE;
+    return is_half ? EVIDENCE_CONTAINED : role == HD_ROLE_OP ? EVIDENCE_NONE : EVIDENCE_SUSPECT;
+}
+
+static bool add_wait(finder *f, uint32_t node, uint32_t lane)
 {
     const hd_graph *g = f->m->g;
     int64_t start = g->starts[node], end = g->ends[node];
-    thread_wait w = {.node = node, .lane = lane, .evidence = EVIDENCE_SURE};
-    bool is_found;
-    if (!find_period(&w.other, g, &g->lanes[lane], start, end)) return HD_OK;
-    HD_TRY(is_backward(&is_found, f, thread, &g->lanes[lane], start, end, err));
-    bool is_half = w.other.begins && w.other.ends && w.other.end - w.other.start >= (end - start) / 2;
-    if (!is_found && g->slices[node] == HD_NONE) w.evidence = is_half ? EVIDENCE_SUSPECT : EVIDENCE_NONE;
-    if (!is_found && g->slices[node] != HD_NONE)
-        w.evidence = evidence_of_slice(f->m, g->slices[node], &w.other, end - start);
-    if (w.evidence == EVIDENCE_NONE) return HD_OK;
-    if (!hd_large_grow((void **)&f->waits, &f->capacity, f->count, sizeof *f->waits, f->m->large)) return HD_NOMEM(err);
+    thread_wait w = {.node = node, .lane = lane};
+    if (!find_period(&w.other, g, &g->lanes[lane], start, end)) return true;
+    if (g->slices[node] == HD_NONE && !w.other.begins && !w.other.ends) return true;
+    w.evidence = evidence_of(f, g->slices[node], &w.other, end - start);
+    if (!hd_large_grow((void **)&f->waits, &f->capacity, f->count, sizeof *f->waits, f->m->large)) return false;
     f->waits[f->count++] = w;
     if (w.evidence == EVIDENCE_CONTAINED) {
         f->contained[lane] += hd_graph_node_at(g, &g->lanes[lane], w.other.end - 1) + 1 -
                               hd_graph_node_at(g, &g->lanes[lane], w.other.start);
         f->contained_times[lane]++;
     }
-    return HD_OK;
+    return true;
 }
 
 /* Between the times at which it is contained it has gaps. */
@@ -150,24 +169,61 @@ static bool works_only_within(const finder *f, uint32_t lane)
     return 10 * (uint64_t)f->contained[lane] >= 9 * (nodes > gaps ? nodes - gaps : 0);
 }
 
-static hd_status find_waits_of(finder *f, uint32_t lane, const uint32_t *siblings, uint32_t count, hd_error *err)
+/* Decides on the waits of a thread from `first` on, and forgets those that are none. */
+static hd_status decide(finder *f, const hd_graph_lane *thread, size_t first, hd_error *err)
 {
     const hd_graph *g = f->m->g;
-    const hd_graph_lane *thread = &g->lanes[lane];
-    size_t first = f->count;
-    for (uint32_t n = thread->first_node; n < thread->first_node + thread->node_count; n++) {
-        if (g->ends[n] - g->starts[n] < WAIT_LEAST_NS || g->kinds[n] == HD_NODE_SYNC) continue;
-        for (uint32_t i = 0; i < count; i++) {
-            if (siblings[i] != lane) HD_TRY(add_wait(f, thread, n, siblings[i], err));
-        }
-    }
+    size_t kept = first;
     for (size_t i = first; i < f->count; i++) {
-        thread_wait *w = &f->waits[i];
-        if (w->evidence == EVIDENCE_CONTAINED)
-            w->evidence = works_only_within(f, w->lane) ? EVIDENCE_SURE : EVIDENCE_SUSPECT;
+        thread_wait w = f->waits[i];
+        bool is_found;
+        if (w.evidence == EVIDENCE_CONTAINED)
+            w.evidence = works_only_within(f, w.lane) ? EVIDENCE_SURE : EVIDENCE_SUSPECT;
+        if (w.evidence != EVIDENCE_SURE) {
+            HD_TRY(is_backward(&is_found, f, thread, &g->lanes[w.lane], g->starts[w.node], g->ends[w.node], err));
+            if (is_found) w.evidence = EVIDENCE_SURE;
+        }
+        if (w.evidence != EVIDENCE_NONE) f->waits[kept++] = w;
     }
-    for (uint32_t i = 0; i < count; i++) f->contained[siblings[i]] = f->contained_times[siblings[i]] = 0;
+    f->count = kept;
     return HD_OK;
+}
+
+/* The stretches of a thread in which what another one does comes to an end: where it has a gap, or is over. */
+static bool find_waits_for(finder *f, uint32_t lane, uint32_t other)
+{
+    const hd_graph *g = f->m->g;
+    uint32_t cursor = g->lanes[lane].first_node, before = HD_NONE;
+    for (size_t i = f->first_gaps[other]; i <= f->first_gaps[other + 1]; i++) {
+        bool is_over = i == f->first_gaps[other + 1];
+        int64_t end =
+            is_over ? g->ends[g->lanes[other].first_node + g->lanes[other].node_count - 1] : g->starts[f->gaps[i]];
+        uint32_t node = advance(&cursor, g, &g->lanes[lane], end - 1);
+        if (node == HD_NONE || node == before || g->ends[node] < end) continue;
+        before = node;
+        bool can_wait = g->ends[node] - g->starts[node] >= WAIT_LEAST_NS && g->kinds[node] != HD_NODE_SYNC;
+        if (can_wait && !add_wait(f, node, other)) return false;
+    }
+    return true;
+}
+
+static int by_stretch(const void *a, const void *b)
+{
+    const thread_wait *x = a, *y = b;
+    if (x->node != y->node) return x->node < y->node ? -1 : 1;
+    return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static hd_status find_waits_of(finder *f, uint32_t lane, const uint32_t *siblings, uint32_t count, hd_error *err)
+{
+    size_t first = f->count;
+    for (uint32_t i = 0; i < count; i++) {
+        f->contained[siblings[i]] = f->contained_times[siblings[i]] = 0;
+        if (siblings[i] != lane && !find_waits_for(f, lane, siblings[i])) return HD_NOMEM(err);
+    }
+    if (!hd_large_sort(f->waits + first, f->count - first, sizeof *f->waits, by_stretch, f->m->large))
+        return HD_NOMEM(err);
+    return decide(f, &f->m->g->lanes[lane], first, err);
 }
 
 /* ---- cuts ---- */
@@ -419,9 +475,33 @@ static uint32_t list_siblings(finder *f)
     return count;
 }
 
+/* The first gap of nodes [first, end); `end`: there is none. */
+static uint32_t next_gap(const hd_graph *g, uint32_t first, uint32_t end)
+{
+    const uint8_t *found = first < end ? memchr(g->kinds + first, HD_NODE_GAP, end - first) : NULL;
+    return found ? (uint32_t)(found - g->kinds) : end;
+}
+
+static bool list_gaps(finder *f)
+{
+    const hd_graph *g = f->m->g;
+    size_t capacity = 0, count = 0;
+    for (uint32_t l = 0; l < g->lane_count; l++) {
+        uint32_t first = g->lanes[l].first_node, end = first + g->lanes[l].node_count;
+        f->first_gaps[l] = count;
+        for (uint32_t n = next_gap(g, first, end); n < end; n = next_gap(g, n + 1, end)) {
+            if (!hd_large_grow((void **)&f->gaps, &capacity, count, sizeof *f->gaps, f->m->large)) return false;
+            f->gaps[count++] = n;
+        }
+    }
+    f->first_gaps[g->lane_count] = count;
+    return true;
+}
+
 static hd_status find_waits(finder *f, hd_error *err)
 {
     uint32_t count = list_siblings(f), end;
+    if (!list_gaps(f)) return HD_NOMEM(err);
     for (uint32_t first = 0; first < count; first = end) {
         for (end = first + 1; end < count && f->processes[f->siblings[end]] == f->processes[f->siblings[first]];) end++;
         for (uint32_t i = first; end - first > 1 && i < end; i++)
@@ -439,7 +519,9 @@ hd_status graph_cut_threads(graph_maker *m, hd_error *err)
     f.siblings = calloc(lanes, sizeof *f.siblings);
     f.contained = calloc(lanes, sizeof *f.contained);
     f.contained_times = calloc(lanes, sizeof *f.contained_times);
-    bool fine = f.processes && f.siblings && f.contained && f.contained_times;
+    f.first_gaps = calloc(lanes, sizeof *f.first_gaps);
+    f.names = calloc((size_t)hd_trace_string_count(m->trace) + 1, 1);
+    bool fine = f.processes && f.siblings && f.contained && f.contained_times && f.first_gaps && f.names;
     hd_status status = fine ? find_waits(&f, err) : HD_NOMEM(err);
     if (status == HD_OK && f.count) {
         known_cut *cuts = list_cuts(&f);
@@ -451,6 +533,9 @@ hd_status graph_cut_threads(graph_maker *m, hd_error *err)
     free(f.siblings);
     free(f.contained);
     free(f.contained_times);
+    free(f.first_gaps);
+    hd_large_free(f.gaps);
+    free(f.names);
     hd_large_free(f.backward);
     hd_large_free(f.waits);
     hd_large_free(f.edits);

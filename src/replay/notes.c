@@ -50,6 +50,8 @@ static void note_order(notes *n, const replay *r)
     char text[300];
     if (gpu_note_backward(text, sizeof text, r->graph)) note(n, "%s", text);
     if (gpu_note_guessed(text, sizeof text, r->graph)) note(n, "%s", text);
+    if (gpu_note_suspects(text, sizeof text, r->graph))
+        note(n, "%s: the uncertainty of changes has what that makes", text);
     if (cycles) note(n, "%llu dependencies contradict one another and are left out", (unsigned long long)cycles);
     if (over)
         note(n, "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",
@@ -88,21 +90,6 @@ static void note_depth(notes *n, const replay *r)
              r->waiting);
 }
 
-static void note_threads(notes *n, const replay *r)
-{
-    const hd_graph *g = r->graph;
-    int64_t sum = 0;
-    for (size_t i = 0; i < g->suspect_count; i++) {
-        uint32_t node = g->suspects[i].node;
-        if (i == 0 || g->suspects[i - 1].node != node) sum = gpu_sum(sum, g->ends[node] - g->starts[node]);
-    }
-    if (g->suspect_count)
-        note(n,
-             "threads may wait for one another where the trace does not say so, %.3f ms in all: the uncertainty has "
-             "what that changes",
-             (double)sum / 1e6);
-}
-
 static void note_shares(notes *n, const replay *r)
 {
     char told[64] = "which the trace does not tell";
@@ -134,7 +121,6 @@ hd_status replay_add_notes(hd_report *out, const replay *r, hd_error *err)
     note_order(&n, r);
     note_guesses(&n, r);
     note_depth(&n, r);
-    note_threads(&n, r);
     note_shares(&n, r);
     if (*r->gpu_note) note(&n, "%s", r->gpu_note);
     if (r->cut_copies)

@@ -26,8 +26,9 @@ TOLD = {"stream": "Stream Sync", "event": "Event Sync", "device": "Context Sync"
 # ---- random traces: times in ns; rows are the order of slices ----
 
 class Trace:
-    def __init__(self, rng):
-        self.rng, self.rows, self.next_id = rng, [], 1
+    def __init__(self, rng, pageable=0):
+        """pageable: how often calls copy memory that is staged."""
+        self.rng, self.rows, self.next_id, self.pageable = rng, [], 1, pageable
         self.ranks = rng.choice([1, 1, 2, 3])
         collectives = [rng.randint(0, 300) for _ in range(rng.randint(1, 6))]
         for self.rank in range(self.ranks):
@@ -73,7 +74,7 @@ class Trace:
     def call(self, tid, start, dur):
         rng, number = self.rng, self.next_id
         self.next_id += 1
-        kind = rng.choice(["launch"] * 5 + ["pageable"] * 2 + list(NAMES))
+        kind = rng.choice(["launch"] * 5 + ["pageable"] * self.pageable + list(NAMES))
         stream = rng.choice(self.streams)
         self.add("cuda_runtime", NAMES.get(kind, PAGEABLE if kind == "pageable" else "cudaLaunchKernel"), tid, start, dur * (3 if kind == "pageable" else 1),
                  correlation=number)
@@ -477,7 +478,7 @@ def main():
     edges = met = read = guessed = 0
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(args.seed, args.seed + args.rounds):
-            trace = Trace(random.Random(seed))
+            trace = Trace(random.Random(seed), pageable=2)
             if not trace.rows:
                 continue
             path = pathlib.Path(folder) / "a.json"

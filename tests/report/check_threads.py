@@ -170,10 +170,11 @@ class Graph:
                     if b - a < LEAST or other == key or other[0] != key[0]:
                         continue
                     w = Wait.of(spans[other], other, a, b)
-                    if not w:
+                    if not w or row is None and not w.begins and not w.ends:
                         continue
                     w.thread, w.at = key, k
-                    w.sure = self.evidence(w, pairs, a, b, row)
+                    w.sure = self.evidence(w, a, b, row)
+                    w.is_backward = any(p[0] == other and p[1] == key and a <= p[2] < b for p in pairs)
                     if w.sure == "contained":
                         count = sum(1 for s, e, _ in old[other] if s < w.end and e > w.start)
                         n, times = within.get((key, other), (0, 0))
@@ -183,15 +184,14 @@ class Graph:
             if w.sure == "contained":
                 n, times = within[w.thread, w.other]
                 w.sure = "sure" if 10 * n >= 9 * max(0, len(old[w.other]) - times - 1) else "suspect"
+            w.sure = "sure" if w.is_backward else w.sure
         self.cut_all([w for w in waits if w.sure == "sure"], old)
         cut_nodes = {(w.thread, w.at) for w in waits if w.sure == "sure"}
         self.suspects = len({(w.thread, w.at) for w in waits if w.sure == "suspect"} - cut_nodes)
 
-    def evidence(self, w, pairs, a, b, row):
+    def evidence(self, w, a, b, row):
         within = w.begins and w.ends
         half = w.end - w.start >= (b - a) // 2
-        if any(p[0] == w.other and p[1] == w.thread and a <= p[2] < b for p in pairs):
-            return "sure"
         if row is None:
             return "suspect" if within and half else None
         r = self.rows[row]

@@ -168,6 +168,18 @@ bool gpu_note_guessed(char *out, size_t size, const hd_graph *graph)
     return graph->waits_guessed > 0;
 }
 
+bool gpu_note_suspects(char *out, size_t size, const hd_graph *graph)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < graph->suspect_count; i++) {
+        uint32_t node = graph->suspects[i].node;
+        if (i == 0 || graph->suspects[i - 1].node != node) sum = gpu_sum(sum, graph->ends[node] - graph->starts[node]);
+    }
+    snprintf(out, size, "threads may wait for one another where the trace does not say so, %.3f ms in all",
+             (double)sum / 1e6);
+    return graph->suspect_count > 0;
+}
+
 /* A reader told that the input ends in the middle. */
 static bool is_cut(const hd_trace *trace)
 {

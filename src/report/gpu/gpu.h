@@ -186,6 +186,7 @@ hd_status gpu_add_notes(hd_report *out, const hd_report_about *about, const gpu_
 bool gpu_note_backward(char *out, size_t size, const hd_graph *graph);
 /* How many waits of queues are guessed; false: none. */
 bool gpu_note_guessed(char *out, size_t size, const hd_graph *graph);
+bool gpu_note_suspects(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \
