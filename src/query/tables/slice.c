@@ -184,10 +184,10 @@ static int slice_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         plan.conditions[plan.count].op = c->op;
         plan.conditions[plan.count++].in = in;
         sqlite3_value *value = NULL;
-        bool is_text = pattern && sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value &&
-                       sqlite3_value_type(value) == SQLITE_TEXT;
+        bool is_text =
+            sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value && sqlite3_value_type(value) == SQLITE_TEXT;
         info->aConstraintUsage[i].argvIndex = plan.count;
-        info->aConstraintUsage[i].omit = !pattern || is_text;
+        info->aConstraintUsage[i].omit = is_text || (!pattern && (in || !slice_is_string(column)));
     }
     if (takes_order(table, info)) set_order(&plan, info);
     set_costs(info, &plan, table);

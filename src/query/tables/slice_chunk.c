@@ -44,6 +44,7 @@ void slice_table_deinit(slice_table *table)
         free((void *)(uintptr_t)table->sections[i].has_args);
     }
     for (int column = 0; column < SLICE_COLUMNS; column++) query_index_deinit(&table->indexes[column]);
+    slice_numbers_free(table);
     free(table->sections);
 }
 

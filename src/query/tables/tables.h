@@ -75,6 +75,13 @@ int query_fail(sqlite3_vtab *base, query_tables *tables, const hd_error *err);
 hd_status query_check_stop(query_tables *tables, hd_error *err);
 /* declare_vtab, by columns; the rest of an xConnect. */
 int query_declare(sqlite3 *db, const hd_query_column_about *columns);
+/* The arguments of a function are hidden columns, `columns` from `first` on, which only = can give: an error for any
+ * other comparison, as there would be nothing to compare; CONSTRAINT: one is not known yet in this order of a join. */
+int query_check_arguments(sqlite3_vtab *base, const sqlite3_index_info *info, const hd_query_table_about *about,
+                          int first);
+/* What was given of it; an error without. */
+void query_argument_result(sqlite3_context *context, const hd_query_table_about *about, int column,
+                           const sqlite3_value *given);
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err);
 hd_status query_add_module(query_tables *tables, const char *name, const sqlite3_module *module, void *user,
                            hd_error *err);

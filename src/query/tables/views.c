@@ -1,4 +1,7 @@
-/* views.c - tables that are a choice of others: views, by names that Perfetto's users know */
+/* views.c - tables that are a choice of others: views, by names that Perfetto's users know
+ *
+ * A cast gives what is calculated the type that its column is said to have: SQLite compares by it.
+ */
 #include "query/tables/tables.h"
 
 #define RANK                                                                                                           \
@@ -131,7 +134,8 @@ static const hd_query_column_about cpu_columns[] = {
 #define SLICE_FIELDS "s.id, s.ts, s.dur, s.track_id, s.category, s.name, s.depth, s.parent_id, s.arg_set_id"
 #define WITH_CONTEXT                                                                                                   \
     "select " SLICE_FIELDS ", s.thread_ts, s.thread_dur, t.name as track_name, t.utid, h.tid,"                         \
-    " case when h.kind <> 'process' then h.name end as thread_name, h.tid = h.pid as is_main_thread,"                  \
+    " cast(case when h.kind <> 'process' then h.name end as text) as thread_name, cast(h.tid = h.pid as int) as "      \
+    "is_main_thread,"                                                                                                  \
     " t.upid, p.pid, p.name as process_name, s.rank"                                                                   \
     " from slice s join track t on t.id = s.track_id left join track h on h.id = t.utid"                               \
     " left join track p on p.id = t.upid"
@@ -141,15 +145,16 @@ static const struct {
     const char *select;
 } views[] = {
     {{"thread", "threads and streams", thread_columns},
-     "select utid as id, utid, tid, case when kind <> 'process' then name end as name, upid,"
-     " tid = pid as is_main_thread, start_ts, end_ts, case when kind <> 'process' then arg_set_id end as arg_set_id,"
+     "select utid as id, utid, tid, cast(case when kind <> 'process' then name end as text) as name, upid,"
+     " cast(tid = pid as int) as is_main_thread, start_ts, end_ts, cast(case when kind <> 'process' then arg_set_id "
+     "end as int) as arg_set_id,"
      " rank from track where utid = id"},
     {{"process", "processes", process_columns},
      "select upid as id, upid, pid, name, arg_set_id, rank from track where upid = id"},
     {{"thread_track", "tracks of threads and streams", thread_track_columns},
      "select id, name, type, parent_id, utid, rank from track where utid is not null"},
     {{"process_track", "tracks of processes: of async slices, and of what belongs to no thread", process_track_columns},
-     "select id, case when kind = 'async' then name end as name, type, parent_id, upid, rank from track"
+     "select id, cast(case when kind = 'async' then name end as text) as name, type, parent_id, upid, rank from track"
      " where utid is null and upid is not null and kind in ('process', 'async')"},
     {{"gpu_track", "streams of GPUs", gpu_track_columns},
      "select id, name, device, stream, utid, upid, rank from track where kind = 'stream'"},
