@@ -16,6 +16,7 @@ static const hd_query_column_about counter_columns[] = {
     {"value", "REAL", "value from then on", false},
     {"arg_set_id", "INT", "arguments of the event: args.arg_set_id", false},
     {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -56,6 +57,7 @@ static const hd_query_column_about flow_columns[] = {
     {"category", "TEXT", "category", false},
     {"name", "TEXT", "name", false},
     {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

@@ -23,8 +23,8 @@ typedef struct report_function {
     const hd_report_about *report;
     const hd_report_table_about *table;
     char name[NAME_BYTES];
-    int column_count; /* of the table, with rank where it has none */
-    bool adds_rank;
+    int column_count; /* of the table, with rank and input where it has none */
+    bool adds_rank, adds_input;
     int argument_count;
     const hd_option_about *arguments[ARGUMENTS_MAX];
     char argument_names[ARGUMENTS_MAX][NAME_BYTES];
@@ -100,6 +100,8 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
         f->columns[f->column_count++] =
             (hd_query_column_about){"rank", "INT", "rank of the input, or its place", false};
     f->about = (hd_query_table_about){f->name, table->meaning, f->columns};
+    f->adds_input = !report->of_job && !has_column(f, "input");
+    if (f->adds_input) f->columns[f->column_count++] = (hd_query_column_about)QUERY_INPUT_COLUMN;
     for (int times = 1; times >= 0; times--)
         for (const hd_option_about *o = report->options; o && o->name; o++)
             if (is_from_or_until(o) == times) add_argument(f, o);
@@ -343,7 +345,9 @@ static int report_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
         query_argument_result(context, &f->about, column, cursor->given[column - f->column_count]);
     else if (cursor->places[column] != SIZE_MAX)
         result_cell(context, cursor->table, cursor->row, cursor->places[column]);
-    else if (f->adds_rank && column == f->column_count - 1)
+    else if (f->adds_input && column == f->column_count - 1)
+        sqlite3_result_int64(context, (int64_t)cursor->input);
+    else if (f->adds_rank && column == f->column_count - 1 - f->adds_input)
         sqlite3_result_int64(context, f->tables->sources[cursor->input].rank);
     return SQLITE_OK;
 }

@@ -25,6 +25,7 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
                     false},
     [SLICE_CORRELATION] = {"correlation", "INT", "argument that a call shares with the work it launched", false},
     [SLICE_RANK] = {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    [SLICE_INPUT] = QUERY_INPUT_COLUMN,
 };
 
 static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
@@ -123,7 +124,8 @@ static bool takes_order(const slice_table *table, sqlite3_index_info *info)
     if (info->nOrderBy > SLICE_ORDERS || table->count > UINT32_MAX) return false;
     for (int i = 0; i < info->nOrderBy; i++) {
         int column = info->aOrderBy[i].iColumn;
-        bool exact = column <= SLICE_TS || column == SLICE_TRACK || column == SLICE_RANK || column == SLICE_PARENT;
+        bool exact = column <= SLICE_TS || column == SLICE_TRACK || column == SLICE_RANK || column == SLICE_INPUT ||
+                     column == SLICE_PARENT;
         bool group = (column == SLICE_NAME || column == SLICE_CATEGORY) && any_order && table->tables->count == 1;
         bool alike = (column == SLICE_TYPE || column == SLICE_ROLE || column == SLICE_DEPTH) && any_order;
         if (!exact && !group && !alike) return false;

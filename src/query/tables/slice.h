@@ -33,6 +33,7 @@ typedef enum slice_column {
     SLICE_ROLE,
     SLICE_CORRELATION,
     SLICE_RANK,
+    SLICE_INPUT,
     SLICE_COLUMNS
 } slice_column;
 

@@ -21,6 +21,12 @@
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
 #define QUERY_NULL INT64_MIN /* of a column of integers */
 
+/* Of every table that can hold rows of several inputs. */
+#define QUERY_INPUT_COLUMN                                                                                             \
+    {                                                                                                                  \
+        "input", "INT", "place of its input among those of the query, from 0 on", false                                \
+    }
+
 typedef enum query_arg_owner {
     QUERY_ARGS_SLICE,
     QUERY_ARGS_TRACK,

@@ -23,6 +23,7 @@ static const hd_query_column_about launch_columns[] = {
     {"work_name", "TEXT", "name of the work", false},
     {"role", "TEXT", "kernel, copy or set", false},
     {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -123,6 +124,7 @@ static const hd_query_column_about step_columns[] = {
     {"track_id", "INT", "track of the annotation", false},
     {"name", "TEXT", "name of the annotation", false},
     {"rank", "INT", "its rank; of a trace that tells none, its place among the inputs", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
