@@ -67,6 +67,13 @@ static int64_t bits_of(double real)
     return bits;
 }
 
+static double real_of(int64_t bits)
+{
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
+}
+
 static bool is_exact(int64_t integer)
 {
     return integer >= -EXACT && integer <= EXACT;
@@ -83,6 +90,17 @@ static bool make_real(query_batch_column *column, uint32_t rows)
         if (column->validity[i / 8] >> i % 8 & 1 && !is_exact(column->values[i])) return false;
     for (uint32_t i = 0; i < rows; i++) column->values[i] = bits_of((double)column->values[i]);
     column->type = HD_QUERY_REAL;
+    return true;
+}
+
+/* The other way round, if no value loses by it. */
+static bool make_whole(query_batch_column *column, uint32_t rows)
+{
+    for (uint32_t i = 0; i < rows; i++)
+        if (column->validity[i / 8] >> i % 8 & 1 && !is_whole(real_of(column->values[i]))) return false;
+    for (uint32_t i = 0; i < rows; i++)
+        if (column->validity[i / 8] >> i % 8 & 1) column->values[i] = (int64_t)real_of(column->values[i]);
+    column->type = HD_QUERY_INT;
     return true;
 }
 
@@ -110,6 +128,8 @@ static bool add_text(query_batch_column *column, const char *data, size_t size)
 static bool add_number(query_batch_column *column, const hd_query_value *value, uint32_t row, bool is_typed)
 {
     bool is_real = value->type == HD_QUERY_REAL;
+    if (column->type == HD_QUERY_REAL && !is_real && !is_exact(value->integer) && !is_typed)
+        (void)make_whole(column, row);
     if (column->type == HD_QUERY_INT && is_real && !is_typed && !make_real(column, row)) return false;
     if (column->type == HD_QUERY_INT) {
         if (is_real && !is_whole(value->real)) return false;
@@ -140,7 +160,7 @@ static hd_status add_value(query_batch *batch, size_t at, hd_statement *statemen
                             hd_statement_column_name(statement, at), (unsigned long long)(batch->row_first + row));
     if (column->type == HD_QUERY_NULL && !batch->is_typed) {
         column->type = value.type;
-        if (value.type == HD_QUERY_INT && column->is_real) column->type = HD_QUERY_REAL;
+        if (value.type == HD_QUERY_INT && column->is_real && is_exact(value.integer)) column->type = HD_QUERY_REAL;
     }
     if (value.type == HD_QUERY_NULL)
         column->values[row] = 0, column->null_count++;

@@ -19,8 +19,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from rounds import rounds, seed  # noqa: E402
 
-TABLES = ("slice", "track", "counter", "flow", "args", "launch", "thread", "thread_track", "process")
-NAMES = ["gemm", "cudaLaunchKernel", "cudaMemcpyAsync", "a b", "", "α", "100%", "GEMM", "ProfilerStep#7", "x'y", "10"]
+TABLES = ("slice", "track", "counter", "flow", "args", "launch", "thread", "thread_track", "process", "process_track",
+          "counter_track", "instant", "gpu_slice", "thread_slice", "step")
+NAMES = ["gemm", "cudaLaunchKernel", "cudaMemcpyAsync", "a b", "", "α", "100%", "GEMM", "ProfilerStep#7", "x'y", "10",
+         "5", "05", "5.0", "+7", "7e0", " 7 ", "7x", "0x7", "-0", "1e300", "9007199254740993"]
 CATEGORIES = ["kernel", "cuda_runtime", "cpu_op", "gpu_memcpy", "python_function", "10"]
 
 
@@ -33,10 +35,20 @@ class Heddle:
         self.program, self.inputs = program, [str(i) for i in inputs]
 
     def rows(self, query):
-        result = subprocess.run([self.program, "query", "-f", "json", *self.inputs, query], capture_output=True)
+        return self.rows_of([query])[0]
+
+    def rows_of(self, queries):
+        """The rows of each, by one process."""
+        script = ";\n".join(queries).encode()
+        result = subprocess.run([self.program, "query", "-f", "json", *self.inputs, "-i", "-"], input=script, capture_output=True)
         if result.returncode != 0:
-            raise Failure(f"{query}\n  {result.stderr.decode('utf-8', 'replace')}")
-        return [tuple(row.values()) for row in json.loads(result.stdout)]
+            raise Failure(result.stderr.decode("utf-8", "replace"))
+        text, at, tables = result.stdout.decode("utf-8", "replace"), 0, []
+        for _ in queries:
+            table, at = json.JSONDecoder().raw_decode(text, at)
+            at += len(text) - at - len(text[at:].lstrip())
+            tables.append([tuple(row.values()) for row in table])
+        return tables
 
     def columns(self, table):
         query = f"select name, type from heddle_tables where table_name = '{table}' and not is_argument order by id"
@@ -47,7 +59,8 @@ class Heddle:
 
 
 def random_events(r):
-    events, open_slices = [], {}
+    events = [{"ph": "M", "name": what, "pid": 1 + tid // 3, "tid": tid, "ts": 0, "args": {"name": r.choice(NAMES)}}
+              for tid in range(4) for what in ("thread_name", "process_name") if r.random() < 0.6]
     for _ in range(r.choice((0, 1, 5, 40, 300))):
         tid, ts = r.randrange(4), r.randrange(1000)
         event = {"pid": 1 + tid // 3, "tid": tid, "ts": ts, "name": r.choice(NAMES)}
@@ -59,13 +72,12 @@ def random_events(r):
         elif kind < 0.75:
             event |= {"ph": "i", "s": r.choice("tpg")}
         elif kind < 0.85:
-            event |= {"ph": "C", "args": {k: r.randrange(9) for k in r.sample(("a", "b"), r.randrange(1, 3))}}
+            event |= {"ph": "C", "args": {k: r.choice((r.randrange(9), 2**53 + r.randrange(3))) for k in r.sample(("a", "b"), r.randrange(1, 3))}}
         else:
             event |= {"ph": r.choice("bbne"), "id": r.randrange(3), "cat": "as", "name": r.choice(("p", "q"))}
         if event["ph"] != "C" and r.random() < 0.5:
             event["args"] = random_args(r)
         events.append(event)
-    del open_slices
     return events
 
 
@@ -193,14 +205,32 @@ def condition(r, rows, prefix=""):
     return r.choice((f"{name} between {number - 100000} and {number + 100000}", f"{name} is null", f"{name} <> {number}"))
 
 
+def mixed(r, texts, numbers):
+    """Text against number: what SQLite makes of it depends on what both sides are, a column, a cast or neither."""
+    text, number = r.choice(texts), r.choice(numbers)
+    value = r.choice(("5", "7.0", "7", "1e300", "9007199254740992", "9007199254740993", "'05'", "x'35'", "null"))
+    values = ", ".join(r.sample(("5", "'5'", "7.0", "'+7'", "x'37'", "null", "1e300", "9007199254740993", "'gemm'"), 3))
+    operator = r.choice(("=", "=", "=", "<", ">=", "<>", "is", "is not"))
+    return r.choice((
+        f"{text} = {number}", f"{text} {operator} +{number}", f"{number} {operator} {text}", f"{number} {operator} {value}",
+        f"{text} {operator} {value}", f"{text} = cast({value} as {r.choice(('int', 'real', 'text', 'blob'))})",
+        f"{text} collate nocase in ({values}, 'Gemm')", f"{text} in ({values})", f"{number} in ({values})",
+        f"{text} in (select {r.choice(('', '+'))}correlation from slice)", f"{number} in (select name from slice)",
+        f"{number} in (select cast(name as int) from slice)", f"{text} in (select name from slice where depth = 0)",
+        f"{text} {r.choice(('like', 'glob'))} {r.choice((number, text, '5', '7.0', 'null'))}",
+        f"{text} between {value} and 'z'", f"({text} = 5 or {text} = '05')", f"{text} || '' = {number}"))
+
+
 def where(r, rows, prefix=""):
-    conditions = [condition(r, rows, prefix) for _ in range(r.choice((0, 1, 1, 2, 3)))]
+    texts, numbers = [[prefix + c for c in cs] for cs in (("name", "name", "category", "role"), ("correlation", "depth"))]
+    conditions = [condition(r, rows, prefix) if r.random() < 0.8 else mixed(r, texts, numbers)
+                  for _ in range(r.choice((0, 1, 1, 2, 3)))]
     return " where " + " and ".join(conditions) if conditions else ""
 
 
-def random_query(r, rows, large):
+def random_query(r, rows, columns, large):
     """A query, and whether the order of its rows is told. Of a large trace none whose rows are pairs of anything."""
-    kind = r.choice((0, 1, 1, 2, 2, 3, 4, 7, 8)) if large else r.randrange(9)
+    kind = r.choice((0, 1, 1, 2, 2, 3, 4, 7, 8)) if large else r.randrange(12)
     if kind == 0:
         return "select * from slice" + where(r, rows), False
     if kind == 1:
@@ -227,6 +257,13 @@ def random_query(r, rows, large):
     if kind == 7:
         return ("select t.name, th.tid, count(*), sum(s.dur) from slice s join thread_track t on s.track_id = t.id "
                 f"join thread th using (utid){where(r, rows, 's.')} group by 1, 2"), False
+    if kind == 9:
+        return f"select a.id, b.id from slice a join slice b on {mixed(r, ['a.name', 'a.category'], ['b.correlation', 'b.depth'])}", False
+    if kind > 9:
+        table = r.choice([name for name in TABLES if name in columns])
+        texts, numbers = [[c for c, kind in columns[table] if kind in kinds] for kinds in (("TEXT",), ("INT",))]
+        conditions = [mixed(r, texts or numbers, numbers) for _ in range(r.choice((1, 2)))]
+        return f"select * from {table} where {' and '.join(conditions)}", False
     return f"select max(ts), min(ts), count(name), max(dur) from slice{where(r, rows)}", False
 
 
@@ -236,13 +273,14 @@ def sortable(row):
 
 def check_queries(heddle, r, count, large=False):
     oracle = sqlite3.connect(":memory:")
-    rows = []
+    rows, all_columns = [], {}
     for table in TABLES:
         if large and table == "args":
             continue
-        columns = heddle.columns(table)
+        columns = all_columns[table] = heddle.columns(table)
         names = ", ".join(f'"{name}"' for name, _ in columns)
         declared = ", ".join(f'"{name}" {kind}' for name, kind in columns)
+        declared = declared.replace('"value" REAL', '"value"')  # some of a counter's are integers that no double holds
         copied = heddle.rows(f"select {names} from {table}")
         if table == "slice":
             declared = declared.replace('"id" INT', '"id" integer primary key')
@@ -254,9 +292,9 @@ def check_queries(heddle, r, count, large=False):
     if not large:
         oracle.execute("create index args_set on args(arg_set_id)")
     found = 0
-    for _ in range(count):
-        query, ordered = random_query(r, rows, large)
-        wanted, got = oracle.execute(query).fetchall(), heddle.rows(query)
+    queries = [random_query(r, rows, all_columns, large) for _ in range(count)]
+    for (query, ordered), got in zip(queries, heddle.rows_of([query for query, _ in queries])):
+        wanted = oracle.execute(query).fetchall()
         if not ordered:
             wanted, got = sorted(wanted, key=sortable), sorted(got, key=sortable)
         if wanted != got:
@@ -281,11 +319,11 @@ def main():
                 paths[-1].write_text(json.dumps({"traceEvents": events}))
                 heddle = Heddle(options.heddle, paths[-1:])
                 check_content(heddle, events)
-                found += check_queries(heddle, r, 12)
-                checked += 12
+                found += check_queries(heddle, r, 60)
+                checked += 60
             for number in range(rounds(2)):
-                found += check_queries(Heddle(options.heddle, r.sample(paths, min(3, len(paths)))), r, 12)
-                checked += 12
+                found += check_queries(Heddle(options.heddle, r.sample(paths, min(3, len(paths)))), r, 60)
+                checked += 60
             store = Path(folder) / "synth.heddle"
             text = store.with_suffix(".json")
             number = str(r.randrange(1000))

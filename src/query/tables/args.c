@@ -22,7 +22,8 @@ enum {
     ARGS_REAL,
     ARGS_TYPE,
     ARGS_DISPLAY,
-    ARGS_RANK
+    ARGS_RANK,
+    ARGS_INPUT
 };
 enum { CHECK_SETS = 4096 };
 
@@ -37,6 +38,7 @@ static const hd_query_column_about columns[] = {
     {"value_type", "TEXT", "int, string, real or bool", false},
     {"display_value", "TEXT", "value as text", false},
     {"rank", "INT", "rank of the input; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_table_about about = {"args", "arguments of slices, tracks and counters", columns};
@@ -325,6 +327,7 @@ static int args_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
         break;
     case ARGS_TYPE: sqlite3_result_text(context, arg->type, -1, SQLITE_STATIC); break;
     case ARGS_DISPLAY: display(context, arg); break;
+    case ARGS_INPUT: sqlite3_result_int64(context, cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)); break;
     default:
         query_result_int(context, tables_of(cursor)->sources[cursor->id >> (QUERY_INPUT_SHIFT + QUERY_ARG_SHIFT)].rank);
     }

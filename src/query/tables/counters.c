@@ -9,6 +9,8 @@
 #include "base/memory/vector.h"
 #include "trace/spill.h"
 
+#define EXACT (INT64_C(1) << 53) /* whole numbers up to it are doubles */
+
 /* A number, or a text that is one but for a sign or zeros in front, or a point without digits on one side. */
 static bool number_of(double *out, const hd_trace *trace, hd_value value)
 {
@@ -92,8 +94,13 @@ static hd_status add_event(query_counters *counters, const hd_trace *trace, cons
                            sizeof *counters->samples, hd_trace_large_bytes(trace)))
             return HD_NOMEM(err);
         counters->series[series].samples++;
-        counters->samples[counters->sample_count++] =
-            (query_sample){.time_ns = event->start_ns, .value = number, .series = series, .row = (uint32_t)event->row};
+        query_sample *sample = &counters->samples[counters->sample_count++];
+        *sample = (query_sample){
+            .time_ns = event->start_ns, .value = {.real = number}, .series = series, .row = (uint32_t)event->row};
+        if (value.type == HD_ARG_INT && (value.bits < -EXACT || value.bits > EXACT)) {
+            sample->value.whole = value.bits;
+            sample->is_whole = true;
+        }
     }
     return HD_OK;
 }

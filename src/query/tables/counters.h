@@ -21,8 +21,12 @@ typedef struct query_series {
 
 typedef struct query_sample {
     int64_t time_ns;
-    double value;
-    uint32_t series, row; /* of the event, in the table HD_KIND_COUNTER */
+    union {
+        double real;
+        int64_t whole; /* one that no double holds */
+    } value;
+    uint32_t series : 31, is_whole : 1;
+    uint32_t row; /* of the event, in the table HD_KIND_COUNTER */
 } query_sample;
 
 typedef struct query_counters {

@@ -13,9 +13,10 @@ static const hd_query_column_about counter_columns[] = {
     {"id", "INT", "the sample", false},
     {"ts", "INT", "time, ns", false},
     {"track_id", "INT", "its series: counter_track.id", false},
-    {"value", "REAL", "value from then on", false},
+    {"value", "REAL", "value from then on; a whole number beyond 2^53, which no REAL holds, is an INTEGER", false},
     {"arg_set_id", "INT", "arguments of the event: args.arg_set_id", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -34,7 +35,12 @@ static void counter_cell(query_cell *out, const query_source *source, const void
     switch (column) {
     case 1: query_cell_int(out, sample->time_ns); break;
     case 2: query_cell_id(out, source, query_series_number(source, sample->series)); break;
-    case 3: query_cell_real(out, sample->value); break;
+    case 3:
+        if (sample->is_whole)
+            query_cell_int(out, sample->value.whole);
+        else
+            query_cell_real(out, sample->value.real);
+        break;
     default: query_cell_int(out, query_id(source, sample->row) << QUERY_ARG_SHIFT | QUERY_ARGS_COUNTER);
     }
 }
@@ -56,6 +62,7 @@ static const hd_query_column_about flow_columns[] = {
     {"category", "TEXT", "category", false},
     {"name", "TEXT", "name", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

@@ -16,6 +16,7 @@ static const hd_query_column_about metadata_columns[] = {
     {"str_value", "TEXT", "value, if it is a text", false},
     {"real_value", "REAL", "value, if it is another number", false},
     {"rank", "INT", "rank of the input; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -110,6 +111,7 @@ static const hd_query_column_about ledger_columns[] = {
     {"detail", "TEXT", "the first in words", false},
     {"lost_events", "INT", "how many of them are whole events that are not there", false},
     {"rank", "INT", "rank of the input; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -151,7 +153,8 @@ static const hd_query_column_about trust_columns[] = {
     {"sentence", "TEXT", "the same in words", false},
     {"figures", "TEXT", "what rests on it", false},
     {"slice_id", "INT", "the first slice that shows it", false},
-    {"rank", "INT", "rank of the input, or its place", false},
+    {"rank", "INT", "rank of the input; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -216,6 +219,7 @@ static const hd_query_column_about tables_columns[] = {
     {"meaning", "TEXT", "what it says, and its unit", false},
     {"is_argument", "INT", "1: of a function, which is given in parentheses or by = in where", false},
     {"rank", "INT", "null", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

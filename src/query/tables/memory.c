@@ -21,6 +21,7 @@ static const hd_query_column_about memory_columns[] = {
     {"device", "INT", "number of the device", false},
     {"category", "TEXT", "what it is for, where the trace tells", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -74,6 +75,7 @@ static const hd_query_column_about frame_columns[] = {
     {"kind", "TEXT", "native, python, kernel …", false},
     {"depth", "INT", "frames from the root to here, 1 for one without a caller", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -119,6 +121,7 @@ static const hd_query_column_about sample_columns[] = {
     {"name", "TEXT", "event that was sampled", false},
     {"category", "TEXT", "category", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

@@ -22,7 +22,7 @@ typedef struct rows_part {
 typedef struct rows_table {
     query_tables *tables;
     const query_rows_about *about;
-    int column_count; /* with rank */
+    int column_count; /* with rank and input */
     rows_part *parts; /* by input; NULL until they are needed */
     uint64_t count;
     query_index *indexes; /* by column; without keys until needed */
@@ -111,6 +111,8 @@ static void cell_at(query_cell *out, const rows_table *table, uint64_t position,
     const query_source *source = &table->tables->sources[part - table->parts];
     *out = (query_cell){.type = SQLITE_NULL};
     if (column == table->column_count - 1)
+        query_cell_int(out, source->index);
+    else if (column == table->column_count - 2)
         query_cell_int(out, source->ranks && table->about->track
                                 ? query_rank_of(source, table->about->track(source, part->made, position - part->first))
                                 : source->rank);
@@ -149,7 +151,6 @@ static hd_status make_index(rows_table *table, int column, hd_error *err)
 
 static bool is_int(const rows_table *table, int column)
 {
-    if (column == table->column_count - 1) return true;
     return column >= 0 && strcmp(table->about->about.columns[column].type, "INT") == 0;
 }
 

@@ -38,7 +38,7 @@ void query_cell_id(query_cell *out, const query_source *source, uint32_t number)
 void query_cell_result(sqlite3_context *context, const query_cell *cell);
 
 typedef struct query_rows_about {
-    hd_query_table_about about; /* its first column is id. Every table has one more, the last: rank */
+    hd_query_table_about about; /* its first column is id. The last two of every table are rank and input */
     /* Of one input, once: what the cells are from (NULL: nothing is kept) and how many rows there are. */
     hd_status (*make)(void **out, uint64_t *out_count, query_source *source, hd_error *err);
     void (*free)(void *made);

@@ -18,6 +18,7 @@ static const hd_query_column_about columns[] = {
     {"io_wait", "INT", "1: it waits for a disk", false},
     {"blocked_function", "TEXT", "function of the system that it waits in", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

@@ -26,6 +26,7 @@ static const hd_query_column_about columns[SLICE_COLUMNS + 1] = {
     [SLICE_CORRELATION] = {"correlation", "INT", "id that a call and the work it launched share within their process",
                            false},
     [SLICE_RANK] = {"rank", "INT", "its rank; null: not known", false},
+    [SLICE_INPUT] = QUERY_INPUT_COLUMN,
 };
 
 static const hd_query_table_about about = {"slice", "slices, instants (of no duration) and async slices", columns};
@@ -119,7 +120,8 @@ static bool takes_order(const slice_table *table, sqlite3_index_info *info)
     if (info->nOrderBy > SLICE_ORDERS || table->count > UINT32_MAX) return false;
     for (int i = 0; i < info->nOrderBy; i++) {
         int column = info->aOrderBy[i].iColumn;
-        bool exact = column <= SLICE_TS || column == SLICE_TRACK || column == SLICE_RANK || column == SLICE_PARENT;
+        bool exact = column <= SLICE_TS || column == SLICE_TRACK || column == SLICE_RANK || column == SLICE_INPUT ||
+                     column == SLICE_PARENT;
         bool group = (column == SLICE_NAME || column == SLICE_CATEGORY) && any_order && table->tables->count == 1;
         bool alike = (column == SLICE_TYPE || column == SLICE_ROLE || column == SLICE_DEPTH) && any_order;
         if (!exact && !group && !alike) return false;
@@ -180,10 +182,10 @@ static int slice_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         plan.conditions[plan.count].op = c->op;
         plan.conditions[plan.count++].in = in;
         sqlite3_value *value = NULL;
-        bool is_text = pattern && sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value &&
-                       sqlite3_value_type(value) == SQLITE_TEXT;
+        bool is_text =
+            sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK && value && sqlite3_value_type(value) == SQLITE_TEXT;
         info->aConstraintUsage[i].argvIndex = plan.count;
-        info->aConstraintUsage[i].omit = !pattern || is_text;
+        info->aConstraintUsage[i].omit = is_text || (!pattern && (in || !slice_is_string(column)));
     }
     if (takes_order(table, info)) set_order(&plan, info);
     set_costs(info, &plan, table);

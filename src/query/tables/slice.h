@@ -33,6 +33,7 @@ typedef enum slice_column {
     SLICE_ROLE,
     SLICE_CORRELATION,
     SLICE_RANK,
+    SLICE_INPUT,
     SLICE_COLUMNS
 } slice_column;
 
@@ -50,12 +51,26 @@ typedef struct slice_section {
     const bool *has_args;                /* by shape */
 } slice_section;
 
+/* A string that reads as a number, as SQLite reads it. */
+typedef struct slice_number {
+    double real;
+    int64_t integer;
+    bool is_int;
+    uint32_t string;
+} slice_number;
+
+typedef struct slice_numbers {
+    slice_number *list; /* ascending */
+    size_t count, capacity;
+} slice_numbers;
+
 typedef struct slice_table {
     query_tables *tables;
     slice_section *sections; /* SLICE_KINDS for each input; NULL until needed */
     size_t section_count;
     uint64_t count;
     query_index indexes[SLICE_COLUMNS]; /* those that were needed often enough */
+    slice_numbers *numbers;             /* by input; NULL until needed */
 } slice_table;
 
 hd_status slice_open(slice_table *table, hd_error *err); /* the sections */
@@ -121,10 +136,12 @@ typedef struct slice_filter {
 } slice_filter;
 
 bool slice_is_text(slice_column column);
+bool slice_is_string(slice_column column); /* a text of the trace, and no word of ours */
 /* What a plan says of a constraint with this value; `in`: value is a list. */
 hd_status slice_filter_init(slice_filter *out, slice_table *table, slice_column column, int op, bool in,
                             sqlite3_value *value, hd_error *err);
 void slice_filter_deinit(slice_filter *filter, const slice_table *table);
+void slice_numbers_free(slice_table *table);
 /* Select the rows that pass. */
 void slice_filter_apply(const slice_filter *filter, slice_chunk *chunk, const slice_table *table);
 

@@ -44,6 +44,7 @@ void slice_table_deinit(slice_table *table)
         free((void *)(uintptr_t)table->sections[i].has_args);
     }
     for (int column = 0; column < SLICE_COLUMNS; column++) query_index_deinit(&table->indexes[column]);
+    slice_numbers_free(table);
     free(table->sections);
 }
 
@@ -224,6 +225,7 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
     int64_t value;
     if (column == SLICE_ID) return section->id + (int64_t)row;
     if (column == SLICE_TYPE) return section->kind;
+    if (column == SLICE_INPUT) return section->source->index;
     if (!block) return async_value(section, row, column);
     if (column == SLICE_RANK)
         return section->source->ranks

@@ -1,7 +1,7 @@
 /* slice_filter.c - conditions on columns of the slice table
  *
  * Values are those of chunks: a text is the id of a string, so a name is looked up once for each input, and LIKE and
- * GLOB are asked once for each string.
+ * GLOB are asked once for each string. The answers are SQLite's: '05' is 5 where a column of numbers is compared.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,16 @@
 #include "base/sorted.h"
 #include "query/tables/slice.h"
 
-bool slice_is_text(slice_column column)
+enum { CHECK_STRINGS = 1 << 16 };
+
+bool slice_is_string(slice_column column)
 {
-    return column == SLICE_NAME || column == SLICE_CATEGORY || column == SLICE_TYPE || column == SLICE_ROLE;
+    return column == SLICE_NAME || column == SLICE_CATEGORY;
 }
 
-static bool is_word(slice_column column)
+bool slice_is_text(slice_column column)
 {
-    return column == SLICE_TYPE || column == SLICE_ROLE;
+    return slice_is_string(column) || column == SLICE_TYPE || column == SLICE_ROLE;
 }
 
 static int by_value(const void *a, const void *b)
@@ -52,31 +54,151 @@ static bool add_id(slice_filter *filter, size_t input, size_t *capacity, int64_t
     return true;
 }
 
+/* ---- texts that are compared with a number ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const slice_number *x = a, *y = b;
+    if (x->real != y->real) return x->real < y->real ? -1 : 1;
+    return (x->string > y->string) - (x->string < y->string);
+}
+
+/* False: a blob, null, or a text that is none. */
+static bool read_number(slice_number *out, sqlite3_value *value)
+{
+    int type = sqlite3_value_numeric_type(value);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return false;
+    *out = (slice_number){
+        .real = sqlite3_value_double(value), .integer = sqlite3_value_int64(value), .is_int = type == SQLITE_INTEGER};
+    return true;
+}
+
+/* As SQLite compares: exactly, whichever of the two is a double. */
+static bool is_equal(const slice_number *x, const slice_number *y)
+{
+    if (x->is_int && y->is_int) return x->integer == y->integer;
+    if (!x->is_int && !y->is_int) return x->real == y->real;
+    const slice_number *whole = x->is_int ? x : y, *real = x->is_int ? y : x;
+    return real->real >= -0x1p63 && real->real < 0x1p63 && real->real == (double)real->integer &&
+           real->integer == whole->integer;
+}
+
+static hd_status find_numbers(slice_numbers *out, const slice_table *table, const hd_trace *trace, hd_error *err)
+{
+    query_tables *tables = table->tables;
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v2(tables->query->db, "select ?1", -1, &stmt, NULL);
+    hd_status status = code == SQLITE_OK ? HD_OK : query_failed(tables->query, code, err);
+    for (uint32_t id = 0; status == HD_OK && id < hd_trace_string_count(trace); id++) {
+        hd_string text = hd_trace_string(trace, id);
+        size_t at = 0;
+        if (id % CHECK_STRINGS == 0) status = query_check_stop(tables, err);
+        while (at < text.size && text.data[at] && strchr(" \t\n\v\f\r+-.0123456789eE", text.data[at])) at++;
+        if (status != HD_OK || at < text.size || at == 0) continue;
+        sqlite3_bind_text64(stmt, 1, text.data, text.size, SQLITE_STATIC, SQLITE_UTF8);
+        sqlite3_step(stmt);
+        sqlite3_value *value = sqlite3_value_dup(sqlite3_column_value(stmt, 0));
+        slice_number number;
+        bool room = value && hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list);
+        if (room && read_number(&number, value)) {
+            number.string = id;
+            out->list[out->count++] = number;
+        }
+        sqlite3_value_free(value);
+        sqlite3_reset(stmt);
+        if (!room) status = HD_NOMEM(err);
+    }
+    sqlite3_finalize(stmt);
+    if (out->count) qsort(out->list, out->count, sizeof *out->list, by_number);
+    return status;
+}
+
+static hd_status make_numbers(slice_table *table, hd_error *err)
+{
+    if (table->numbers) return HD_OK;
+    table->numbers = calloc(table->tables->count, sizeof *table->numbers);
+    hd_status status = table->numbers ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < table->tables->count && status == HD_OK; i++)
+        status = find_numbers(&table->numbers[i], table, table->tables->sources[i].trace, err);
+    if (status != HD_OK) slice_numbers_free(table);
+    return status;
+}
+
+void slice_numbers_free(slice_table *table)
+{
+    for (size_t i = 0; table->numbers && i < table->tables->count; i++) free(table->numbers[i].list);
+    free(table->numbers);
+    table->numbers = NULL;
+}
+
+/* Strings that are the number: what a column of numbers is compared with is read as one. */
+static bool add_equal(slice_filter *filter, const slice_table *table, size_t input, size_t *capacity,
+                      const slice_number *number)
+{
+    const slice_numbers *numbers = &table->numbers[input];
+    size_t low = 0, high = numbers->count;
+    HD_PARTITION_POINT(low, high, at, numbers->list[at].real < number->real)
+    for (; low < numbers->count && numbers->list[low].real == number->real; low++)
+        if (is_equal(&numbers->list[low], number) && !add_id(filter, input, capacity, numbers->list[low].string))
+            return false;
+    return true;
+}
+
+/* ---- conditions ---- */
+
+static bool add_text(slice_filter *filter, const slice_table *table, size_t input, size_t *capacity, hd_string text)
+{
+    bool is_string = slice_is_string(filter->column);
+    int64_t id = is_string ? (int64_t)hd_trace_find_string(table->tables->sources[input].trace, text.data, text.size)
+                           : word_of(filter->column, text.data, text.size);
+    bool none = is_string ? id == HD_NONE || id == HD_STRING_NONE : id < 0;
+    return none || add_id(filter, input, capacity, id);
+}
+
+/* A number is met by texts that read as it, and by its own: which of the two SQLite wants depends on where the number
+ * comes from, so SQLite looks again. Those of a list have been made texts, where texts are meant. */
+static hd_status add_value(slice_filter *filter, slice_table *table, size_t *capacities, bool in, sqlite3_value *value,
+                           hd_error *err)
+{
+    int type = sqlite3_value_type(value);
+    bool is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT, room = true;
+    slice_number number;
+    if (type == SQLITE_NULL || type == SQLITE_BLOB) return HD_OK;
+    if (is_number && !slice_is_string(filter->column)) return HD_OK;
+    if (is_number) HD_TRY(make_numbers(table, err));
+    if (is_number && !read_number(&number, value)) return HD_OK;
+    for (size_t i = 0; i < table->tables->count && room && is_number; i++)
+        room = add_equal(filter, table, i, &capacities[i], &number);
+    const char *text = is_number && in ? "" : (const char *)sqlite3_value_text(value);
+    for (size_t i = 0; i < table->tables->count && room && text && !(is_number && in); i++)
+        room = add_text(filter, table, i, &capacities[i], (hd_string){text, (size_t)sqlite3_value_bytes(value)});
+    return room && text ? HD_OK : HD_NOMEM(err);
+}
+
+/* Ascending, each once. */
+static void sort_ids(slice_filter *filter, size_t input)
+{
+    int64_t *ids = filter->ids[input];
+    size_t count = filter->id_counts[input], kept = 0;
+    if (count) qsort(ids, count, sizeof *ids, by_value);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || ids[i] != ids[kept - 1]) ids[kept++] = ids[i];
+    filter->id_counts[input] = kept;
+}
+
 static hd_status init_texts(slice_filter *filter, slice_table *table, bool in, sqlite3_value *list, hd_error *err)
 {
     size_t inputs = table->tables->count;
     size_t *capacities = calloc(inputs, sizeof *capacities);
     filter->ids = calloc(inputs, sizeof *filter->ids);
     filter->id_counts = calloc(inputs, sizeof *filter->id_counts);
-    bool room = capacities && filter->ids && filter->id_counts;
+    hd_status status = capacities && filter->ids && filter->id_counts ? HD_OK : HD_NOMEM(err);
     sqlite3_value *value = NULL;
-    for (bool first = true; room && next_value(&value, list, in, first); first = false) {
-        int type = sqlite3_value_type(value);
-        if (type == SQLITE_NULL || type == SQLITE_BLOB) continue;
-        const char *text = (const char *)sqlite3_value_text(value);
-        size_t size = (size_t)sqlite3_value_bytes(value);
-        for (size_t i = 0; i < inputs && room && text; i++) {
-            const hd_trace *trace = table->tables->sources[i].trace;
-            int64_t id = is_word(filter->column) ? word_of(filter->column, text, size)
-                                                 : (int64_t)hd_trace_find_string(trace, text, size);
-            bool none = is_word(filter->column) ? id < 0 : id == HD_NONE;
-            room = text && (none || add_id(filter, i, &capacities[i], id));
-        }
-    }
-    for (size_t i = 0; i < inputs && room; i++)
-        if (filter->id_counts[i]) qsort(filter->ids[i], filter->id_counts[i], sizeof **filter->ids, by_value);
+    for (bool first = true; status == HD_OK && next_value(&value, list, in, first); first = false)
+        status = add_value(filter, table, capacities, in, value, err);
+    for (size_t i = 0; i < inputs && status == HD_OK; i++) sort_ids(filter, i);
     free(capacities);
-    return room ? HD_OK : HD_NOMEM(err);
+    return status;
 }
 
 static hd_status init_pattern(slice_filter *filter, slice_table *table, int op, sqlite3_value *value, hd_error *err)

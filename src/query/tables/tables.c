@@ -92,6 +92,38 @@ int query_cursor_new(sqlite3_vtab_cursor **out, size_t size)
     return SQLITE_OK;
 }
 
+int query_check_arguments(sqlite3_vtab *base, const sqlite3_index_info *info, const hd_query_table_about *about,
+                          int first)
+{
+    int code = SQLITE_OK;
+    for (int i = 0; i < info->nConstraint; i++) {
+        const struct sqlite3_index_constraint *c = &info->aConstraint[i];
+        if (c->iColumn < first) continue;
+        if (c->op == SQLITE_INDEX_CONSTRAINT_EQ) {
+            if (!c->usable) code = SQLITE_CONSTRAINT;
+            continue;
+        }
+        sqlite3_free(base->zErrMsg);
+        base->zErrMsg = sqlite3_mprintf("%s is an argument of %s, which is given by = only",
+                                        about->columns[c->iColumn].name, about->name);
+        return SQLITE_ERROR;
+    }
+    return code;
+}
+
+void query_argument_result(sqlite3_context *context, const hd_query_table_about *about, int column,
+                           const sqlite3_value *given)
+{
+    char *text = NULL;
+    if (given)
+        sqlite3_result_value(context, (sqlite3_value *)(uintptr_t)given);
+    else
+        text = sqlite3_mprintf("%s is an argument of %s, which was not given: by =, or in parentheses",
+                               about->columns[column].name, about->name);
+    if (text) sqlite3_result_error(context, text, -1);
+    sqlite3_free(text);
+}
+
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err)
 {
     /* One more than there are: the list ends with {0}. */

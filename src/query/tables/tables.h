@@ -21,6 +21,12 @@
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
 #define QUERY_NULL HD_NO_TIME /* of a column of integers, so that a time that is not known is null */
 
+/* Of every table that can hold rows of several inputs. */
+#define QUERY_INPUT_COLUMN                                                                                             \
+    {                                                                                                                  \
+        "input", "INT", "place of its input among those of the query, from 0 on", false                                \
+    }
+
 typedef enum query_arg_owner {
     QUERY_ARGS_SLICE,
     QUERY_ARGS_TRACK,
@@ -88,6 +94,13 @@ typedef struct query_vtab {
 int query_connect(sqlite3 *db, const hd_query_column_about *columns, void *user, int kind, sqlite3_vtab **out);
 int query_disconnect(sqlite3_vtab *base);
 int query_cursor_new(sqlite3_vtab_cursor **out, size_t size);
+/* The arguments of a function are hidden columns, `columns` from `first` on, which only = can give: an error for any
+ * other comparison, as there would be nothing to compare; CONSTRAINT: one is not known yet in this order of a join. */
+int query_check_arguments(sqlite3_vtab *base, const sqlite3_index_info *info, const hd_query_table_about *about,
+                          int first);
+/* What was given of it; an error without. */
+void query_argument_result(sqlite3_context *context, const hd_query_table_about *about, int column,
+                           const sqlite3_value *given);
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err);
 hd_status query_add_module(query_tables *tables, const char *name, const sqlite3_module *module, void *user,
                            hd_error *err);

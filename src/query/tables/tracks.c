@@ -51,6 +51,7 @@ static const hd_query_column_about columns[] = {
     {"sort_index", "INT", "place among its like that the trace wants", false},
     {"arg_set_id", "INT", "its arguments: args.arg_set_id", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

@@ -1,4 +1,7 @@
-/* views.c - tables that are a choice of others: views, by names that Perfetto's users know */
+/* views.c - tables that are a choice of others: views, by names that Perfetto's users know
+ *
+ * A cast gives what is calculated the type that its column is said to have: SQLite compares by it.
+ */
 #include "query/tables/tables.h"
 
 #define RANK                                                                                                           \
@@ -17,6 +20,7 @@ static const hd_query_column_about thread_columns[] = {
     {"end_ts", "INT", "largest end of its slices, ns", false},
     {"arg_set_id", "INT", "its arguments: thread_sort_index_hint", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about process_columns[] = {
@@ -26,6 +30,7 @@ static const hd_query_column_about process_columns[] = {
     {"name", "TEXT", "name", false},
     {"arg_set_id", "INT", "its arguments: process_sort_index_hint", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about thread_track_columns[] = {
@@ -35,6 +40,7 @@ static const hd_query_column_about thread_track_columns[] = {
     {"parent_id", "INT", "track of the process", false},
     {"utid", "INT", "its thread", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about process_track_columns[] = {
@@ -44,6 +50,7 @@ static const hd_query_column_about process_track_columns[] = {
     {"parent_id", "INT", "track of the process", false},
     {"upid", "INT", "its process", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about gpu_track_columns[] = {
@@ -54,6 +61,7 @@ static const hd_query_column_about gpu_track_columns[] = {
     {"utid", "INT", "the thread that it is shown as", false},
     {"upid", "INT", "its process", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about counter_track_columns[] = {
@@ -63,6 +71,7 @@ static const hd_query_column_about counter_track_columns[] = {
     {"upid", "INT", "its process, null: of none", false},
     {"samples", "INT", "how many samples", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 #define SLICE_COLUMNS_ABOUT                                                                                            \
@@ -79,6 +88,7 @@ static const hd_query_column_about gpu_slice_columns[] = {
     {"role", "TEXT", "kernel, copy or set", false},
     {"correlation", "INT", "id that it shares with the call that launched it", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about context_columns[] = {
@@ -94,6 +104,7 @@ static const hd_query_column_about context_columns[] = {
     {"pid", "INT", "number of the process", false},
     {"process_name", "TEXT", "name of the process", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about slices_columns[] = {SLICE_COLUMNS_ABOUT,
@@ -103,6 +114,7 @@ static const hd_query_column_about slices_columns[] = {SLICE_COLUMNS_ABOUT,
                                                        {"role", "TEXT", "what it is: kernel, op …", false},
                                                        {"correlation", "INT", "id of calls and work", false},
                                                        RANK,
+                                                       QUERY_INPUT_COLUMN,
                                                        {0}};
 static const hd_query_column_about instant_columns[] = {
     {"id", "INT", "the instant: slice.id", false},
@@ -112,6 +124,7 @@ static const hd_query_column_about instant_columns[] = {
     {"name", "TEXT", "name", false},
     {"arg_set_id", "INT", "its arguments", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -123,6 +136,7 @@ static const hd_query_column_about sched_columns[] = {
     {"ucpu", "INT", "the CPU: cpu.ucpu", false},
     {"utid", "INT", "its thread", false},
     RANK,
+    QUERY_INPUT_COLUMN,
     {0},
 };
 static const hd_query_column_about cpu_columns[] = {
@@ -131,8 +145,9 @@ static const hd_query_column_about cpu_columns[] = {
 #define SLICE_FIELDS "s.id, s.ts, s.dur, s.track_id, s.category, s.name, s.depth, s.parent_id, s.arg_set_id"
 #define WITH_CONTEXT                                                                                                   \
     "select " SLICE_FIELDS ", s.thread_ts, s.thread_dur, t.name as track_name, t.utid, h.tid,"                         \
-    " case when h.kind <> 'process' then h.name end as thread_name, h.tid = h.pid as is_main_thread,"                  \
-    " t.upid, p.pid, p.name as process_name, s.rank"                                                                   \
+    " cast(case when h.kind <> 'process' then h.name end as text) as thread_name, cast(h.tid = h.pid as int) as "      \
+    "is_main_thread,"                                                                                                  \
+    " t.upid, p.pid, p.name as process_name, s.rank, s.input"                                                          \
     " from slice s join track t on t.id = s.track_id left join track h on h.id = t.utid"                               \
     " left join track p on p.id = t.upid"
 
@@ -141,31 +156,37 @@ static const struct {
     const char *select;
 } views[] = {
     {{"thread", "threads and streams", thread_columns},
-     "select utid as id, utid, tid, case when kind <> 'process' then name end as name, upid,"
-     " tid = pid as is_main_thread, start_ts, end_ts, case when kind <> 'process' then arg_set_id end as arg_set_id,"
-     " rank from track where utid = id"},
+     "select utid as id, utid, tid, cast(case when kind <> 'process' then name end as text) as name, upid,"
+     " cast(tid = pid as int) as is_main_thread, start_ts, end_ts, cast(case when kind <> 'process' then arg_set_id "
+     "end as int) as arg_set_id,"
+     " rank, input from track where utid = id"},
     {{"process", "processes", process_columns},
-     "select upid as id, upid, pid, name, arg_set_id, rank from track where upid = id"},
+     "select upid as id, upid, pid, name, arg_set_id, rank, input from track where upid = id"},
     {{"thread_track", "tracks of threads and streams", thread_track_columns},
-     "select id, name, type, parent_id, utid, rank from track where utid is not null"},
+     "select id, name, type, parent_id, utid, rank, input from track where utid is not null"},
     {{"process_track", "tracks of processes: of async slices, and of what belongs to no thread", process_track_columns},
-     "select id, case when kind = 'async' then name end as name, type, parent_id, upid, rank from track"
+     "select id, cast(case when kind = 'async' then name end as text) as name, type, parent_id, upid, rank, input from "
+     "track"
      " where utid is null and upid is not null and kind in ('process', 'async')"},
     {{"gpu_track", "streams of GPUs", gpu_track_columns},
-     "select id, name, device, stream, utid, upid, rank from track where kind = 'stream'"},
+     "select id, name, device, stream, utid, upid, rank, input from track where kind = 'stream'"},
     {{"counter_track", "series of counters", counter_track_columns},
-     "select id, name, type, upid, slices as samples, rank from track where kind = 'counter'"},
+     "select id, name, type, upid, slices as samples, rank, input from track where kind = 'counter'"},
     {{"process_counter_track", "series of counters that belong to a process", counter_track_columns},
-     "select id, name, type, upid, slices as samples, rank from track where kind = 'counter' and upid is not null"},
+     "select id, name, type, upid, slices as samples, rank, input from track where kind = 'counter' and upid is not "
+     "null"},
     {{"slices", "another name for slice", slices_columns},
      "select " SLICE_FIELDS ", s.thread_ts, s.thread_dur, s.type,"
-     " s.role, s.correlation, s.rank from slice s"},
+     " s.role, s.correlation, s.rank, s.input from slice s"},
     {{"instant", "what is at one time: slices of type instant", instant_columns},
-     "select s.id, s.ts, s.track_id, s.category, s.name, s.arg_set_id, s.rank from slice s where s.type = 'instant'"},
+     "select s.id, s.ts, s.track_id, s.category, s.name, s.arg_set_id, s.rank, s.input from slice s where s.type = "
+     "'instant'"},
     {{"gpu_slice", "work on GPUs: kernels, copies, sets", gpu_slice_columns},
-     "select " SLICE_FIELDS ", s.role, s.correlation, s.rank from slice s where s.role in ('kernel', 'copy', 'set')"},
+     "select " SLICE_FIELDS
+     ", s.role, s.correlation, s.rank, s.input from slice s where s.role in ('kernel', 'copy', 'set')"},
     {{"sched", "when threads ran on which CPU", sched_columns},
-     "select id, ts, dur, cpu, cpu as ucpu, utid, rank from thread_state where state = 'Running' and cpu is not null"},
+     "select id, ts, dur, cpu, cpu as ucpu, utid, rank, input from thread_state where state = 'Running' and cpu is not "
+     "null"},
     {{"cpu", "CPUs on which threads ran", cpu_columns},
      "select distinct cpu as id, cpu as ucpu, cpu from thread_state where cpu is not null"},
     {{"thread_slice", "slices of threads, with thread and process", context_columns},

@@ -23,6 +23,7 @@ static const hd_query_column_about launch_columns[] = {
     {"work_name", "TEXT", "name of the work", false},
     {"role", "TEXT", "kernel, copy or set", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 
@@ -132,6 +133,7 @@ static const hd_query_column_about step_columns[] = {
     {"track_id", "INT", "track of the annotation", false},
     {"name", "TEXT", "name of the annotation", false},
     {"rank", "INT", "its rank; null: not known", false},
+    QUERY_INPUT_COLUMN,
     {0},
 };
 

@@ -6,6 +6,7 @@
 
 #include "heddle/query.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,6 +110,28 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
         in->list[in->count] = (hd_query_input){.trace = *trace, .path = path, .rank = HD_NO_NUMBER};
     }
     return status;
+}
+
+/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks that do not
+ * count from the same moment. */
+static void note_inputs(const inputs *in, const cli_run *run)
+{
+    bool clocks_differ = false;
+    for (size_t i = 1; i < in->count && !run->global.quiet; i++) {
+        const hd_trace_facts *facts = hd_trace_facts_of(in->traces[i]), *other = NULL;
+        size_t before = 0;
+        for (; before < i && !other; before++)
+            if (hd_trace_facts_of(in->traces[before])->rank == facts->rank)
+                other = hd_trace_facts_of(in->traces[before]);
+        clocks_differ |= facts->base_ns != hd_trace_facts_of(in->traces[0])->base_ns;
+        if (other && facts->rank != HD_NO_NUMBER)
+            fprintf(stderr, "note: inputs %zu and %zu are both rank %lld: the column input tells them apart\n",
+                    before - 1, i, (long long)facts->rank);
+    }
+    if (clocks_differ)
+        fputs("note: the inputs' clocks do not count from the same time: ts compares within an input only; heddle "
+              "convert puts them on one clock\n",
+              stderr);
 }
 
 /* ---- what is asked ---- */
@@ -217,6 +240,7 @@ static int run_session(query_session *session, const asked *a)
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;
     session->trace_count = in.count;
+    if (is_read) note_inputs(&in, run);
     if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
         status = a->is_shell ? session_shell(session) : run_script(session, a);
     hd_query_free(session->query);
@@ -249,8 +273,8 @@ const cli_command cmd_query = {
     .description =
         "SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the names that "
         "they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, as does the "
-        "table heddle_tables, and docs/query.md has examples. Several files are one: a column `rank` tells them "
-        "apart. Times are nanoseconds.\n\n"
+        "table heddle_tables, and docs/query.md has examples. Several files are one: the columns `rank` "
+        "and `input` tell them apart. Times are nanoseconds.\n\n"
         "The last operand is the query, unless it is a file. Without one, statements are read from standard input; on "
         "a terminal there is a shell, with completion and history: .help tells what it can do.\n\n"
         "A query can only read: what writes, attaches files or loads extensions is refused. CREATE VIEW is there for "

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory/vector.h"
 #include "query/tables/intervals/interval_set.h"
 
@@ -92,6 +93,8 @@ typedef struct interval_cursor {
     query_interval a, b; /* the row: both intervals; of a union a alone */
     uint64_t count;
     sqlite3_int64 row;
+    sqlite3_value *given[ARGUMENTS_MAX]; /* NULL: it was not */
+    uint64_t hash;                       /* of them */
     bool ended;
 } interval_cursor;
 
@@ -179,11 +182,11 @@ static int interval_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     const query_vtab *vtab = (const query_vtab *)base;
     int columns = kinds[vtab->kind].column_count, queries = kinds[vtab->kind].query_count;
     int places[ARGUMENTS_MAX] = {-1, -1, -1}, count = 0;
+    int code = query_check_arguments(base, info, &kinds[vtab->kind].about, columns);
+    if (code != SQLITE_OK) return code;
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *c = &info->aConstraint[i];
-        if (c->iColumn < columns || c->op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
-        if (!c->usable) return SQLITE_CONSTRAINT;
-        places[c->iColumn - columns] = i;
+        if (c->iColumn >= columns) places[c->iColumn - columns] = i;
     }
     for (int i = 0; i < queries; i++) {
         if (places[i] >= 0) continue;
@@ -209,12 +212,33 @@ static int interval_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     return query_cursor_new(out, sizeof(interval_cursor));
 }
 
+static void drop_given(interval_cursor *cursor)
+{
+    for (int i = 0; i < ARGUMENTS_MAX; i++) sqlite3_value_free(cursor->given[i]);
+    memset(cursor->given, 0, sizeof cursor->given);
+    cursor->hash = 0;
+}
+
+static bool keep_given(interval_cursor *cursor, int plan, sqlite3_value **values)
+{
+    bool room = true;
+    drop_given(cursor);
+    for (int i = 0; i < ARGUMENTS_MAX && room; i++) {
+        if (!(plan & 1 << i)) continue;
+        room = (cursor->given[i] = sqlite3_value_dup(*values++)) != NULL;
+        const char *text = room ? (const char *)sqlite3_value_text(cursor->given[i]) : NULL;
+        if (text) cursor->hash = hd_hash_pair(cursor->hash, hd_hash(text, strlen(text)));
+    }
+    return room;
+}
+
 static int interval_close(sqlite3_vtab_cursor *base)
 {
     interval_cursor *cursor = (interval_cursor *)base;
     query_intervals_deinit(&cursor->set);
     free(cursor->open[0].items);
     free(cursor->open[1].items);
+    drop_given(cursor);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -250,6 +274,7 @@ static int interval_filter(sqlite3_vtab_cursor *base, int plan, const char *text
     (void)argc;
     interval_cursor *cursor = (interval_cursor *)base;
     hd_error error = {0};
+    if (!keep_given(cursor, plan, argv)) return SQLITE_NOMEM;
     if (begin(cursor, plan, argv, &error) == HD_OK) return SQLITE_OK;
     return query_fail(base->pVtab, vtab_of(cursor)->user, &error);
 }
@@ -283,7 +308,10 @@ static int interval_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
         if (a->group < cursor->set.group_count) sqlite3_result_value(context, cursor->set.groups[a->group]);
         return SQLITE_OK;
     }
-    if (column >= kinds[kind].column_count) return SQLITE_OK;
+    if (column >= kinds[kind].column_count) {
+        query_argument_result(context, &kinds[kind].about, column, cursor->given[column - kinds[kind].column_count]);
+        return SQLITE_OK;
+    }
     int64_t start = kind == INTERVAL_UNION || a->start > b->start ? a->start : b->start;
     const int64_t of_union[] = {a->start, length(a->start, a->end), (int64_t)cursor->count};
     const int64_t of_pair[] = {start, length(start, min_end(a, b)), a->id, b->id};
@@ -295,7 +323,8 @@ static int interval_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
 
 static int interval_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
-    *out = ((interval_cursor *)base)->row;
+    const interval_cursor *cursor = (const interval_cursor *)base;
+    *out = (sqlite3_int64)hd_hash_pair(cursor->hash, (uint64_t)cursor->row); /* as of reports */
     return SQLITE_OK;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory/arena.h"
 
 enum { COLUMNS_MAX = 64, ARGUMENTS_MAX = 24, NAME_BYTES = 64, CLOCK_MARK = 1 };
@@ -22,17 +23,19 @@ typedef struct report_function {
     const hd_report_about *report;
     const hd_report_table_about *table;
     char name[NAME_BYTES];
-    int column_count; /* of the table, with rank where it has none */
-    bool adds_rank;
+    int column_count; /* of the table, with rank and input where it has none */
+    bool adds_rank, adds_input;
     int argument_count;
     const hd_option_about *arguments[ARGUMENTS_MAX];
     char argument_names[ARGUMENTS_MAX][NAME_BYTES];
     hd_query_column_about columns[COLUMNS_MAX + 1];
+    hd_query_table_about about;
 } report_function;
 
 typedef struct report_cursor {
     sqlite3_vtab_cursor base;
     char *options;
+    sqlite3_value *given[ARGUMENTS_MAX]; /* by argument; NULL: it was not */
     report_entry *entry;
     const hd_table *table;
     size_t places[COLUMNS_MAX]; /* of the function's columns in the table, SIZE_MAX: it has not */
@@ -91,6 +94,9 @@ static void describe(report_function *f, query_tables *tables, const hd_report_a
     if (f->adds_rank)
         f->columns[f->column_count++] =
             (hd_query_column_about){"rank", "INT", "rank of the input; null: not known", false};
+    f->about = (hd_query_table_about){f->name, table->meaning, f->columns};
+    f->adds_input = !report->of_job && !has_column(f, "input");
+    if (f->adds_input) f->columns[f->column_count++] = (hd_query_column_about)QUERY_INPUT_COLUMN;
     for (int times = 1; times >= 0; times--)
         for (const hd_option_about *o = report->options; o && o->name; o++)
             if (is_from_or_until(o) == times) add_argument(f, o);
@@ -102,12 +108,11 @@ static int report_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const report_function *f = ((query_vtab *)base)->user;
     char letters[ARGUMENTS_MAX + 1];
-    int count = 0;
+    int count = 0, code = query_check_arguments(base, info, &f->about, f->column_count);
+    if (code != SQLITE_OK) return code;
     for (int i = 0; i < info->nConstraint; i++) {
         const struct sqlite3_index_constraint *c = &info->aConstraint[i];
-        if (c->iColumn < f->column_count || c->op != SQLITE_INDEX_CONSTRAINT_EQ) continue;
-        if (!c->usable) return SQLITE_CONSTRAINT;
-        if (count == ARGUMENTS_MAX) continue;
+        if (c->iColumn < f->column_count || count == ARGUMENTS_MAX) continue;
         letters[count++] = (char)('A' + c->iColumn - f->column_count);
         info->aConstraintUsage[i].argvIndex = count;
         info->aConstraintUsage[i].omit = true;
@@ -136,11 +141,19 @@ static int report_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
     return query_cursor_new(out, sizeof(report_cursor));
 }
 
+static void drop_options(report_cursor *cursor)
+{
+    for (int i = 0; i < ARGUMENTS_MAX; i++) sqlite3_value_free(cursor->given[i]);
+    memset(cursor->given, 0, sizeof cursor->given);
+    sqlite3_free(cursor->options);
+    cursor->options = NULL;
+}
+
 static int report_close(sqlite3_vtab_cursor *base)
 {
     report_cursor *cursor = (report_cursor *)base;
     report_cache_give(cursor->entry);
-    sqlite3_free(cursor->options);
+    drop_options(cursor);
     sqlite3_free(cursor);
     return SQLITE_OK;
 }
@@ -177,9 +190,8 @@ static char *write_option(const report_function *f, const hd_option_about *optio
     if (type == SQLITE_TEXT && named_option(f, text)) return sqlite3_mprintf("%s\n", text);
     if (option->kind == HD_OPTION_FLAG && is_number)
         return sqlite3_value_int64(value) ? sqlite3_mprintf("%s\n", option->name) : sqlite3_mprintf("");
-    if (option->kind == HD_OPTION_TIME && is_number) {
+    if (is_from_or_until(option) && is_number)
         return sqlite3_mprintf("%s=%c%lld\n", option->name, CLOCK_MARK, sqlite3_value_int64(value));
-    }
     return sqlite3_mprintf("%s=%s\n", option->name, text);
 }
 
@@ -187,9 +199,12 @@ static hd_status read_options(report_cursor *cursor, const char *letters, int co
                               hd_error *err)
 {
     const report_function *f = function_of(cursor);
-    sqlite3_free(cursor->options);
+    drop_options(cursor);
     cursor->options = sqlite3_mprintf("");
     for (int i = 0; i < count && cursor->options; i++) {
+        sqlite3_value **given = &cursor->given[letters[i] - 'A'];
+        sqlite3_value_free(*given);
+        if (!(*given = sqlite3_value_dup(values[i]))) return HD_NOMEM(err);
         if (sqlite3_value_type(values[i]) == SQLITE_NULL) continue;
         err->status = HD_OK;
         char *one = write_option(f, f->arguments[letters[i] - 'A'], values[i], err);
@@ -204,10 +219,12 @@ static hd_status read_options(report_cursor *cursor, const char *letters, int co
 
 /* ---- rows ---- */
 
-/* The options for one input, in which times on its clock count from its first event. sqlite3_free; NULL: no memory. */
-static char *options_for(const report_cursor *cursor, const hd_trace *trace)
+/* The options for one input, in which times on its clock count from its first event. sqlite3_free; NULL: no memory.
+ * *is_outside: nothing of the input lies between the times that are meant, so that it has no rows. */
+static char *options_for(bool *is_outside, const report_cursor *cursor, const hd_trace *trace)
 {
-    int64_t start = hd_trace_facts_of(trace)->start_ns, ns;
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    int64_t from = INT64_MIN, until = INT64_MAX, ns;
     sqlite3_str *out = sqlite3_str_new(NULL);
     for (const char *at = cursor->options; *at;) {
         if (*at != CLOCK_MARK) {
@@ -215,11 +232,14 @@ static char *options_for(const report_cursor *cursor, const hd_trace *trace)
             continue;
         }
         char *end;
+        bool is_from = at - cursor->options >= 5 && memcmp(at - 5, "from=", 5) == 0;
         int64_t time = strtoll(at + 1, &end, 10);
-        if (start == HD_NO_TIME || __builtin_sub_overflow(time, start, &ns) || ns < 0) ns = 0;
+        *(is_from ? &from : &until) = time;
+        if (facts->start_ns == HD_NO_TIME || __builtin_sub_overflow(time, facts->start_ns, &ns) || ns < 0) ns = 0;
         sqlite3_str_appendf(out, "%lldns", (long long)ns);
         at = end;
     }
+    *is_outside = from <= until && (from == until || from > facts->end_ns || until <= facts->start_ns);
     char *text = sqlite3_str_finish(out);
     return text ? text : sqlite3_mprintf("");
 }
@@ -234,8 +254,13 @@ static hd_status next_table(report_cursor *cursor, hd_error *err)
         cursor->ended = cursor->input >= (f->report->of_job ? 1 : f->tables->count); /* a job is looked at as one */
         if (cursor->ended) return HD_OK;
         HD_TRY(query_check_stop(f->tables, err));
-        char *options = options_for(cursor, f->tables->sources[cursor->input].trace);
+        bool is_outside;
+        char *options = options_for(&is_outside, cursor, f->tables->sources[cursor->input].trace);
         if (!options) return HD_NOMEM(err);
+        if (is_outside) {
+            sqlite3_free(options);
+            continue;
+        }
         hd_status status = report_cache_take(&cursor->entry, f->tables, f->report, cursor->input, options, err);
         sqlite3_free(options);
         if (status != HD_OK) return status;
@@ -296,18 +321,23 @@ static int report_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 {
     const report_cursor *cursor = (const report_cursor *)base;
     const report_function *f = function_of(cursor);
-    if (column >= f->column_count) return SQLITE_OK;
-    if (cursor->places[column] != SIZE_MAX)
+    if (column >= f->column_count)
+        query_argument_result(context, &f->about, column, cursor->given[column - f->column_count]);
+    else if (cursor->places[column] != SIZE_MAX)
         result_cell(context, cursor->table, cursor->row, cursor->places[column]);
-    else if (f->adds_rank && column == f->column_count - 1)
+    else if (f->adds_input && column == f->column_count - 1)
+        sqlite3_result_int64(context, (int64_t)cursor->input);
+    else if (f->adds_rank && column == f->column_count - 1 - f->adds_input)
         query_result_int(context, f->tables->sources[cursor->input].rank);
     return SQLITE_OK;
 }
 
+/* Rows with other options are other rows: SQLite joins what two sides of OR have found by it. */
 static int report_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
     const report_cursor *cursor = (const report_cursor *)base;
-    *out = query_id(&function_of(cursor)->tables->sources[cursor->input], cursor->row);
+    *out = (int64_t)hd_hash_pair(hd_hash(cursor->options, strlen(cursor->options)),
+                                 (uint64_t)query_id(&function_of(cursor)->tables->sources[cursor->input], cursor->row));
     return SQLITE_OK;
 }
 
@@ -340,8 +370,7 @@ hd_status query_reports_register(query_tables *tables, hd_error *err)
         for (const hd_report_table_about *t = report->tables; t->name && !report->table_option; t++) {
             report_function *f = &tables->reports->functions[tables->reports->function_count++];
             describe(f, tables, report, t);
-            const hd_query_table_about about = {f->name, t->meaning, f->columns};
-            HD_TRY(query_add_about(tables, &about, err));
+            HD_TRY(query_add_about(tables, &f->about, err));
             HD_TRY(query_add_module(tables, f->name, &module, f, err));
         }
     }
