@@ -1,4 +1,5 @@
 /* Traces of several ranks as one. */
+#include "trace/ranks.h"
 #include "pass/merge/merge.h"
 
 #include "heddle/stacks.h"
@@ -180,7 +181,7 @@ static void test_merge__ranks_from_file_names(NO_STATE)
         {"", HD_NO_NUMBER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(hd_merge_rank_of_path(cases[i].path), cases[i].rank);
+        assert_int_equal(hd_rank_of_path(cases[i].path), cases[i].rank);
 }
 
 static hd_status find_ranks(const char *const *texts, const char *const *paths, int64_t *ranks, bool *by_place,

@@ -378,7 +378,7 @@ test("of many collectives only the number is told, until all are asked for or fe
   await page.evaluate(() => { const {range, whole} = window.heddle.app.state; range.value = whole.value; });
   const many = all.length > 40;
   await until(page, text => document.querySelector("#fidelity").textContent.includes(text), `${all.length} collectives across ranks${many ? ": zoom in to see them" : ""}`);
-  assert.equal(await page.evaluate(() => window.heddle.drawList().bands.length), many ? 0 : all.length);
+  await until(page, count => window.heddle.drawList().bands.length === count, many ? 0 : all.length, "as many are drawn");
   await setState(page, "flows", {mode: "all"});
   await until(page, count => window.heddle.drawList().bands.length === count, all.length, "all are drawn");
   await setState(page, "flows", {mode: "off"});

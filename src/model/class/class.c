@@ -11,8 +11,8 @@
 
 const char *const gpu_class_names[GPU_CLASSES] = {"compute", "communication", "copy"};
 const char *const gpu_collective_names[GPU_COLLECTIVES + 1] = {"AllReduce", "AllGather", "ReduceScatter", "AllToAll",
-                                                           "Broadcast", "SendRecv",  "Barrier",       "Reduce",
-                                                           "Gather",    "Scatter"};
+                                                               "Broadcast", "SendRecv",  "Barrier",       "Reduce",
+                                                               "Gather",    "Scatter"};
 
 typedef enum rule_match {
     BEGINS, /* the name begins so, whatever the case */
