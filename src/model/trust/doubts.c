@@ -62,8 +62,8 @@ static const char *const forms[GPU_DOUBTS] = {
     [GPU_DOUBT_STEPS] = "%llu of %llu steps have no GPU activity, though they launch some: it was not recorded",
     [GPU_DOUBT_GRAPHS] = "%llu of %llu launches of graphs have fewer activities than others of the same graph: the "
                          "rest was not recorded, or they took another branch",
-    [GPU_DOUBT_NO_TIME] = "%llu of %llu GPU activities have no time, since the profiler could not take it: no figure "
-                          "has them",
+    [GPU_DOUBT_NO_TIME] = "%llu of %llu GPU activities have no time, since the profiler could not take it: kernels "
+                          "are counted, and no time includes them",
     [GPU_DOUBT_NO_END] = "%llu of %llu GPU activities never end in this trace: they count as 0 ns",
     [GPU_DOUBT_EARLY] = "%llu of %llu GPU activities begin before the call that launched them, by up to %.6g s: the "
                         "clocks of CPU and GPU differ, and delays are wrong by as much",
