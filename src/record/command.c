@@ -163,6 +163,9 @@ static void wait_for_command(const recording *r, child *c)
         else
             pass_on(c, &info);
     }
+    /* What came while the command was about to end was for it: it must not end us once it is not blocked any more. */
+    const struct timespec now = {0};
+    while (sigtimedwait(&c->waited, &info, &now) > 0) pass_on(c, &info);
 }
 
 /* Descendants whose parent ended became our children. A signal ends the waiting, and not them. */
