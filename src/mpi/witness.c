@@ -137,23 +137,28 @@ static void start_watch(const struct sockaddr_un *name, socklen_t size)
 /* ---- the process ---- */
 
 static int own_socket; /* to the witness of this process, for end_as_asked */
+static struct sigaction sigterm_before;
 
 static void end_as_asked(int number, siginfo_t *info, void *context)
 {
     static const news end = {.word = WORD_END};
     (void)context;
     if (info->si_pid == getppid()) send(own_socket, &end, sizeof end, MSG_NOSIGNAL);
-    signal(number, SIG_DFL);
+    sigaction(number, &sigterm_before, NULL);
     raise(number);
 }
 
-/* Handle SIGTERM, unless the program does; or no more. */
+/* Handle SIGTERM before the program does, unless it is ignored; or no more. */
 static void expect_end(bool is_expected)
 {
     struct sigaction now, ours = {.sa_sigaction = end_as_asked, .sa_flags = SA_SIGINFO};
     if (sigaction(SIGTERM, NULL, &now) != 0) return;
-    if (is_expected && now.sa_handler == SIG_DFL) sigaction(SIGTERM, &ours, NULL);
-    if (!is_expected && now.sa_sigaction == end_as_asked) signal(SIGTERM, SIG_DFL);
+    bool is_ours = now.sa_sigaction == end_as_asked;
+    if (is_expected && !is_ours && now.sa_handler != SIG_IGN) {
+        sigterm_before = now;
+        sigaction(SIGTERM, &ours, NULL);
+    }
+    if (!is_expected && is_ours) sigaction(SIGTERM, &sigterm_before, NULL);
 }
 
 /* Linux closes the highest descriptors of who dies first: the witness knows of it before the launcher does. */
