@@ -91,10 +91,10 @@ def main():
             assert "error" not in theirs, theirs
             sched = sorted(((r[0], r[1], r[2], r[3]) for r in theirs["sched"]), key=repr)
             states = sorted((tuple(r) for r in theirs["states"]), key=repr)
-            mine = rows_of(heddle, path, "select ts, dur, cpu, tid from sched join thread using(utid)")
+            mine = rows_of(heddle, path, "select ts, coalesce(dur, -1), cpu, tid from sched join thread using(utid)")
             mine = [r for r in mine if (r[0], r[2]) not in first]
             assert mine == sched, (path.name, "ours", set(mine) - set(sched), "theirs", set(sched) - set(mine))
-            mine = rows_of(heddle, path, "select ts, dur, state, cpu, tid from thread_state join thread using(utid)")
+            mine = rows_of(heddle, path, "select ts, coalesce(dur, -1), state, cpu, tid from thread_state join thread using(utid)")
             mine = [r for r in mine if (r[0], r[3]) not in first]
             assert mine == states, (path.name, "ours", sorted(set(mine) - set(states), key=repr)[:6], "theirs", sorted(set(states) - set(mine), key=repr)[:6])
             total = [total[0] + len(sched), total[1] + len(states)]

@@ -55,7 +55,7 @@ VIEWS = {
         with set_of as (select arg_set_id, any_value(int_value) filter (key = 'args.correlation') as correlation
                         from '{f}/args.parquet' group by 1)
         select id + {k} as id, ts, dur, track_id + {k} as track_id, category, name, depth,
-               parent_id + {k} as parent_id, arg_set_id + 16 * {k} as arg_set_id, 'slice' as type, correlation,
+               parent_id + {k} as parent_id, arg_set_id + 16 * {k} as arg_set_id, 'slice' as type, set_of.correlation,
                rank from '{f}/slices.parquet' left join set_of using (arg_set_id)
         union all select id + {k} + (1::bigint << 38), ts, 0, null, category, name, 0, null, arg_set_id + 16 * {k}, 'instant',
                          null, rank from '{f}/instants.parquet'""",
