@@ -30,7 +30,7 @@ static hd_status run_flame(job *base)
         status = hd_flame_write(&job->written, flame, fs_text(job->path), &job->write, &base->err);
     if (status == HD_OK) {
         snprintf(job->of, sizeof job->of, "%s", hd_flame_of_name(flame->of));
-        snprintf(job->unit, sizeof job->unit, "%s", hd_flame_unit(flame->of));
+        snprintf(job->unit, sizeof job->unit, "%s", flame->unit);
         job->total = flame->total ? flame->total[0] : 0;
     }
     hd_flame_free(flame);
