@@ -167,7 +167,7 @@ struct arrow_stream {
     uint64_t row;                      /* of a list */
     struct arrow_explosion *explosion; /* explode.c: of a block; NULL: none yet */
     /* for one batch */
-    int64_t *values, *scratch[2];
+    int64_t *values, *scratch[3];
     uint8_t *null;
     uint32_t *rows;
     void (*release)(void *user);

@@ -322,7 +322,7 @@ static void free_stream(arrow_stream *s)
     arrow_texts_free(s->own);
     arrow_filter_deinit(&s->filter);
     arrow_explosion_free(s->explosion);
-    void *lists[] = {s->columns, s->ranks, s->values, s->scratch[0], s->scratch[1], s->null, s->rows};
+    void *lists[] = {s->columns, s->ranks, s->values, s->scratch[0], s->scratch[1], s->scratch[2], s->null, s->rows};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     free(s);
 }
@@ -357,9 +357,10 @@ static hd_status open_stream(arrow_stream *s, const hd_arrow_options *options, h
     s->values = malloc(HD_BLOCK_ROWS * sizeof *s->values);
     s->scratch[0] = malloc(HD_BLOCK_ROWS * sizeof *s->values);
     s->scratch[1] = malloc(HD_BLOCK_ROWS * sizeof *s->values);
+    s->scratch[2] = malloc(HD_BLOCK_ROWS * sizeof *s->values);
     s->null = malloc(HD_BLOCK_ROWS);
     s->rows = malloc(HD_BLOCK_ROWS * sizeof *s->rows);
-    if (!s->values || !s->scratch[0] || !s->scratch[1] || !s->null || !s->rows) return HD_NOMEM(err);
+    if (!s->values || !s->scratch[0] || !s->scratch[1] || !s->scratch[2] || !s->null || !s->rows) return HD_NOMEM(err);
     HD_TRY(choose_columns(s, options->columns, err));
     HD_TRY(find_ranks(s, err));
     if (s->table->walk != ARROW_ROWS) HD_TRY(arrow_filter_init(&s->filter, s->trace, options, err));

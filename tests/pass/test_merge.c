@@ -1,6 +1,6 @@
 /* Traces of several ranks as one. */
-#include "trace/ranks.h"
 #include "pass/merge/merge.h"
+#include "trace/ranks.h"
 
 #include "heddle/stacks.h"
 #include "trace/stacks/trace_stacks.h"
