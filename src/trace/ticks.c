@@ -53,7 +53,7 @@ void hd_ticks_settle(hd_ticks *ticks)
     int64_t most = sort_finer(ticks), span, room;
     ticks->base_ns = 0;
     ticks->per_ns = ticks->ranks = 1;
-    if (!ticks->any || __builtin_sub_overflow(ticks->high_ns, ticks->low_ns, &span)) return;
+    if (!ticks->any || __builtin_sub_overflow(ticks->high_ns, ticks->low_ns, &span) || span == INT64_MAX) return;
     room = INT64_MAX / 2 / (span + 1);
     if (!ticks->fine || room < 1000) return;
     ticks->base_ns = ticks->low_ns;

@@ -17,12 +17,19 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1]))
 from patience import patience  # noqa: E402
 
 TRIES = 20
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def as_usual():
+    """Nothing is ignored, also where this test itself runs under nohup."""
+    for number in NUMBERS:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def stop(command, folder, number):
     """The exit status of the command, stopped once something is in the folder that was not there, and what is left."""
     before = set(os.listdir(folder))
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=as_usual)
     while process.poll() is None and set(os.listdir(folder)) == before:
         time.sleep(0.0005)
     if process.poll() is None:
@@ -42,7 +49,7 @@ def main():
         commands = {"convert": ["convert", trace, "new.json"], "convert to a folder": ["convert", trace, "new.parquet"],
                     "fix": ["fix", trace, "new.json.gz"], "query": ["query", "-o", "new.csv", trace, "select * from slice"]}
         for name, words in commands.items():
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in NUMBERS:
                 for _ in range(TRIES):
                     status, left = stop([heddle, *map(str, words)], out, number)
                     if status != 0:

@@ -95,10 +95,23 @@ static void test_ticks__what_does_not_fit_is_told_in_nanoseconds(void **state)
     hd_ticks_deinit(&ticks);
 }
 
+static void test_ticks__all_times_there_are_stay_in_order(void **state)
+{
+    (void)state;
+    for (int64_t low = -1; low <= 1; low++) { /* spans of 2^63 ns, one less, and two less */
+        hd_ticks ticks = {0};
+        assert_true(hd_ticks_see(&ticks, low, 1) && hd_ticks_see(&ticks, INT64_MAX, 0));
+        hd_ticks_settle(&ticks);
+        assert_true(hd_ticks_of(&ticks, low, 1) < hd_ticks_of(&ticks, INT64_MAX, 0));
+        hd_ticks_deinit(&ticks);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ticks__keep_the_order_of_exact_times),
+        cmocka_unit_test(test_ticks__all_times_there_are_stay_in_order),
         cmocka_unit_test(test_ticks__what_does_not_fit_is_told_in_nanoseconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
