@@ -8,7 +8,8 @@
  *
  * After an error say why, and hd_mpi_abort(), or the others wait for ever. A process that dies without a word is named
  * on standard error with what it was at (hd_mpi_work.name), by a witness, which is a process of each host. SIGTERM is
- * handled until it is closed, if the program does not: one of the launcher's is no such death.
+ * handled until it is closed, before the handler of the program, which gets it then: one of the launcher's is no such
+ * death.
  *
  * Open MPI and MPICH differ in their binary interface, and no library of Heddle's is linked with either: plugins
  * heddle-mpi-openmpi.so and heddle-mpi-mpich.so are loaded at run time, from where hd_devices_library() looks.
