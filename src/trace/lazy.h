@@ -57,8 +57,9 @@ void hd_builder_set_stored(hd_builder *builder);
  * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the
  * first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
-/* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and HD_COL_CORRELATION, and at no group: of a store's
- * block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is not for that. */
+/* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and HD_COL_CORRELATION, and at
+ * no group: of a store's block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is
+ * not for that. */
 const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
 /* A value of a slice. */

@@ -1,5 +1,6 @@
 /* ranges.c - ranges of threads, of processes, and marks, in one list */
 #include "model/host/ranges.h"
+#include "trace/event.h"
 
 #include <stdlib.h>
 
@@ -78,8 +79,7 @@ static bool each_annotation(collector *c, hd_kind kind, bool (*found)(collector 
             if (hd_column_at(&columns[HD_COL_START], i) == HD_NO_TIME ||
                 !is_wanted(c, category, name, (uint32_t)hd_column_at(&columns[HD_COL_TRACK], i)))
                 continue;
-            hd_event event;
-            hd_block_event(&event, block, i);
+            hd_event event = hd_event_at(c->s->trace, kind, block->first_row + i);
             if (!found(c, &event)) return false;
         }
     }
