@@ -117,7 +117,7 @@ test: setup build/asan/build.ninja build/clang/build.ninja  ## the tests: with A
 	 exit $$status
 
 # Of build/tsan only what the suite needs is built.
-test-all: test build/tsan/build.ninja  ## the tests, those that take long, and what has threads with TSan
+test-all: test build/tsan/build.ninja  ## the tests, those that take long, and tests of threads with TSan
 	@status=0; \
 	 $(call RUN_TESTS,build/clang,testlog-long) --suite long || status=1; \
 	 $(call RUN_TESTS,build/tsan,testlog) --suite threads || status=1; \
