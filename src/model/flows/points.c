@@ -96,6 +96,25 @@ static hd_status new_points(hd_flow_point **out, size_t *out_count, const hd_tra
     return *out ? HD_OK : HD_NOMEM(err);
 }
 
+/* The rows of a category, HD_NONE: all, that have a time. Returns how many; out NULL: they are counted alone. */
+static size_t list_points(hd_flow_point *out, const hd_trace *trace, uint32_t category)
+{
+    size_t count = 0;
+    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_FLOW); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
+        for (uint32_t i = 0; i < block->row_count; i++) {
+            bool is_wanted =
+                category == HD_NONE || (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], i) == category;
+            if (!is_wanted || hd_column_at(&block->columns[HD_COL_START], i) == HD_NO_TIME) continue;
+            hd_event event;
+            if (out) hd_block_event(&event, block, i);
+            if (out) out[count] = point_of(trace, &event);
+            count++;
+        }
+    }
+    return count;
+}
+
 hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace *trace, hd_error *err)
 {
     uint64_t rows = hd_trace_row_count(trace, HD_KIND_FLOW);
@@ -109,45 +128,18 @@ hd_status hd_flow_points(hd_flow_point **out, size_t *out_count, const hd_trace 
         hd_large_free(slices);
         return status;
     }
-    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_FLOW); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
-        for (uint32_t i = 0; i < block->row_count; i++) {
-            hd_event event;
-            hd_block_event(&event, block, i);
-            if (event.start_ns != HD_NO_TIME) (*out)[(*out_count)++] = point_of(trace, &event);
-        }
-    }
+    *out_count = list_points(*out, trace, HD_NONE);
     for (size_t k = 0; k < slice_count; k++)
         (*out)[(*out_count)++] = slice_point_of(trace, &slices[k], (uint32_t)(rows + k));
     hd_large_free(slices);
     return HD_OK;
 }
 
-static bool is_wanted(const hd_block *block, uint32_t row, uint32_t category)
-{
-    return (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row) == category &&
-           hd_column_at(&block->columns[HD_COL_START], row) != HD_NO_TIME;
-}
-
 hd_status hd_flow_points_of(hd_flow_point **out, size_t *out_count, const hd_trace *trace, uint32_t category,
                             hd_error *err)
 {
-    uint64_t count = 0;
-    size_t blocks = category != HD_NONE ? hd_trace_block_count(trace, HD_KIND_FLOW) : 0;
-    for (int turn = 0; turn < 2; turn++) {
-        if (turn == 1) HD_TRY(new_points(out, out_count, trace, count, err));
-        for (size_t b = 0; b < blocks; b++) {
-            const hd_block *block = hd_trace_block_at(trace, HD_KIND_FLOW, b);
-            for (uint32_t i = 0; i < block->row_count; i++) {
-                if (!is_wanted(block, i, category)) continue;
-                hd_event event;
-                count++;
-                if (turn == 0) continue;
-                hd_block_event(&event, block, i);
-                (*out)[(*out_count)++] = point_of(trace, &event);
-            }
-        }
-    }
+    HD_TRY(new_points(out, out_count, trace, category == HD_NONE ? 0 : list_points(NULL, trace, category), err));
+    if (category != HD_NONE) *out_count = list_points(*out, trace, category);
     return HD_OK;
 }
 

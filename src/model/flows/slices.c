@@ -15,14 +15,9 @@ bool hd_slice_flow_keys_find(hd_slice_flow_keys *out, const hd_trace *trace)
     return out->bind_id != HD_NONE && (out->flow_out != HD_NONE || out->flow_in != HD_NONE);
 }
 
-static int place_of(const hd_shape *shape, uint32_t key)
-{
-    return hd_shape_find(shape, key, HD_SCOPE_EVENT);
-}
-
 static bool is_true(const hd_shape *shape, const hd_event *event, uint32_t key)
 {
-    int at = place_of(shape, key);
+    int at = hd_shape_find(shape, key, HD_SCOPE_EVENT);
     return at >= 0 && shape->keys[at].type == HD_ARG_BOOL && hd_column_at(&event->args->columns[at], event->args_row);
 }
 
@@ -32,7 +27,7 @@ char hd_slice_flow(hd_point_id *out, const hd_slice_flow_keys *keys, const hd_tr
         [HD_ARG_INT] = HD_ID_INT, [HD_ARG_STRING] = HD_ID_STRING, [HD_ARG_NUMBER] = HD_ID_NUMBER};
     if (!event->args) return 0;
     const hd_shape *shape = hd_trace_shape_at(trace, event->shape);
-    int at = place_of(shape, keys->bind_id);
+    int at = hd_shape_find(shape, keys->bind_id, HD_SCOPE_EVENT);
     unsigned type = at >= 0 && shape->keys[at].type < sizeof id_types ? id_types[shape->keys[at].type] : HD_ID_NONE;
     bool goes = is_true(shape, event, keys->flow_out), comes = is_true(shape, event, keys->flow_in);
     if (type == HD_ID_NONE || (!goes && !comes)) return 0;
@@ -48,8 +43,9 @@ static bool *find_shapes(const hd_trace *trace, const hd_slice_flow_keys *keys, 
     *out_any = false;
     for (uint32_t i = 0; out && i < count; i++) {
         const hd_shape *shape = hd_trace_shape_at(trace, i);
-        out[i] = place_of(shape, keys->bind_id) >= 0 &&
-                 (place_of(shape, keys->flow_out) >= 0 || place_of(shape, keys->flow_in) >= 0);
+        out[i] = hd_shape_find(shape, keys->bind_id, HD_SCOPE_EVENT) >= 0 &&
+                 (hd_shape_find(shape, keys->flow_out, HD_SCOPE_EVENT) >= 0 ||
+                  hd_shape_find(shape, keys->flow_in, HD_SCOPE_EVENT) >= 0);
         *out_any |= out[i];
     }
     return out;
