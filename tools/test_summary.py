@@ -16,14 +16,18 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path.insert(1, str(TESTS))
+
+import patience  # noqa: E402
+
 CMOCKA = re.compile(r"\[\s*(OK|FAILED|SKIPPED|ERROR)\s*\] (\w+)\s*$", re.M)
 SCRIPT = re.compile(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 SEED = re.compile(r"HEDDLE_TEST_SEED=(\d+)")
 GOLDEN = re.compile(r"^FAILED ([\w.-]+)$", re.M)
 SLOWEST = 10
 GOOD, SKIPPED = ("OK", "EXPECTEDFAIL"), ("SKIP", "IGNORED")
-BUDGETS = Path(__file__).resolve().parent.parent / "tests/budgets.txt"
-REFERENCE_S = 0.075  # what calibrate() takes on the machine on which the budgets were measured
+BUDGETS = TESTS / "budgets.txt"  # measured on the machine of patience.REFERENCE_S
 
 
 def cases(entry):
@@ -74,19 +78,11 @@ def cpu_by_suite(build):
     return took
 
 
-def calibrate():
-    """CPU seconds of a fixed piece of work: the least of five, as other processes only make it longer."""
-    def once():
-        start = time.process_time()
-        sum(i * i % 7 for i in range(2_000_000))
-        return time.process_time() - start
-    return min(once() for _ in range(5))
-
-
 def over_budget(builds):
     """Print the CPU time of all suites; the number of those that took more than their budget."""
     budgets = {(b, s): float(n) for b, s, n in (line.split() for line in BUDGETS.read_text().splitlines() if line and line[0] != "#")}
-    slower, over, total = max(1.0, calibrate() / REFERENCE_S), 0, 0.0
+    once = min(patience.once(time.process_time) for _ in range(5))  # other processes only make it longer
+    slower, over, total = max(1.0, once / patience.REFERENCE_S), 0, 0.0
     for build in builds:
         took = cpu_by_suite(build)
         total += sum(took.values())

@@ -47,24 +47,25 @@ bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count)
 
 /* Numbers at the ends of names are ranks only if they are 0 to count - 1, each once: else they may be process ids, as in
  * dynolog's trace_7605.json. */
-static bool number_by_names(hd_merge_input *inputs, size_t count, hd_error *err, hd_status *status)
+static hd_status number_by_names(bool *out, hd_merge_input *inputs, size_t count, hd_error *err)
 {
-    bool *seen = calloc(count + 1, sizeof *seen), are_ranks = seen && count > 1;
-    *status = seen ? HD_OK : HD_NOMEM(err);
-    for (size_t i = 0; i < count && are_ranks; i++) {
-        int64_t rank;
-        are_ranks = (rank = hd_rank_at_end(inputs[i].path)) != HD_NO_NUMBER && rank < (int64_t)count && !seen[rank];
-        if (are_ranks) seen[rank] = true, inputs[i].rank = rank;
+    bool *seen = calloc(count + 1, sizeof *seen);
+    if (!seen) return HD_NOMEM(err);
+    *out = count > 1;
+    for (size_t i = 0; i < count && *out; i++) {
+        int64_t rank = hd_rank_at_end(inputs[i].path);
+        *out = rank != HD_NO_NUMBER && rank < (int64_t)count && !seen[rank];
+        if (*out) seen[rank] = true, inputs[i].rank = rank;
     }
     free(seen);
-    return are_ranks;
+    return HD_OK;
 }
 
 hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by_place, hd_error *err)
 {
-    hd_status status = HD_OK;
     const hd_merge_input *without = NULL;
     size_t known = 0;
+    bool by_names = false;
     for (size_t i = 0; i < count; i++) {
         inputs[i].rank = hd_merge_rank_of(&inputs[i]);
         if (inputs[i].rank != HD_NO_NUMBER)
@@ -72,9 +73,9 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
         else if (!without)
             without = &inputs[i];
     }
-    *out_by_place = known == 0 ? !number_by_names(inputs, count, err, &status) : hd_merge_is_one_rank(inputs, count);
-    if (status != HD_OK) return status;
-    if (known == 0 && !*out_by_place) return HD_OK;
+    if (known == 0) HD_TRY(number_by_names(&by_names, inputs, count, err));
+    *out_by_place = known == 0 ? !by_names : hd_merge_is_one_rank(inputs, count);
+    if (by_names) return HD_OK;
     for (size_t i = 0; i < count && *out_by_place; i++) inputs[i].rank = (int64_t)i;
     if (without && !*out_by_place)
         return hd_error_set(err, HD_ERR_ARGUMENT, without->path, HD_OFFSET_NONE,
@@ -84,12 +85,13 @@ hd_status hd_merge_find_ranks(hd_merge_input *inputs, size_t count, bool *out_by
 
 hd_status hd_merge_known_ranks(hd_merge_input *inputs, size_t count, hd_error *err)
 {
-    hd_status status = HD_OK;
     size_t known = 0;
+    bool by_names = false;
     for (size_t i = 0; i < count; i++) known += (inputs[i].rank = hd_merge_rank_of(&inputs[i])) != HD_NO_NUMBER;
-    if (known || number_by_names(inputs, count, err, &status)) return status;
-    for (size_t i = 0; i < count; i++) inputs[i].rank = HD_NO_NUMBER;
-    return status;
+    if (known) return HD_OK;
+    HD_TRY(number_by_names(&by_names, inputs, count, err));
+    for (size_t i = 0; i < count && !by_names; i++) inputs[i].rank = HD_NO_NUMBER;
+    return HD_OK;
 }
 
 /* ---- shifts ---- */
