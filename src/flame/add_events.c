@@ -12,6 +12,7 @@
 #include "base/json/json.h"
 #include "flame/add.h"
 #include "trace/stacks/trace_stacks.h"
+#include "trace/text.h"
 
 enum { EVENTS_SHOWN = 20 };
 
@@ -129,11 +130,6 @@ static hd_string plain_event(hd_string name)
     return (hd_string){name.data, size};
 }
 
-static bool is_text(hd_string a, const char *b)
-{
-    return a.size == strlen(b) && memcmp(a.data, b, a.size) == 0;
-}
-
 /* Readers of pprof, whose values have units, put the unit into the category. */
 const char *flame_unit_of_sample(const hd_trace *trace, const hd_event *sample)
 {
@@ -153,10 +149,10 @@ const char *flame_unit_of_sample(const hd_trace *trace, const hd_event *sample)
     hd_string category = hd_trace_string(trace, sample->category),
               event = plain_event(hd_trace_string(trace, sample->name));
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
-        if (is_text(category, categories[i].text)) return categories[i].unit;
+        if (hd_string_is(category, categories[i].text)) return categories[i].unit;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (is_text(event, names[i].text)) return names[i].unit;
+        if (hd_string_is(event, names[i].text)) return names[i].unit;
     }
     return "events";
 }

@@ -2,7 +2,7 @@
  *
  *     bool first = true;
  *     while ((status = hd_walk_member(&key, &w, &at, &first)) == HD_OK)
- *         if (hd_walk_is(key, "frames")) … else HD_TRY(hd_walk_skip(&span, &w, &at));
+ *         if (hd_string_is(key, "frames")) … else HD_TRY(hd_walk_skip(&span, &w, &at));
  *     if (status != HD_END) return status;
  *
  * Damage costs what it is in: an object that is no valid JSON is mended by repair/repair.h; of what cannot be mended,
@@ -16,6 +16,7 @@
 #include "base/memory/arena.h"
 #include "format/format.h"
 #include "format/repair/repair.h"
+#include "trace/text.h"
 
 /* A value where it stands in the text. */
 typedef struct hd_walk_span {
@@ -87,11 +88,6 @@ hd_status hd_walk_string(hd_string *out, hd_json_walk *w, const char **at);
 hd_status hd_walk_number(hd_walk_span *out, hd_json_walk *w, const char **at);
 /* The same as an integer; *out_is false: it is none. */
 hd_status hd_walk_int(int64_t *out, bool *out_is, hd_json_walk *w, const char **at);
-
-static inline bool hd_walk_is(hd_string key, const char *text)
-{
-    return key.size == strlen(text) && memcmp(key.data, text, key.size) == 0;
-}
 
 /* Which of some top-level keys comes first, from 1; 0: none does in these bytes. */
 int hd_walk_first_key(const unsigned char *head, size_t size, const char *const *keys, size_t count);

@@ -6,6 +6,7 @@
 #include "trace/column.h"
 #include "trace/event.h"
 #include "trace/impl.h"
+#include "trace/text.h"
 
 enum { CHUNK_ROWS = 512 };
 
@@ -14,9 +15,7 @@ int32_t hd_correlation_key(const hd_strings *strings, const hd_arg_key *keys, ui
     static const char *const names[] = {"correlation", "correlationId", "correlation_id"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
         for (uint32_t k = count; k-- > 0;) {
-            hd_string text = hd_strings_at(strings, keys[k].key);
-            if (keys[k].scope == HD_SCOPE_ARGS && text.size == strlen(names[n]) &&
-                memcmp(text.data, names[n], text.size) == 0)
+            if (keys[k].scope == HD_SCOPE_ARGS && hd_string_is(hd_strings_at(strings, keys[k].key), names[n]))
                 return (int32_t)k;
         }
     }

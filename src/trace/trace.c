@@ -8,6 +8,7 @@
 #include "base/text/decimal.h"
 #include "trace/event.h"
 #include "trace/impl.h"
+#include "trace/text.h"
 
 const char *hd_kind_name(hd_kind kind)
 {
@@ -290,8 +291,7 @@ hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key)
 {
     for (size_t i = trace->metadata_count; i-- > 0;) {
         hd_string name = hd_trace_string(trace, trace->metadata[i].key);
-        if (name.size == strlen(key) && memcmp(name.data, key, name.size) == 0)
-            return hd_trace_string(trace, trace->metadata[i].value);
+        if (hd_string_is(name, key)) return hd_trace_string(trace, trace->metadata[i].value);
     }
     return (hd_string){"", 0};
 }

@@ -12,6 +12,7 @@
 #include "format/capture/capture.h"
 #include "format/capture/stacks.h"
 #include "trace/chunk.h"
+#include "trace/text.h"
 
 enum { FACTS_MAX = 4096, JSON_DEPTH = 512, DEVICE_SORT = 5000000 };
 
@@ -300,7 +301,7 @@ static hd_status read_metadata(capture_lists *lists, hd_byte_reader *b, hd_error
     /* Keys that the trace has by itself are not for tracers. */
     static const char *const own[] = {"process", "modules", "stackFrames", "traceEvents"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        if (key.size == strlen(own[i]) && memcmp(key.data, own[i], key.size) == 0) b->failed = true;
+        if (hd_string_is(key, own[i])) b->failed = true;
     }
     if (!key.size || !hd_json_valid(text.data, text.size, JSON_DEPTH)) b->failed = true;
     return b->failed ? HD_OK : set_fact(lists, &data, b, err);

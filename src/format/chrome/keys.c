@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/sorted.h"
 #include "trace/lazy.h"
+#include "trace/text.h"
 
 /* ---- columns ---- */
 
@@ -124,7 +125,7 @@ static uint8_t member_of(const hd_trace *trace, hd_arg_key key)
         [CHROME_M_ID2] = "id2", [CHROME_M_NAME] = "name", [CHROME_M_ARGS] = "args"};
     hd_string name = hd_trace_string(trace, key.key);
     for (uint8_t i = CHROME_M_START + 1; key.scope == HD_SCOPE_EVENT && i < CHROME_M_OTHER; i++) {
-        if (name.size == strlen(names[i]) && memcmp(name.data, names[i], name.size) == 0) return i;
+        if (hd_string_is(name, names[i])) return i;
     }
     return CHROME_M_OTHER;
 }

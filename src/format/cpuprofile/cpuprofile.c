@@ -15,6 +15,7 @@
 #include "base/memory/vector.h"
 #include "format/json_walk.h"
 #include "format/stack_samples.h"
+#include "trace/text.h"
 
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
@@ -87,13 +88,13 @@ static hd_status read_call_frame(reader *r, node *out, const char **at)
     HD_TRY(hd_walk_try_enter(&r->walk, at, '{', &is_null));
     r->url.size = 0;
     while (!is_null && (status = hd_walk_member(&key, &r->walk, at, &first)) == HD_OK) {
-        if (hd_walk_is(key, "functionName"))
+        if (hd_string_is(key, "functionName"))
             status = put_string(r, &name, at);
-        else if (hd_walk_is(key, "url"))
+        else if (hd_string_is(key, "url"))
             status = put_string(r, &r->url, at);
-        else if (hd_walk_is(key, "lineNumber"))
+        else if (hd_string_is(key, "lineNumber"))
             status = hd_walk_int(&line, &is_number, &r->walk, at);
-        else if (hd_walk_is(key, "columnNumber"))
+        else if (hd_string_is(key, "columnNumber"))
             status = hd_walk_int(&column, &is_number, &r->walk, at);
         else
             status = hd_walk_keep(&r->walk, &r->rest, key, at);
@@ -136,16 +137,16 @@ static hd_status read_member(reader *r, node *n, hd_string key, bool *has_id, co
     bool is_number;
     int64_t parent;
     const char *value = *at;
-    if (hd_walk_is(key, "callFrame")) return read_call_frame(r, n, at);
-    if (hd_walk_is(key, "children")) return read_children(r, at);
-    if (hd_walk_is(key, "parent")) {
+    if (hd_string_is(key, "callFrame")) return read_call_frame(r, n, at);
+    if (hd_string_is(key, "children")) return read_children(r, at);
+    if (hd_string_is(key, "parent")) {
         HD_TRY(hd_walk_int(&parent, &is_number, &r->walk, at));
         if (!is_number) return count(r, NODE_MISSING, 1, value);
         hd_map_entry *known = hd_map_find(&r->by_id, (uint64_t)parent, 0);
         n->parent = known ? known->value : HD_NONE;
         return known ? HD_OK : count(r, NODE_MISSING, 1, value);
     }
-    bool is_id = hd_walk_is(key, "id"), is_hits = hd_walk_is(key, "hitCount");
+    bool is_id = hd_string_is(key, "id"), is_hits = hd_string_is(key, "hitCount");
     HD_TRY(hd_walk_keep(&r->walk, &r->rest, key, at));
     if (!is_id && !is_hits) return HD_OK;
     HD_TRY(hd_walk_int(is_id ? &n->id : &n->hits, &is_number, &r->walk, &value));
@@ -346,13 +347,13 @@ static hd_status read_members(reader *r)
     while (!is_null && (status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
         const char *value = at;
         int list = 0;
-        while (list < LISTS && !hd_walk_is(key, names[list])) list++;
+        while (list < LISTS && !hd_string_is(key, names[list])) list++;
         if (list < LISTS) {
             r->lists[list] = at;
             hd_walk_pass_over(&r->walk, &at);
             continue;
         }
-        bool is_start = hd_walk_is(key, "startTime"), is_end = hd_walk_is(key, "endTime");
+        bool is_start = hd_string_is(key, "startTime"), is_end = hd_string_is(key, "endTime");
         HD_TRY(hd_walk_keep(&r->walk, &r->rest, key, &at));
         if (!is_start && !is_end) continue;
         int64_t *out = is_start ? &r->start_us : &r->end_us;

@@ -18,6 +18,7 @@
 #include "base/text/decimal.h"
 #include "format/gecko/gecko.h"
 #include "format/stack_samples.h"
+#include "trace/text.h"
 
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
@@ -147,7 +148,7 @@ static hd_status read_funcs(reader *r)
 static bool is_category(const reader *r, int64_t index, const char *name)
 {
     if (index < 0 || (uint64_t)index >= r->categories_count) return false;
-    return hd_walk_is(hd_builder_string(r->builder, r->categories[index]), name);
+    return hd_string_is(hd_builder_string(r->builder, r->categories[index]), name);
 }
 
 /* A frame has a location, or a function and the line that ran. */
@@ -246,7 +247,7 @@ static hd_status find_text(reader *r, const char *table, const char *name, char 
     out[0] = '\0';
     HD_TRY(hd_walk_try_enter(&r->walk, &table, '{', &is_null));
     while (!is_null && (status = hd_walk_member(&key, &r->walk, &table, &first)) == HD_OK) {
-        if (!hd_walk_is(key, name)) {
+        if (!hd_string_is(key, name)) {
             hd_walk_pass_over(&r->walk, &table);
             continue;
         }
@@ -415,7 +416,7 @@ static hd_status take_name(reader *r, uint32_t *out, const char *at)
 static hd_status find_tables(reader *r, const char **tables, hd_string key, const char **at)
 {
     for (int i = 0; i < TABLES; i++) {
-        if (!hd_walk_is(key, table_names[i])) continue;
+        if (!hd_string_is(key, table_names[i])) continue;
         tables[i] = *at;
         hd_walk_pass_over(&r->walk, at);
         return HD_OK;
@@ -450,8 +451,8 @@ static hd_status read_thread(reader *r, const char *at)
     hd_json_put_text(&r->rest, last_char(r) == '[' ? "{" : ",{");
     while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
         const char *value = at;
-        bool is_pid = hd_walk_is(key, "pid"), is_tid = hd_walk_is(key, "tid"), is_name = hd_walk_is(key, "name");
-        bool is_process_name = hd_walk_is(key, "processName");
+        bool is_pid = hd_string_is(key, "pid"), is_tid = hd_string_is(key, "tid"), is_name = hd_string_is(key, "name");
+        bool is_process_name = hd_string_is(key, "processName");
         HD_TRY(find_tables(r, r->tables, key, &at));
         if (is_pid || is_tid) HD_TRY(take_ident(r, is_pid ? &pid : &tid, value));
         if (is_name || is_process_name) HD_TRY(take_name(r, is_name ? &name : &process_name, value));
@@ -504,7 +505,8 @@ static hd_status add_schema(reader *r, const char *at)
     HD_TRY(hd_walk_enter(&r->walk, &at, '{', &is_null));
     HD_TRY(PUSH(r, text_fields, (text_field){hd_builder_intern_text(r->builder, name), HD_STRING_NONE}));
     while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
-        if ((hd_walk_is(key, "data") || hd_walk_is(key, "fields")) && *at == '[') HD_TRY(read_list(r, at, add_field));
+        if ((hd_string_is(key, "data") || hd_string_is(key, "fields")) && *at == '[')
+            HD_TRY(read_list(r, at, add_field));
         hd_walk_pass_over(&r->walk, &at);
     }
     r->text_fields_count--;
@@ -519,14 +521,14 @@ static hd_status read_meta(reader *r, const char *at)
     hd_walk_span number;
     HD_TRY(hd_walk_try_enter(&r->walk, &at, '{', &is_null));
     while (!is_null && (status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
-        if (hd_walk_is(key, "categories")) {
+        if (hd_string_is(key, "categories")) {
             r->categories_count = 0;
             HD_TRY(read_list(r, at, add_category));
             hd_walk_pass_over(&r->walk, &at);
-        } else if (hd_walk_is(key, "markerSchema")) {
+        } else if (hd_string_is(key, "markerSchema")) {
             HD_TRY(read_list(r, at, add_schema));
             hd_walk_pass_over(&r->walk, &at);
-        } else if (hd_walk_is(key, "startTime")) {
+        } else if (hd_string_is(key, "startTime")) {
             HD_TRY(hd_walk_number(&number, &r->walk, &at));
             hd_fixed start;
             if (!number.size || !hd_fixed_parse(&start, number.data, number.size, MS_DIGITS)) continue;
@@ -586,11 +588,11 @@ static hd_status read_members(reader *r, const char *at)
     if (is_null) return HD_OK;
     hd_json_put_text(&r->rest, r->depth == 1 || last_char(r) == '[' ? "{" : ",{");
     while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
-        bool is_threads = hd_walk_is(key, "threads"), is_processes = hd_walk_is(key, "processes");
+        bool is_threads = hd_string_is(key, "threads"), is_processes = hd_string_is(key, "processes");
         if (is_threads) threads = at;
         if (is_processes) processes = at;
-        if (hd_walk_is(key, "meta")) HD_TRY(read_meta(r, at));
-        if (hd_walk_is(key, "shared"))
+        if (hd_string_is(key, "meta")) HD_TRY(read_meta(r, at));
+        if (hd_string_is(key, "shared"))
             HD_TRY(read_shared(r, at));
         else if (!is_threads && !is_processes) {
             HD_TRY(hd_walk_keep(&r->walk, &r->rest, key, &at));

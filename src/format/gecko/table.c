@@ -2,6 +2,7 @@
 #include "format/gecko/gecko.h"
 
 #include "base/text/decimal.h"
+#include "trace/text.h"
 
 static hd_status read_schema(gecko_table *t, const char *at, const char *const *names)
 {
@@ -13,7 +14,7 @@ static hd_status read_schema(gecko_table *t, const char *at, const char *const *
     if (is_null) return HD_OK;
     while ((status = hd_walk_member(&key, t->walk, &at, &first)) == HD_OK) {
         size_t column = 0;
-        while (column < t->count && !hd_walk_is(key, names[column])) column++;
+        while (column < t->count && !hd_string_is(key, names[column])) column++;
         HD_TRY(hd_walk_int(&place, &is_number, t->walk, &at));
         if (column < t->count && is_number && place >= 0 && place < GECKO_CELLS) t->places[place] = (int)column;
     }
@@ -40,10 +41,10 @@ hd_status gecko_table_open(gecko_table *out, hd_json_walk *walk, const char *at,
     HD_TRY(hd_walk_try_enter(walk, &at, '{', &is_null));
     if (is_null) return HD_OK;
     while ((status = hd_walk_member(&key, walk, &at, &first)) == HD_OK) {
-        if (hd_walk_is(key, "schema")) schema = at;
-        if (hd_walk_is(key, "data")) data = at;
+        if (hd_string_is(key, "schema")) schema = at;
+        if (hd_string_is(key, "data")) data = at;
         for (size_t i = 0; i < count; i++) {
-            if (hd_walk_is(key, names[i])) out->at[i] = at;
+            if (hd_string_is(key, names[i])) out->at[i] = at;
         }
         hd_walk_pass_over(walk, &at);
     }

@@ -10,6 +10,7 @@
 #include "format/numbers.h"
 #include "format/rocprofv3/rocprofv3.h"
 #include "trace/lazy.h"
+#include "trace/text.h"
 
 /* ---- the run ---- */
 
@@ -385,7 +386,7 @@ static hd_status emit_copy(rocprof_run *run, const rocprof_record *r, hd_error *
 static bool list_is(const rocprof_run *run, const rocprof_record *r, const char *text)
 {
     hd_string list = hd_builder_string(run->builder, r->list);
-    return list.size == strlen(text) && memcmp(list.data, text, list.size) == 0;
+    return hd_string_is(list, text);
 }
 
 /* Markers are named by their text; one without a length is a mark. */

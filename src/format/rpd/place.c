@@ -6,11 +6,7 @@
 #include <string.h>
 
 #include "format/rpd/rpd.h"
-
-static bool is(hd_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
+#include "trace/text.h"
 
 static bool begins(hd_string text, const char *word)
 {
@@ -103,8 +99,8 @@ static void place_on_thread(sq_worker *w)
 /* What the tracer itself does stands among the calls. */
 static bool is_overhead(hd_string name)
 {
-    return ends(name, "::writeRows") || begins(name, "rpdflush") || is(name, "run_to_completion") ||
-           is(name, "hcc_activity_callback");
+    return ends(name, "::writeRows") || begins(name, "rpdflush") || hd_string_is(name, "run_to_completion") ||
+           hd_string_is(name, "hcc_activity_callback");
 }
 
 const char *rpd_place_call(sq_worker *w)
@@ -114,12 +110,12 @@ const char *rpd_place_call(sq_worker *w)
     int64_t id = sq_field(w, RPD_ID);
     uint32_t args = sq_field_string(w, RPD_ARGS);
     hd_string name = hd_builder_string(b, w->row.name), text = hd_builder_string(b, args);
-    bool is_mark = is(name, "UserMarker") && text.size;
+    bool is_mark = hd_string_is(name, "UserMarker") && text.size;
     place_on_thread(w);
     if (begins(name, "hip") || begins(name, "hsa_")) {
         w->row.category = begins(name, "hip") ? s->hip : s->hsa;
         if (id != HD_NO_NUMBER) sq_add(w, s->correlation, HD_ARG_INT, id);
-    } else if (is(name, "UserMarker")) {
+    } else if (hd_string_is(name, "UserMarker")) {
         w->row.category = s->mark;
         sq_side_add(w, &s->marks, id);
     } else if (is_overhead(name)) {
@@ -152,7 +148,7 @@ const char *rpd_place_monitor(sq_worker *w)
     hd_string text = hd_builder_string(b, type);
     sq_track *track = sq_track_at(w, (uint64_t)device << 32 | type, RPD_MONITOR);
     if (track->track == HD_NONE) {
-        bool is_gpu = text.size == 0 || is(text, "gpu");
+        bool is_gpu = text.size == 0 || hd_string_is(text, "gpu");
         hd_ident pid = sq_text_ident(b, "%.*s %lld monitor", is_gpu ? 3 : (int)(text.size & 63),
                                      is_gpu ? "GPU" : text.data, (long long)(device == HD_NO_NUMBER ? 0 : device));
         *track = (sq_track){hd_builder_track(b, pid, (hd_ident){0}, true), {pid.text, device}};

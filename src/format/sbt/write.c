@@ -11,6 +11,7 @@
 #include "base/memory/vector.h"
 #include "format/sbt/write.h"
 #include "trace/lazy.h"
+#include "trace/text.h"
 
 enum { FLUSH_BYTES = 1 << 20, PROGRESS_EVENTS = 1 << 16 };
 
@@ -273,8 +274,7 @@ static void tell_losses(const sbt_writer *w, const hd_write_options *options)
     }
     for (size_t i = 0; i < hd_trace_metadata_count(w->trace); i++) {
         hd_string key = hd_trace_string(w->trace, hd_trace_metadata_at(w->trace, i)->key);
-        keys += !(key.size == strlen(SBT_META_FILE) && memcmp(key.data, SBT_META_FILE, key.size) == 0) &&
-                !(key.size == strlen(SBT_META_DEVICES) && memcmp(key.data, SBT_META_DEVICES, key.size) == 0);
+        keys += !hd_string_is(key, SBT_META_FILE) && !hd_string_is(key, SBT_META_DEVICES);
     }
     hd_write_lost_events(options, SBT_STAGE, "sbt.event-without-time", l->no_time);
     hd_write_note(options, SBT_STAGE, "sbt.argument-dropped", HD_LEDGER_LOSS, l->args);

@@ -10,6 +10,7 @@
 #include "format/sbt/write.h"
 #include "heddle/launches.h"
 #include "model/roles/copy_ways.h"
+#include "trace/text.h"
 
 enum {
     ARG_TYPE,
@@ -202,11 +203,6 @@ static bool holds(hd_string s, const char *word)
 {
     return memmem(s.data, s.size, word, strlen(word)) != NULL;
 }
-static bool is(hd_string s, const char *word)
-{
-    return s.size == strlen(word) && memcmp(s.data, word, s.size) == 0;
-}
-
 /* What an API call of CUDA or HIP is, by its name. */
 static int type_of_call(hd_string name)
 {
@@ -314,7 +310,7 @@ static void count_losses(sbt_writer *w, const hd_event *event, unsigned type)
 {
     hd_string category = hd_trace_string(w->trace, event->category);
     w->losses.picoseconds += event->start_ps || event->end_ps || event->start_finer || event->end_finer;
-    w->losses.categories += category.size && !is(category, sbt_type_category(type));
+    w->losses.categories += category.size && !hd_string_is(category, sbt_type_category(type));
     if (event->args) {
         indices(w, event->shape);
         w->losses.args += w->unused[event->shape];

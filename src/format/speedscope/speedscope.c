@@ -19,6 +19,7 @@
 #include "base/text/decimal.h"
 #include "format/json_walk.h"
 #include "format/stack_samples.h"
+#include "trace/text.h"
 
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
@@ -112,8 +113,9 @@ static hd_status read_frame(reader *r, const char **at)
     hd_bytes name = {0}, file = {0};
     HD_TRY(hd_walk_try_enter(&r->walk, at, '{', &is_null));
     while (!is_null && (status = hd_walk_member(&key, &r->walk, at, &first)) == HD_OK) {
-        bool is_name = hd_walk_is(key, "name"), is_file = hd_walk_is(key, "file"), is_line = hd_walk_is(key, "line");
-        if (is_line || hd_walk_is(key, "col")) {
+        bool is_name = hd_string_is(key, "name"), is_file = hd_string_is(key, "file"),
+             is_line = hd_string_is(key, "line");
+        if (is_line || hd_string_is(key, "col")) {
             status = hd_walk_int(is_line ? &line : &column, &is_number, &r->walk, at);
         } else if (is_name || is_file) {
             hd_bytes *out = is_name ? &name : &file;
@@ -161,7 +163,7 @@ static hd_status read_shared(reader *r, const char **at, bool frames)
     HD_TRY(hd_walk_try_enter(&r->walk, at, '{', &is_null));
     if (is_null) return HD_OK;
     while ((status = hd_walk_member(&key, &r->walk, at, &first)) == HD_OK) {
-        bool is_frames = hd_walk_is(key, "frames");
+        bool is_frames = hd_string_is(key, "frames");
         if (is_frames && frames)
             HD_TRY(read_frames(r, at));
         else if (is_frames || frames)
@@ -346,12 +348,12 @@ static hd_status read_event(reader *r, event *out, const profile *p, const char 
     HD_TRY(hd_walk_try_enter(&r->walk, &at, '{', &is_null));
     if (is_null) return HD_OK;
     while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
-        if (hd_walk_is(key, "type")) {
+        if (hd_string_is(key, "type")) {
             HD_TRY(hd_walk_string(&value, &r->walk, &at));
             out->type = value.size == 1 ? *value.data : 0;
-        } else if (hd_walk_is(key, "at")) {
+        } else if (hd_string_is(key, "at")) {
             HD_TRY(take_value(r, &out->at, &out->has_time, p->unit, &at));
-        } else if (hd_walk_is(key, "frame")) {
+        } else if (hd_string_is(key, "frame")) {
             HD_TRY(hd_walk_int(&out->frame, &out->has_frame, &r->walk, &at));
         } else {
             HD_TRY(count(r, MEMBER_LOST, 1, at));
@@ -434,7 +436,7 @@ static hd_status take_unit(reader *r, profile *p, const char *at)
     hd_string value;
     HD_TRY(hd_walk_string(&value, &r->walk, &at));
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (hd_walk_is(value, units[i].name)) p->unit = &units[i];
+        if (hd_string_is(value, units[i].name)) p->unit = &units[i];
     }
     return HD_OK;
 }
@@ -446,18 +448,18 @@ static hd_status take_member(reader *r, profile *p, hd_string key, const char **
     const char **lists[] = {&p->samples, &p->weights, &p->events};
     static const char *const names[] = {"samples", "weights", "events"};
     for (int i = 0; i < 3; i++) {
-        if (!hd_walk_is(key, names[i])) continue;
+        if (!hd_string_is(key, names[i])) continue;
         *lists[i] = value;
         hd_walk_pass_over(&r->walk, at);
         return HD_OK;
     }
-    bool is_name = hd_walk_is(key, "name"), is_unit = hd_walk_is(key, "unit"), is_type = hd_walk_is(key, "type");
-    if (hd_walk_is(key, "startValue")) *start = value;
+    bool is_name = hd_string_is(key, "name"), is_unit = hd_string_is(key, "unit"), is_type = hd_string_is(key, "type");
+    if (hd_string_is(key, "startValue")) *start = value;
     HD_TRY(hd_walk_keep(&r->walk, &r->rest, key, at));
     if (is_unit) return take_unit(r, p, value);
     if (!is_name && !is_type) return HD_OK;
     HD_TRY(hd_walk_string(&text, &r->walk, &value));
-    if (is_type) p->is_evented = hd_walk_is(text, "evented");
+    if (is_type) p->is_evented = hd_string_is(text, "evented");
     if (is_name && text.data) p->name = hd_builder_intern(r->builder, text.data, text.size);
     return HD_OK;
 }
@@ -525,11 +527,11 @@ static hd_status read_document(reader *r, bool frames)
     r->walk.quiet = frames; /* all but frames is walked again */
     HD_TRY(hd_walk_enter(&r->walk, &at, '{', &is_null));
     while (!is_null && (status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
-        if (hd_walk_is(key, "shared"))
+        if (hd_string_is(key, "shared"))
             HD_TRY(read_shared(r, &at, frames));
         else if (frames)
             hd_walk_pass_over(&r->walk, &at);
-        else if (hd_walk_is(key, "profiles"))
+        else if (hd_string_is(key, "profiles"))
             HD_TRY(read_profiles(r, &at));
         else
             HD_TRY(hd_walk_keep(&r->walk, &r->rest, key, &at));

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/text/decimal.h"
 #include "format/tfmemory/tfmemory.h"
+#include "trace/text.h"
 
 #define LONG_DECIMAL ((int64_t)1 << 58) /* beyond what a decimal holds */
 
@@ -16,7 +17,7 @@ hd_status tfmemory_next_member(tfmemory_reader *r, const char **at, bool *first,
 bool tfmemory_is(const tfmemory_reader *r, uint32_t string, const char *text)
 {
     hd_string s = hd_builder_string(r->builder, string);
-    return s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
+    return hd_string_is(s, text);
 }
 
 /* ---- values ---- */

@@ -17,6 +17,7 @@
 #include "format/numbers.h"
 #include "format/torchmemory/pickle.h"
 #include "format/torchmemory/torchmemory.h"
+#include "trace/text.h"
 
 enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 };
 enum {
@@ -75,23 +76,23 @@ static hd_status count(reader *r, size_t code, uint64_t n, uint64_t offset)
     return hd_stack_samples_count(&r->samples, code, n, &line);
 }
 
+static bool is_spent(const reader *r)
+{
+    return r->work / SHARING > r->pickle.in.size;
+}
+
 /* Whether one more look at the entries of a value is within SHARING times the input. */
 static bool afford(reader *r, pickle_value v)
 {
     bool holds = v.type == PICKLE_LIST || v.type == PICKLE_DICT;
     r->work += 1 + (holds ? r->pickle.holders[v.number].count : 0);
-    return r->work / SHARING <= r->pickle.in.size;
+    return !is_spent(r);
 }
 
 /* How many items a list has; once nothing can be afforded, they are counted without a look at each. */
 static uint32_t item_count(const reader *r, pickle_value list)
 {
     return list.type == PICKLE_LIST ? r->pickle.holders[list.number].count : 0;
-}
-
-static bool is_spent(const reader *r)
-{
-    return r->work / SHARING > r->pickle.in.size;
 }
 
 /* ---- values as arguments, and as JSON ---- */
@@ -138,7 +139,7 @@ static void put_json(reader *r, pickle_value v, int depth)
         if (is_dict) {
             hd_string key = pickle_text(&r->pickle, item);
             if (!pickle_next(&value, &c, &r->pickle, v)) break;
-            if (r->leaves_frames && hd_walk_is(key, "frames")) continue;
+            if (r->leaves_frames && hd_string_is(key, "frames")) continue;
             hd_json_put_text(&r->json, first ? "" : ",");
             hd_json_put_string(&r->json, key.data, key.size);
             hd_json_put_text(&r->json, ":");
@@ -265,9 +266,9 @@ static const char *const members[MEMBERS] = {"action", "size", "time_us", "frame
 /* What an action adds to what is allocated and what is reserved. */
 static bool change_of(hd_string action, int *allocated, int *reserved)
 {
-    *allocated = hd_walk_is(action, "alloc") - hd_walk_is(action, "free_completed");
-    *reserved = hd_walk_is(action, "segment_alloc") + hd_walk_is(action, "segment_map") -
-                hd_walk_is(action, "segment_free") - hd_walk_is(action, "segment_unmap");
+    *allocated = hd_string_is(action, "alloc") - hd_string_is(action, "free_completed");
+    *reserved = hd_string_is(action, "segment_alloc") + hd_string_is(action, "segment_map") -
+                hd_string_is(action, "segment_free") - hd_string_is(action, "segment_unmap");
     return *allocated || *reserved;
 }
 
@@ -304,8 +305,8 @@ static hd_status add_members(reader *r, pickle_value event, bool is_memory)
     uint32_t id;
     while (pickle_next(&key, &c, &r->pickle, event) && pickle_next(&value, &c, &r->pickle, event)) {
         hd_string name = pickle_text(&r->pickle, key);
-        bool skip = is_memory && (hd_walk_is(name, "addr") || hd_walk_is(name, "size"));
-        for (size_t i = 0; i < sizeof placed / sizeof *placed; i++) skip |= hd_walk_is(name, placed[i]);
+        bool skip = is_memory && (hd_string_is(name, "addr") || hd_string_is(name, "size"));
+        for (size_t i = 0; i < sizeof placed / sizeof *placed; i++) skip |= hd_string_is(name, placed[i]);
         if (skip) continue;
         HD_TRY(intern(r, &id, key));
         HD_TRY(add_value(r, NULL, id, value));
@@ -434,7 +435,7 @@ static hd_status tell_rest(reader *r)
     pickle_value key, value;
     while (pickle_next(&key, &c, &r->pickle, r->pickle.root) && pickle_next(&value, &c, &r->pickle, r->pickle.root)) {
         hd_string name = pickle_text(&r->pickle, key);
-        if (hd_walk_is(name, "device_traces") || !name.size) continue;
+        if (hd_string_is(name, "device_traces") || !name.size) continue;
         uint32_t id;
         HD_TRY(intern(r, &id, key));
         bool fine = make_json(r, value);

@@ -5,6 +5,7 @@
  *          signposts -> async slices; all other tables with a start and a duration -> slices, without one -> instants
  */
 #include "format/xctrace/xctrace.h"
+#include "trace/text.h"
 
 static const struct {
     const char *schema, *category;
@@ -69,7 +70,7 @@ static const struct {
 static bool is(const xctrace_reader *r, uint32_t id, const char *text)
 {
     hd_string s = hd_builder_string(r->builder, id);
-    return s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
+    return hd_string_is(s, text);
 }
 
 static bool is_taken(const xctrace_table *table, uint32_t column)

@@ -7,6 +7,7 @@
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
+#include "trace/text.h"
 
 /* ---- names ---- */
 
@@ -47,8 +48,7 @@ static xplane_stat_role role_of(hd_string name)
                  {"_c", XPLANE_CONSUMER},         {"flow", XPLANE_FLOW},         {"kernel_details", XPLANE_KERNEL},
                  {"memcpy_details", XPLANE_COPY}, {"memset_details", XPLANE_SET}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        if (name.size == strlen(roles[i].name) && memcmp(name.data, roles[i].name, name.size) == 0)
-            return roles[i].role;
+        if (hd_string_is(name, roles[i].name)) return roles[i].role;
     }
     return XPLANE_PLAIN;
 }

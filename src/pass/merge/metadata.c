@@ -12,13 +12,9 @@
 #include "base/json/write.h"
 #include "pass/merge/impl.h"
 #include "trace/strings.h"
+#include "trace/text.h"
 
 /* ---- what all inputs have ---- */
-
-static bool is_key(hd_string key, const char *name)
-{
-    return key.size == strlen(name) && memcmp(key.data, name, key.size) == 0;
-}
 
 static hd_string value_of(const hd_trace *trace, hd_string key)
 {
@@ -40,13 +36,13 @@ hd_string merge_metadata_of(const hd_trace *trace, const char *key)
 static bool is_elsewhere(const merger *m, hd_string key)
 {
     if (m->count == 1 && !m->shared) return false;
-    return is_key(key, "stackFrames") || (m->processes && is_key(key, "modules"));
+    return hd_string_is(key, "stackFrames") || (m->processes && hd_string_is(key, "modules"));
 }
 
 /* What a process measured of itself is of it alone, even if another measured the same; so is its rank. */
 static bool is_of_one(const merger *m, hd_string key)
 {
-    return m->count > 1 && is_key(key, m->processes ? "heddle.capture" : "distributedInfo");
+    return m->count > 1 && hd_string_is(key, m->processes ? "heddle.capture" : "distributedInfo");
 }
 
 static uint32_t intern(const merger *m, hd_string s)
@@ -77,7 +73,7 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
         if (is_elsewhere(m, key) || is_of_one(m, key)) continue;
         hd_string value = hd_trace_string(first, meta->value);
         if (!is_common(m, key, value)) continue;
-        base_stated |= is_key(key, "baseTimeNanoseconds");
+        base_stated |= hd_string_is(key, "baseTimeNanoseconds");
         hd_builder_metadata(m->builder, intern(m, key), intern(m, value), meta->after_events);
         if (hd_strings_intern(common, key.data, key.size) == HD_STRING_NONE) return HD_NOMEM(err);
     }

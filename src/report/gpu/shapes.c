@@ -8,6 +8,7 @@
 #include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "base/text/decimal.h"
+#include "trace/text.h"
 
 const char *const gpu_shape_kind_names[GPU_SHAPE_KINDS] = {"gemm", "attention", "convolution", "elementwise", "norm"};
 
@@ -58,11 +59,6 @@ static hd_string string_at(const char *p)
     hd_json_text text;
     if (*p != '"' || !hd_json_string(&text, p + 1) || text.escaped) return (hd_string){NULL, 0};
     return (hd_string){text.data, text.size};
-}
-
-static bool is_text(hd_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
 /* PyTorch writes types of tensors as C++ has them, "float", "c10::BFloat16"; others "BFloat16", "bfloat16", "Float". */
@@ -374,8 +370,8 @@ static bool read_flag(bool *is_true, const gpu_shapes *s, size_t i)
 {
     hd_string value = value_of(s, i);
     if (!value.size) return false;
-    *is_true = is_text(value, "True");
-    return *is_true || is_text(value, "False") || is_text(value, "None") || hd_json_is_digit(value.data[0]) ||
+    *is_true = hd_string_is(value, "True");
+    return *is_true || hd_string_is(value, "False") || hd_string_is(value, "None") || hd_json_is_digit(value.data[0]) ||
            value.data[0] == '-';
 }
 
@@ -477,8 +473,8 @@ static bool find_convolution(gpu_shape_figures *out, const gpu_shapes *s, const 
     int64_t places[CONVOLVE_DIMENSIONS], groups = 1;
     if (!image || !weight || rank < 3 || rank != weight_rank || rank - 2 > CONVOLVE_DIMENSIONS) return false;
     if (op->form == CONVOLVE_ANY) {
-        is_transposed = is_text(value_of(s, 6), "True");
-        if (!is_transposed && !is_text(value_of(s, 6), "False")) return false;
+        is_transposed = hd_string_is(value_of(s, 6), "True");
+        if (!is_transposed && !hd_string_is(value_of(s, 6), "False")) return false;
     }
     hd_string of = value_of(s, op->at[4]);
     if (is_transposed && (!of.size || !hd_fixed_parse_whole(&groups, of.data, of.size) || groups < 1)) return false;
@@ -515,10 +511,10 @@ static bool find_convolution_back(gpu_shape_figures *out, const gpu_shapes *s)
     const int64_t *made = shape_of(&rank, s, MADE, NO_SHAPE_RANK);
     const int64_t *image = shape_of(&image_rank, s, IMAGE, NO_SHAPE_RANK);
     const int64_t *weight = shape_of(&weight_rank, s, WEIGHT, NO_SHAPE_RANK);
-    bool is_transposed = is_text(value_of(s, TRANSPOSED), "True");
+    bool is_transposed = hd_string_is(value_of(s, TRANSPOSED), "True");
     int64_t gradients = asked_gradients(value_of(s, MASK));
     if (!made || !image || !weight || rank < 3 || rank != image_rank || rank != weight_rank || gradients < 0 ||
-        (!is_transposed && !is_text(value_of(s, TRANSPOSED), "False")))
+        (!is_transposed && !hd_string_is(value_of(s, TRANSPOSED), "False")))
         return false;
     const int64_t *places = is_transposed ? image : made;
     out->flop = times(gradients, convolution_flop(weight, rank, places[0], places + 2));
@@ -589,7 +585,7 @@ static const struct known *known_of(hd_string name)
     hd_string stem = {plain.data, plain.size - (plain.data[plain.size - 1] == '_')};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bool elementwise = names[i].form == ONE || names[i].form == TWO;
-        if (is_text(elementwise ? stem : plain, names[i].name)) return &names[i];
+        if (hd_string_is(elementwise ? stem : plain, names[i].name)) return &names[i];
     }
     return NULL;
 }

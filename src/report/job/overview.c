@@ -10,6 +10,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/job/cells.h"
+#include "trace/text.h"
 
 /* A rank of a member: nearly always the only one. */
 typedef struct part {
@@ -141,7 +142,7 @@ static bool see_collective(overview *o, const job_cells *c, size_t row, uint32_t
 static bool is_level(const overview *o, uint32_t level, const char *name)
 {
     hd_string text = level != HD_NONE ? gpu_text_of(&o->texts, level) : (hd_string){NULL, 0};
-    return text.size == strlen(name) && memcmp(text.data, name, text.size) == 0;
+    return hd_string_is(text, name);
 }
 
 static bool see_ledger(overview *o, const job_cells *c, size_t row, uint32_t member)

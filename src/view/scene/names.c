@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "trace/text.h"
 #include "view/scene/impl.h"
 
 /* Profilers write "stream 7 ". */
@@ -118,8 +119,7 @@ bool scene_name_process(view_track *track, const hd_trace *trace, const scene_pr
     if (process->tell_rank && track->rank != HD_NO_NUMBER) {
         snprintf(rank, sizeof rank, "rank %lld", (long long)track->rank);
         put_text(&out, rank);
-        if (name.size == strlen(rank) && memcmp(name.data, rank, name.size) == 0)
-            return become_name(track, &out); /* heddle merge knew no other name */
+        if (hd_string_is(name, rank)) return become_name(track, &out); /* heddle merge knew no other name */
         put_text(&out, " \xc2\xb7 ");
     }
     put_process(&out, trace, process, name);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/otf2/join/join.h"
+#include "trace/text.h"
 
 /* ---- numbers ---- */
 
@@ -161,11 +162,6 @@ static hd_ident pid_of(const joiner *j, def_kind kind, uint64_t ref)
     return track ? track->pid : (hd_ident){0};
 }
 
-static bool is_text(hd_string text, const char *wanted)
-{
-    return text.size == strlen(wanted) && memcmp(text.data, wanted, text.size) == 0;
-}
-
 /* "heddle.flow.3.name" is of the part's communicator 3. The other properties of the machine are those of the whole. */
 static hd_status join_flow_name(joiner *j, hd_string name, uint64_t text)
 {
@@ -193,9 +189,11 @@ static hd_status join_property(joiner *j, def_kind kind, const otf2_def *def)
         HD_TRY(oj_number_shared(&unused, &created, j, kind, values, 2 * sizeof *values));
         if (!created) return HD_OK;
     }
-    if (!of_node && (is_text(name, "pid") || is_text(name, "pid number"))) return HD_OK; /* written with its owner */
+    if (!of_node && (hd_string_is(name, "pid") || hd_string_is(name, "pid number")))
+        return HD_OK; /* written with its owner */
     def_kind owner = kind == DEF_GROUP_PROPERTY ? DEF_LOCATION_GROUP : DEF_LOCATION;
-    if (kind == DEF_GROUP_PROPERTY && is_text(name, "track") && pid_of(j, owner, def->values[0]).type) return HD_OK;
+    if (kind == DEF_GROUP_PROPERTY && hd_string_is(name, "track") && pid_of(j, owner, def->values[0]).type)
+        return HD_OK;
     OW_TRY(&j->w, oj_write_record(j, kind, 0, values, NULL, 0));
     return HD_OK;
 }

@@ -14,11 +14,7 @@
 #include "base/json/json.h"
 #include "format/otf2/otf2.h"
 #include "format/otf2/read/read.h"
-
-static bool is_text(hd_string text, const char *wanted)
-{
-    return text.size == strlen(wanted) && memcmp(text.data, wanted, text.size) == 0;
-}
+#include "trace/text.h"
 
 static hd_string text_of(otf2_reader *r, uint64_t string)
 {
@@ -67,10 +63,10 @@ static void take_property(otf2_reader *r, hd_string name, uint32_t value)
     hd_string text = hd_builder_string(r->builder, value);
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     if (name.size > 12 && memcmp(name.data, "heddle.flow.", 12) == 0) take_flow(r, name, value);
-    if (is_text(name, "heddle.rank") && read_number(&number, text)) facts->rank = number;
-    if (is_text(name, "heddle.world_size") && read_number(&number, text)) facts->world_size = number;
+    if (hd_string_is(name, "heddle.rank") && read_number(&number, text)) facts->rank = number;
+    if (hd_string_is(name, "heddle.world_size") && read_number(&number, text)) facts->world_size = number;
     char digits[24], *end;
-    if (!is_text(name, "heddle.shift_ns") || text.size >= sizeof digits || !text.size) return;
+    if (!hd_string_is(name, "heddle.shift_ns") || text.size >= sizeof digits || !text.size) return;
     memcpy(digits, text.data, text.size);
     digits[text.size] = '\0';
     uint64_t shift = strtoull(digits, &end, 10);
@@ -104,7 +100,7 @@ static hd_status add_value(otf2_reader *r, size_t *at, hd_string key)
         hd_json_put(&out, text.data, text.size);
         if (*at + 1 >= table->count) break;
         const uint64_t *next = table->list[*at + 1]->values;
-        if (!is_string_property(next) || !is_text(text_of(r, next[PROPERTY_NAME]), "metadata, more of it")) break;
+        if (!is_string_property(next) || !hd_string_is(text_of(r, next[PROPERTY_NAME]), "metadata, more of it")) break;
     }
     if (!out.failed && !hd_json_valid(out.data, out.size, HD_JSON_DEPTH_LIMIT)) { /* what is left of it is a string */
         hd_json_out quoted = {0};
@@ -140,7 +136,8 @@ void otf2_own_name_region(otf2_reader *r, otf2_def *region)
 {
     uint32_t own = otf2_ref_name(r, DEF_STRING, region->values[1]);
     uint32_t about = otf2_ref_name(r, DEF_STRING, region->values[REGION_DESCRIPTION]);
-    bool none = hd_builder_string(r->builder, own).size == 0 && is_text(text_of(r, region->values[0]), "(no name)");
+    bool none =
+        hd_builder_string(r->builder, own).size == 0 && hd_string_is(text_of(r, region->values[0]), "(no name)");
     region->name = none ? HD_STRING_NONE : own;
     region->category = hd_builder_string(r->builder, about).size ? about : HD_STRING_NONE;
 }
@@ -156,14 +153,14 @@ void otf2_own_know_attribute(otf2_reader *r, otf2_def *attribute)
         [OWN_TRACK] = "heddle.track"};
     hd_string name = text_of(r, attribute->values[0]), about = text_of(r, attribute->values[1]);
     if (attribute->own_type) { /* an argument, however it is called */
-        if (is_text(name, "(event)")) attribute->name = hd_builder_intern(r->builder, "", 0);
+        if (hd_string_is(name, "(event)")) attribute->name = hd_builder_intern(r->builder, "", 0);
         return;
     }
     for (int role = OWN_KIND; role <= OWN_TRACK; role++) {
-        if (is_text(name, names[role])) attribute->own_role = (uint8_t)role;
+        if (hd_string_is(name, names[role])) attribute->own_role = (uint8_t)role;
     }
-    for (int i = 0; i < 9 && is_text(name, "id"); i++) {
-        if (is_text(about, ids[i])) attribute->own_role = (uint8_t)(OWN_ID + i);
+    for (int i = 0; i < 9 && hd_string_is(name, "id"); i++) {
+        if (hd_string_is(about, ids[i])) attribute->own_role = (uint8_t)(OWN_ID + i);
     }
 }
 
@@ -326,7 +323,7 @@ static uint32_t counter_name(otf2_reader *r, const otf2_def *member)
     uint32_t key = otf2_ref_name(r, DEF_STRING, member->values[1]),
              whole = otf2_ref_name(r, DEF_STRING, member->values[0]);
     hd_string end = hd_builder_string(r->builder, key), text = hd_builder_string(r->builder, whole);
-    if (key == whole || is_text(end, "value") || text.size <= end.size) return whole;
+    if (key == whole || hd_string_is(end, "value") || text.size <= end.size) return whole;
     size_t size = text.size - end.size;
     if (text.data[size - 1] != ' ' || memcmp(text.data + size, end.data, end.size) != 0) return whole;
     return hd_builder_intern(r->builder, text.data, size - 1);
@@ -357,7 +354,7 @@ static bool is_ident(hd_string name, const char *what)
 {
     size_t size = strlen(what);
     return name.size >= size && memcmp(name.data, what, size) == 0 &&
-           (name.size == size || is_text((hd_string){name.data + size, name.size - size}, " number"));
+           (name.size == size || hd_string_is((hd_string){name.data + size, name.size - size}, " number"));
 }
 
 static hd_ident read_ident(otf2_reader *r, hd_string name, const uint64_t *values)
@@ -387,12 +384,12 @@ static void find_tracks(otf2_reader *r, def_kind kind, def_kind properties)
         if (!hd_map_get(&owner, &r->defs[kind].map, values[PROPERTY_OWNER], 0)) continue;
         if (is_ident(name, "pid")) pids[owner] = read_ident(r, name, values);
         if (is_ident(name, "tid")) r->defs[kind].list[owner]->ident = read_ident(r, name, values);
-        if (is_text(name, "track")) r->defs[kind].list[owner]->is_track = true;
-        if (is_text(name, OTF2_CHECKSUM) && values[PROPERTY_TYPE] == OTF2_TYPE_UINT64) {
+        if (hd_string_is(name, "track")) r->defs[kind].list[owner]->is_track = true;
+        if (hd_string_is(name, OTF2_CHECKSUM) && values[PROPERTY_TYPE] == OTF2_TYPE_UINT64) {
             r->defs[kind].list[owner]->has_checksum = true;
             r->defs[kind].list[owner]->checksum = values[PROPERTY_VALUE];
         }
-        if (is_text(name, OTF2_CLOCK) && values[PROPERTY_TYPE] == OTF2_TYPE_INT64)
+        if (hd_string_is(name, OTF2_CLOCK) && values[PROPERTY_TYPE] == OTF2_TYPE_INT64)
             r->defs[kind].list[owner]->clock_ns = (int64_t)values[PROPERTY_VALUE];
     }
     for (size_t i = 0; i < r->defs[kind].count; i++) {
@@ -410,18 +407,19 @@ static void describe(otf2_reader *r, def_kind kind, otf2_def *def, const uint64_
     int64_t number = (int64_t)values[PROPERTY_VALUE];
     if (values[PROPERTY_TYPE] == OTF2_TYPE_STRING) {
         uint32_t text = otf2_ref_name(r, DEF_STRING, (uint32_t)number);
-        if (is_text(name, "name")) hd_builder_name_track(r->builder, def->track, text);
-        if (is_text(name, "labels") && kind == DEF_LOCATION_GROUP) hd_builder_label_track(r->builder, def->track, text);
+        if (hd_string_is(name, "name")) hd_builder_name_track(r->builder, def->track, text);
+        if (hd_string_is(name, "labels") && kind == DEF_LOCATION_GROUP)
+            hd_builder_label_track(r->builder, def->track, text);
         return;
     }
     if (values[PROPERTY_TYPE] != OTF2_TYPE_INT64) return;
-    if (is_text(name, "sort_index")) hd_builder_sort_track(r->builder, def->track, number);
-    if (is_text(name, "rank")) hd_builder_set_rank(r->builder, def->track, number);
+    if (hd_string_is(name, "sort_index")) hd_builder_sort_track(r->builder, def->track, number);
+    if (hd_string_is(name, "rank")) hd_builder_set_rank(r->builder, def->track, number);
     if (kind != DEF_LOCATION || def->values[LOCATION_TYPE] != OTF2_LOCATION_TYPE_ACCELERATOR_STREAM) return;
     if (!def->has_numbers) def->number = def->stream_count = HD_NO_NUMBER;
     def->has_numbers = true;
-    if (is_text(name, "device")) def->number = number;
-    if (is_text(name, "stream")) def->stream_count = number;
+    if (hd_string_is(name, "device")) def->number = number;
+    if (hd_string_is(name, "stream")) def->stream_count = number;
 }
 
 static void describe_all(otf2_reader *r, def_kind kind, def_kind properties)

@@ -10,6 +10,7 @@
 #include "model/flows/bind.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
+#include "trace/text.h"
 
 /* Times beyond 146 years from zero are damage; within, sums and shifts cannot overflow. */
 #define TIME_LIMIT (INT64_MAX / 2)
@@ -186,8 +187,7 @@ static hd_status collect_meta(pf_writer *w, const hd_block *block, hd_error *err
     for (uint32_t i = 0; i < block->row_count; i++) {
         hd_string name = hd_trace_string(w->trace, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i));
         bool is_known = false;
-        for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            is_known |= name.size == strlen(known[k]) && memcmp(name.data, known[k], name.size) == 0;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) is_known |= hd_string_is(name, known[k]);
         if (is_known)
             w->written++;
         else

@@ -16,6 +16,7 @@
 #include "format/conventions.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
+#include "trace/text.h"
 
 /* The number of a pid or tid, quoted or not, if it is one in [0, limit]. */
 static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, int64_t limit)
@@ -309,19 +310,14 @@ static bool bracketed(hd_string *out, hd_string text)
     return at > 0 && out->size > 0 && out->size <= 16;
 }
 
-static bool equals(hd_string text, const char *other)
-{
-    return text.size == strlen(other) && memcmp(text.data, other, text.size) == 0;
-}
-
 static void put_counter_unit(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     hd_string unit, series = hd_trace_string(w->trace, place->series);
     size_t mark = hd_pb_begin(out, PF_TRACK_COUNTER);
     if (!bracketed(&unit, series) && !bracketed(&unit, hd_trace_string(w->trace, place->name))) unit = series;
-    if (equals(unit, "bytes") || equals(unit, "Bytes"))
+    if (hd_string_is(unit, "bytes") || hd_string_is(unit, "Bytes"))
         hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_SIZE_BYTES);
-    else if (equals(unit, "ns"))
+    else if (hd_string_is(unit, "ns"))
         hd_pb_put_uint(out, PF_COUNTER_UNIT, PF_UNIT_TIME_NS);
     else if (unit.data != series.data && unit.size)
         hd_pb_put_bytes(out, PF_COUNTER_UNIT_NAME, unit.data, unit.size);

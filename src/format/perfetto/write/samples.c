@@ -14,6 +14,7 @@
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
 #include "trace/lazy.h"
+#include "trace/text.h"
 
 enum { MAPPING = 1 };
 
@@ -41,7 +42,7 @@ static bool thread_of(uint32_t *out_pid, uint32_t *out_tid, const hd_trace *trac
 static bool is_text(const hd_trace *trace, uint32_t id, const char *text)
 {
     hd_string s = hd_trace_string(trace, id);
-    return s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
+    return hd_string_is(s, text);
 }
 
 /* Whether a sample has more than such a packet holds: an event's name, a weight, other values. */

@@ -1,0 +1,14 @@
+/* text.h - strings that are a known text */
+#ifndef HD_TRACE_TEXT_H
+#define HD_TRACE_TEXT_H
+
+#include <string.h>
+
+#include "heddle/trace.h"
+
+static inline bool hd_string_is(hd_string string, const char *text)
+{
+    return string.size == strlen(text) && memcmp(string.data, text, string.size) == 0;
+}
+
+#endif
