@@ -86,6 +86,7 @@ typedef struct hd_graph {
     uint64_t waits_without_work;    /* calls of which it is not known what they wait for, or that wait for nothing */
     hd_graph_suspect *suspects;     /* by node */
     size_t suspect_count;
+    uint32_t threads_unexamined; /* of processes with so many that waits between each two of them were not looked for */
 } hd_graph;
 
 /* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as

@@ -201,9 +201,10 @@ static void print_json(printer *p)
         say(p, ", \"backward_%s\": %" PRIu64, hd_edge_kind_name((hd_edge_kind)k), g->backward[k]);
     say(p,
         ", \"works_without_launch\": %" PRIu64 ", \"launches_without_work\": %" PRIu64 ", \"waits_guessed\": %" PRIu64
-        ", \"waits_without_work\": %" PRIu64 ", \"dependencies\": %" PRIu64 ", \"threads_suspected\": %zu}}\n",
+        ", \"waits_without_work\": %" PRIu64 ", \"dependencies\": %" PRIu64
+        ", \"threads_suspected\": %zu, \"threads_unexamined\": %" PRIu32 "}}\n",
         g->works_without_launch, g->launches_without_work, g->waits_guessed, g->waits_without_work,
-        g->dependencies_left_out, g->suspect_count);
+        g->dependencies_left_out, g->suspect_count, g->threads_unexamined);
 }
 
 /* ---- for Graphviz ---- */

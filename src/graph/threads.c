@@ -10,7 +10,8 @@
  * - if the name of its slice says so (model/roles/thread_waits.h) and the other thread has nothing open when it ends;
  * - if the other thread has nothing open when the stretch begins and ends, works in at least half of it, and so does
  *   nine tenths of all that it does within such stretches of this thread.
- * Else, if it has nothing open at both ends, or the name says so, it may wait: it is a suspect.
+ * Else, if it has nothing open at both ends, or the name says so, it may wait: it is a suspect. Processes with so many
+ * threads that comparing each two would take longer than the graph are left as they are, and counted.
  */
 #include <stdlib.h>
 
@@ -24,6 +25,9 @@
 #include "trace/lazy.h"
 
 enum { WAIT_LEAST_NS = 10000 };
+/* Each thread is compared with the gaps of each other one of its process: as many comparisons as 64 threads of any
+ * length make, and some for short ones. */
+enum { COMPARED_PER_NODE = 64, COMPARED_MORE = 1 << 20 };
 
 typedef enum evidence { EVIDENCE_NONE, EVIDENCE_SUSPECT, EVIDENCE_CONTAINED, EVIDENCE_SURE } evidence;
 enum { NAME_NEW, NAME_RUNS, NAME_WAITS };
@@ -501,9 +505,18 @@ static bool list_gaps(finder *f)
 static hd_status find_waits(finder *f, hd_error *err)
 {
     uint32_t count = list_siblings(f), end;
+    uint64_t budget = COMPARED_PER_NODE * (uint64_t)f->m->g->node_count + COMPARED_MORE;
     if (!list_gaps(f)) return HD_NOMEM(err);
     for (uint32_t first = 0; first < count; first = end) {
-        for (end = first + 1; end < count && f->processes[f->siblings[end]] == f->processes[f->siblings[first]];) end++;
+        uint64_t gaps = 0;
+        for (end = first; end < count && f->processes[f->siblings[end]] == f->processes[f->siblings[first]]; end++)
+            gaps += f->first_gaps[f->siblings[end] + 1] - f->first_gaps[f->siblings[end]] + 1;
+        uint64_t compared = gaps * (end - first - 1);
+        if (compared > budget) {
+            f->m->g->threads_unexamined += end - first;
+            continue;
+        }
+        budget -= compared;
         for (uint32_t i = first; end - first > 1 && i < end; i++)
             HD_TRY(find_waits_of(f, f->siblings[i], f->siblings + first, end - first, err));
     }

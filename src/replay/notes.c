@@ -52,6 +52,7 @@ static void note_order(notes *n, const replay *r)
     if (gpu_note_guessed(text, sizeof text, r->graph)) note(n, "%s", text);
     if (gpu_note_suspects(text, sizeof text, r->graph))
         note(n, "%s: the uncertainty of changes has what that makes", text);
+    if (gpu_note_unexamined(text, sizeof text, r->graph)) note(n, "%s, and the uncertainty of changes lacks it", text);
     if (cycles) note(n, "%llu dependencies contradict one another and are left out", (unsigned long long)cycles);
     if (over)
         note(n, "%llu pieces of work began while what is before them on their queue ran, and keep their place in that",

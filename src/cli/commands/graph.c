@@ -154,6 +154,7 @@ static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
     print_count(run, "waits for work that is not known", graph->waits_without_work);
     print_count(run, "dependencies on what is not in it, or stands twice", graph->dependencies_left_out);
     print_count(run, "waits for other threads that are suspected", graph->suspect_count);
+    print_count(run, "threads too many to look for such waits", graph->threads_unexamined);
 }
 
 /* ---- the command ---- */

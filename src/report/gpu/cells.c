@@ -180,6 +180,13 @@ bool gpu_note_suspects(char *out, size_t size, const hd_graph *graph)
     return graph->suspect_count > 0;
 }
 
+bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph)
+{
+    snprintf(out, size, "whether %u threads wait for one another is not examined: their processes have too many",
+             graph->threads_unexamined);
+    return graph->threads_unexamined > 0;
+}
+
 /* A reader told that the input ends in the middle. */
 static bool is_cut(const hd_trace *trace)
 {

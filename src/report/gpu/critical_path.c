@@ -299,12 +299,13 @@ static hd_status add_slack(critical_path *p, hd_error *err)
 
 static hd_status add_notes(hd_report *out, const critical_path *p, hd_error *err)
 {
-    char backward[240], guessed[240], suspects[120], waits[120], data[120];
+    char backward[240], guessed[240], suspects[120], unexamined[120], waits[120], data[120];
     const hd_graph *g = p->graph;
-    const char *more[6] = {NULL};
+    const char *more[7] = {NULL};
     size_t count = 0;
     if (gpu_note_guessed(guessed, sizeof guessed, g)) more[count++] = guessed;
     if (gpu_note_suspects(suspects, sizeof suspects, g)) more[count++] = suspects;
+    if (gpu_note_unexamined(unexamined, sizeof unexamined, g)) more[count++] = unexamined;
     snprintf(waits, sizeof waits, "of %" PRIu64 " waits it is not known for what work", g->waits_without_work);
     if (gpu_note_backward(backward, sizeof backward, g)) more[count++] = backward;
     if (g->waits_without_work) more[count++] = waits;

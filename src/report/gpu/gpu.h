@@ -187,6 +187,7 @@ bool gpu_note_backward(char *out, size_t size, const hd_graph *graph);
 /* How many waits of queues are guessed; false: none. */
 bool gpu_note_guessed(char *out, size_t size, const hd_graph *graph);
 bool gpu_note_suspects(char *out, size_t size, const hd_graph *graph);
+bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \
