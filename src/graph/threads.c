@@ -471,11 +471,8 @@ static uint32_t list_siblings(finder *f)
         f->processes[l] = hd_process_of(f->m->trace, g->lanes[l].track);
         if (f->processes[l] != HD_NONE) f->siblings[count++] = l;
     }
-    for (uint32_t i = 1; i < count; i++) { /* nearly always in order */
-        uint32_t l = f->siblings[i], at = i;
-        for (; at && f->processes[f->siblings[at - 1]] > f->processes[l]; at--) f->siblings[at] = f->siblings[at - 1];
-        f->siblings[at] = l;
-    }
+    uint32_t *spare = f->contained; /* not used yet */
+    HD_SORT_RUNS(f->siblings, spare, count, x, y, f->processes[*x] < f->processes[*y]);
     return count;
 }
 
