@@ -98,10 +98,21 @@ typedef struct cli_example {
     const char *text;    /* "what is in a trace" */
 } cli_example;
 
-typedef enum cli_group { CLI_LOOK, CLI_CHANGE, CLI_MAKE, CLI_ABOUT, CLI_GROUPS } cli_group;
+/* Sections of `heddle help`, in their order. */
+typedef enum cli_group {
+    CLI_START,
+    CLI_LOOK,
+    CLI_JOB,
+    CLI_CHANGE,
+    CLI_MAKE,
+    CLI_ABOUT,
+    CLI_DEVELOP,
+    CLI_GROUPS
+} cli_group;
 
 typedef struct cli_command {
     const char *name;
+    const char *parent; /* typed before the name, as in `heddle job combine`; the name alone works too. NULL: none */
     cli_group group;
     const char *summary;       /* one line for `heddle help`, lower case, no full stop */
     const char *usage;         /* the operands: "IN OUT"; NULL for none */
@@ -152,13 +163,29 @@ struct cli_run {
 
 /* All commands, in the order of `heddle help`; ends with NULL. */
 extern const cli_command *const cli_commands[];
-const cli_command *cli_find_command(const char *name);
 
 /* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
 void cli_remove_at_stop(const char *path);
 
 /* Print run->err now and clear it, for a command that goes on. */
 void cli_report(cli_run *run);
+
+/* ---- resolve.c ---- */
+
+/* What the first words of a command line name. */
+typedef struct cli_asked {
+    const cli_command *command; /* NULL: nothing has that name */
+    const char *report;         /* comes before the operands: the report that was typed like a command; NULL: none */
+    int used;                   /* words that are the name */
+} cli_asked;
+
+cli_asked cli_resolve(const char *const *words, int count);
+/* The usage error for a word that cli_resolve does not know: it names what is near, or what other tools call so. */
+void cli_unknown_command(cli_run *run, const char *word);
+
+enum { CLI_NAME_BYTES = 64 };
+/* "job combine": as help writes it. Returns `out`. */
+const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command);
 
 /* ---- options.c ---- */
 
@@ -213,7 +240,8 @@ hd_status cli_write(void *user, const char *data, size_t size);
 
 /* ---- help.c, man.c ---- */
 
-void cli_help_overview(cli_run *run);
+/* The commands; with `all` the reports too. */
+void cli_help_overview(cli_run *run, bool all);
 /* topic: NULL, or one of the command's. */
 void cli_help_command(cli_run *run, const cli_command *command, const char *topic);
 /* A title, and options below it. */

@@ -21,7 +21,11 @@ const cli_option cli_global_options[] = {
      .field = offsetof(cli_globals, quiet),
      .help = "only what was asked for, and what was lost"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
-    {.name = "version", .kind = CLI_FLAG, .field = offsetof(cli_globals, version), .help = "print the version"},
+    {.name = "version",
+     .letter = 'V',
+     .kind = CLI_FLAG,
+     .field = offsetof(cli_globals, version),
+     .help = "print the version"},
     {0},
 };
 
@@ -197,9 +201,10 @@ static int parse_short(cli_run *run, void *options, const char *const *argv, int
 static bool check_operands(cli_run *run)
 {
     const cli_command *command = run->command;
+    char name[CLI_NAME_BYTES];
     if (run->global.help) return true;
     if (run->operand_count < command->operands_min) {
-        cli_usage_error(run, "too few operands: heddle %s needs %s", command->name, command->usage);
+        cli_usage_error(run, "too few operands: heddle %s needs %s", cli_full_name(name, command), command->usage);
         return false;
     }
     if (command->operands_max >= 0 && run->operand_count > command->operands_max) {

@@ -282,7 +282,7 @@ static int run(cli_run *run)
 const cli_command cmd_check = {
     .name = "check",
     .group = CLI_LOOK,
-    .summary = "find what a viewer drops or misdraws, or an analysis gets wrong",
+    .summary = "lint a trace: what viewers would drop and what makes numbers wrong",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

@@ -104,8 +104,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_clocks = {
     .name = "clocks",
-    .group = CLI_LOOK,
-    .summary = "tell by how much the clocks of a job's hosts differ",
+    .group = CLI_JOB,
+    .summary = "estimate clock offsets between hosts, with error bars",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

@@ -138,8 +138,9 @@ static int run(cli_run *run)
 
 const cli_command cmd_combine = {
     .name = "combine",
-    .group = CLI_CHANGE,
-    .summary = "put the summaries of a job's ranks into one file",
+    .parent = "job",
+    .group = CLI_JOB,
+    .summary = "combine the summaries of a job's ranks into one file",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

@@ -95,7 +95,7 @@ static int run(cli_run *run)
 const cli_command cmd_completion = {
     .name = "completion",
     .group = CLI_ABOUT,
-    .summary = "let bash, zsh or fish complete commands, options, formats, files",
+    .summary = "complete commands, options and files in bash, zsh or fish",
     .usage = "bash|zsh|fish [-- WORD...]",
     .offer = "bash zsh fish",
     .description =

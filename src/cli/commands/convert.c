@@ -650,8 +650,8 @@ static const cli_option options[] = {
 
 const cli_command cmd_convert = {
     .name = "convert",
-    .group = CLI_CHANGE,
-    .summary = "write a trace in another format; merge ranks, crop, filter",
+    .group = CLI_START,
+    .summary = "convert between formats; merge ranks, crop, filter",
     .usage = "IN... OUT",
     .offer = "<files>",
     .description =

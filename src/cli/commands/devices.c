@@ -261,8 +261,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_devices = {
     .name = "devices",
-    .group = CLI_ABOUT,
-    .summary = "list this machine's GPUs, their links, and which ways to capture work here",
+    .group = CLI_MAKE,
+    .summary = "list this machine's GPUs, and how to capture their activity",
     .description =
         "GPUs of NVIDIA, AMD and Intel with memory, multiprocessors, driver, PCI address and NUMA node, and a matrix "
         "of "

@@ -196,8 +196,8 @@ static const cli_option options[] = {
 
 const cli_command cmd_flame = {
     .name = "flame",
-    .group = CLI_LOOK,
-    .summary = "draw a flame graph: which code the GPU, or the CPU, works for",
+    .group = CLI_START,
+    .summary = "draw a flame graph: GPU or CPU time by the code that causes it",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

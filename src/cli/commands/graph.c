@@ -208,7 +208,7 @@ static int run(cli_run *run)
 const cli_command cmd_graph = {
     .name = "graph",
     .group = CLI_LOOK,
-    .summary = "what each call and kernel waited for, as a graph",
+    .summary = "export what each API call and GPU activity waited for",
     .usage = "FILE",
     .offer = "<files>",
     .description =

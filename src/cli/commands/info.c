@@ -284,7 +284,7 @@ static int run(cli_run *run)
 const cli_command cmd_info = {
     .name = "info",
     .group = CLI_LOOK,
-    .summary = "show what is in a trace",
+    .summary = "show the contents: format, span, devices, tracks, categories",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

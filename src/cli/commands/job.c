@@ -226,8 +226,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_job = {
     .name = "job",
-    .group = CLI_CHANGE,
-    .summary = "summarise the ranks of a job into one file, with MPI or by itself",
+    .group = CLI_JOB,
+    .summary = "summarise the ranks of a job into one file, with threads or MPI",
     .usage = "[FILE...]",
     .offer = "<files>",
     .description =

@@ -225,7 +225,7 @@ static int run(cli_run *run)
 const cli_command cmd_memory = {
     .name = "memory",
     .group = CLI_LOOK,
-    .summary = "show what was allocated, what was live at the peak, and what never was freed",
+    .summary = "analyse memory: allocations, the peak, what is never freed",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

@@ -413,7 +413,7 @@ static const cli_option options[] = {
 const cli_command cmd_merge = {
     .name = "merge",
     .group = CLI_CHANGE,
-    .summary = "join CPU stacks with GPU kernels: which line of code the GPU works for",
+    .summary = "join CPU stacks with GPU kernels: GPU time by line of code",
     .usage = NULL,
     .description =
         "Finds for every kernel, copy and set of the GPU the stack that launched it. Without --cpu the slices around "

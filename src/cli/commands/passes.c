@@ -66,8 +66,9 @@ static int run(cli_run *run)
 
 const cli_command cmd_passes = {
     .name = "passes",
+    .parent = "formats",
     .group = CLI_ABOUT,
-    .summary = "list what convert --pass runs, and the options",
+    .summary = "list the passes of convert --pass, and their options",
     .description =
         "A pass makes a trace of a trace. `heddle convert --pass NAME:OPTION,OPTION` runs one, and several in the "
         "order "

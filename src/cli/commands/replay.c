@@ -198,7 +198,7 @@ static int run(cli_run *run)
 const cli_command cmd_replay = {
     .name = "replay",
     .group = CLI_LOOK,
-    .summary = "run a trace again: what if kernels were faster, launches cheaper, streams fewer",
+    .summary = "predict a change: faster kernels, cheaper launches, fewer streams",
     .usage = "FILE",
     .offer = "<files>",
     .description =

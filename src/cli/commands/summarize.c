@@ -88,7 +88,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_summarize = {
     .name = "summarize",
-    .group = CLI_CHANGE,
+    .parent = "job",
+    .group = CLI_JOB,
     .summary = "reduce the trace of each rank of a job to a few kilobytes",
     .usage = "FILE...",
     .offer = "<files>",

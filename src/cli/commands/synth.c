@@ -364,8 +364,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_synth = {
     .name = "synth",
-    .group = CLI_MAKE,
-    .summary = "make a synthetic trace, seeded, with faults on request",
+    .group = CLI_DEVELOP,
+    .summary = "generate a synthetic trace, seeded, with faults on request",
     .description =
         "Plays a training run that never was - steps, ops, launches, kernels on several streams, copies, collectives "
         "over ranks with a clock each, python stacks, flows, counters, memory - and writes it as a profiler would "

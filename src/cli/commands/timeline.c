@@ -303,7 +303,7 @@ static int run(cli_run *run)
 const cli_command cmd_timeline = {
     .name = "timeline",
     .group = CLI_LOOK,
-    .summary = "draw a trace in the terminal: how busy each row is over time, and with what",
+    .summary = "draw a trace in the terminal: how busy each track is over time",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

@@ -103,7 +103,7 @@ static int run(cli_run *run)
 const cli_command cmd_trigger = {
     .name = "trigger",
     .group = CLI_MAKE,
-    .summary = "start and stop the capture of a program that runs",
+    .summary = "start and stop capture in a running program and its children",
     .usage = "PID [start|stop|toggle|status]",
     .offer = "start stop toggle status",
     .description =

@@ -61,7 +61,7 @@ static int run(cli_run *run)
 const cli_command cmd_version = {
     .name = "version",
     .group = CLI_ABOUT,
-    .summary = "print the version, and what this build has",
+    .summary = "print the version and what this build supports",
     .description =
         "Prints the version of heddle and of the library it contains, which are always the same; the commit and the "
         "compiler it was built from, where a + after the commit says that files differed from it; the libraries it "

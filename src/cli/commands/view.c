@@ -389,8 +389,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_view = {
     .name = "view",
-    .group = CLI_LOOK,
-    .summary = "look at traces in a browser",
+    .group = CLI_START,
+    .summary = "show traces in a browser: timeline, search, SQL",
     .usage = "FILE...",
     .offer = "<files>",
     .description =

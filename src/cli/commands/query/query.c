@@ -266,8 +266,8 @@ static int run(cli_run *run)
 
 const cli_command cmd_query = {
     .name = "query",
-    .group = CLI_LOOK,
-    .summary = "ask a trace anything: SQL over its events",
+    .group = CLI_START,
+    .summary = "run SQL over the events of a trace",
     .usage = "FILE... ['SQL']",
     .offer = "<files>",
     .description =

@@ -437,8 +437,8 @@ static const cli_option options[] = {
 
 const cli_command cmd_record = {
     .name = "record",
-    .group = CLI_MAKE,
-    .summary = "run a command and write what it does on the GPU",
+    .group = CLI_START,
+    .summary = "run a program and record its GPU activity",
     .usage = "[--] COMMAND...",
     .description =
         "Runs COMMAND as it would run alone, and writes one trace of the kernels, copies, launches, synchronisation, "

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands/report/about.h"
 #include "cli/commands/report/gpus.h"
+#include "cli/commands/report/ranks.h"
 #include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
@@ -155,14 +156,16 @@ static void print_table(cli_run *run, const hd_report_about *about, const hd_tab
     hd_table_free(shown);
 }
 
+/* path NULL: it has been printed. Of a job's first screen only the first table. */
 static void print_text(cli_run *run, const char *path, const hd_report_about *about, const hd_report *report,
-                       int64_t start_ns)
+                       int64_t start_ns, bool first_table)
 {
+    size_t tables = first_table && report->table_count ? 1 : report->table_count;
     bool any = false;
-    report_print_path(run, path);
-    cli_print(run, "  %s: %s\n", about->name, about->title);
+    if (path) report_print_path(run, path);
+    cli_print(run, "%s%s: %s\n", path ? "  " : "", about->name, about->title);
     if (about->says_trust && report->trust) cli_print(run, "  trust: %s\n", report->trust_text);
-    for (size_t i = 0; i < report->table_count; i++) {
+    for (size_t i = 0; i < tables; i++) {
         if (!hd_table_row_count(report->tables[i])) continue;
         print_table(run, about, report->tables[i], start_ns);
         any = true;
@@ -179,6 +182,7 @@ typedef struct asked {
     size_t count;
     char *texts[CLI_TEXTS_MAX + 1]; /* "by=step"; ends with NULL */
     int first;                      /* of the operands that are files */
+    hd_job *job;                    /* of which the first screen is shown; NULL: none */
 } asked;
 
 static bool wanted(const char *list, const char *name)
@@ -289,7 +293,17 @@ static int take_names(asked *a, cli_run *run, const char *names)
     return CLI_OK;
 }
 
-/* The first operand names reports; if it is a file, the report is summary, and for a page all of them. */
+/* Text of files without a report's name is a job's, if that is what they are. */
+static bool find_job(asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
+    bool is_text = !chosen->output && !chosen->csv && !chosen->table && !chosen->given.count && !run->global.json;
+    return !is_text || report_ranks_read(&a->job, run, &read) == HD_OK;
+}
+
+/* The first operand names reports; if it is a file, the report is summary, of a job its first screen, and for a page
+ * all of them. */
 static int find_reports(asked *a, cli_run *run)
 {
     const struct report_options *chosen = run->options;
@@ -299,14 +313,16 @@ static int find_reports(asked *a, cli_run *run)
     bool is_file = strcmp(first, "-") == 0 || access(first, F_OK) == 0;
     a->first = hd_report_about_find(first) || (!is_file && hd_report_about_find(name));
     if (!a->first && !is_file) return refuse_name(run, first);
-    int status = take_names(a, run, a->first ? first : is_page(chosen) ? page_reports : "summary");
+    if (!a->first && !find_job(a, run)) return CLI_FAILED;
+    const char *unnamed = a->job ? REPORT_OF_JOB : is_page(chosen) ? page_reports : "summary";
+    int status = take_names(a, run, a->first ? first : unnamed);
     if (status != CLI_OK) return status;
     for (size_t i = 0; i < a->count; i++) {
         const char *option = a->abouts[i]->table_option;
         if (option && (a->count > 1 || run->operand_count > 1))
             return cli_usage_error(run, "report %s stands alone and reads no FILE but that of --%s", a->abouts[i]->name,
                                    option);
-        if (a->abouts[i]->of_job && a->count > 1 && run->operand_count - a->first > 1)
+        if (a->abouts[i]->of_job && !a->job && a->count > 1 && run->operand_count - a->first > 1)
             return cli_usage_error(run, "report %s looks at all files together: ask for it alone", a->abouts[i]->name);
         if (!option && a->first && run->operand_count < 2)
             return cli_usage_error(run, "too few operands: heddle report %.60s needs FILE...", first);
@@ -457,7 +473,8 @@ static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *
         return HD_OK;
     }
     if (r->count) cli_print(run, "\n");
-    print_text(run, path, about, report, r->parts[r->count].start_ns);
+    const bool first_screen = r->asked->job != NULL;
+    print_text(run, first_screen && r->count ? NULL : path, about, report, r->parts[r->count].start_ns, first_screen);
     hd_report_free(report);
     r->count++;
     return HD_OK;
@@ -483,7 +500,7 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     return status;
 }
 
-/* A report that looks at all files together. What of them cannot be read is told. */
+/* A report that looks at all files together, or the first screen of a job. What of them cannot be read is reported. */
 static hd_status run_job(report_run *r, cli_run *run)
 {
     const struct report_options *chosen = run->options;
@@ -491,15 +508,21 @@ static hd_status run_job(report_run *r, cli_run *run)
     const char *first = run->operands[r->asked->first];
     int files = run->operand_count - r->asked->first;
     uint64_t failed;
-    hd_job *job;
-    hd_status status = job_read(&job, &failed, run, r->asked->first, (job_shard){.tells_misfits = true}, &read);
+    hd_job *job = r->asked->job;
+    hd_status status = HD_OK;
+    if (job)
+        status = job_print_some_misfits(run, job, HD_MISFIT_RANKS | HD_MISFIT_DAMAGE);
+    else
+        status = job_read(&job, &failed, run, r->asked->first, (job_shard){.tells_misfits = true}, &read);
     if (status != HD_OK) return status;
     if (files > 1 && asprintf(&r->job, "%s and %d more", first, files - 1) < 0)
         status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    if (status == HD_OK && hd_job_count(job))
-        status = run_report(r, run, r->asked->abouts[0], &(hd_report_input){.job = job, .gpus = r->gpus},
+    for (size_t i = 0; i < r->asked->count && status == HD_OK && hd_job_count(job); i++)
+        status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus},
                             files > 1 ? r->job : first);
-    hd_job_free(job);
+    if (r->asked->job && status == HD_OK)
+        cli_print(run, "\nMore: heddle stragglers FILE...; heddle summary FILE of one rank; heddle view FILE...\n");
+    if (job != r->asked->job) hd_job_free(job);
     return status;
 }
 
@@ -516,7 +539,7 @@ static const char *path_of_table(const asked *a, const cli_run *run)
 static int run_files(cli_run *run, const asked *a, hd_report_format format, const hd_gpus *gpus)
 {
     const struct report_options *chosen = run->options;
-    bool is_table = a->abouts[0]->table_option != NULL, is_job = a->abouts[0]->of_job && a->count == 1;
+    bool is_table = a->abouts[0]->table_option != NULL, is_job = a->job || (a->abouts[0]->of_job && a->count == 1);
     size_t files = is_table ? 1 : (size_t)(run->operand_count - a->first);
     report_run r = {.asked = a, .gpus = gpus, .format = format};
     r.reports = calloc(files * a->count, sizeof *r.reports);
@@ -589,6 +612,7 @@ static int run(cli_run *run)
     if (status == CLI_OK) status = find_gpus(&gpus, &a, run);
     if (status == CLI_OK) status = run_files(run, &a, format, gpus);
     hd_gpus_free(gpus);
+    hd_job_free(a.job);
     for (char **text = a.texts; *text; text++) free(*text);
     return status;
 }
@@ -596,7 +620,7 @@ static int run(cli_run *run)
 const cli_command cmd_report = {
     .name = "report",
     .group = CLI_LOOK,
-    .summary = "tell what a trace means: one of the reports, in exact numbers",
+    .summary = "analyse a trace: kernels, idle time, critical path, …",
     .usage = "[NAME,...] FILE...",
     .offer = "<reports> <files>",
     .description =
