@@ -2,6 +2,7 @@
 #include "cli/report_out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/printer.h"
@@ -92,6 +93,13 @@ void report_json_text(cli_run *run, const char *name, const char *text)
     if (hd_table_finish(&table, builder, &run->err) != HD_OK) return;
     hd_table_write_members(table, 0, (hd_sink){cli_write, run}, &run->err);
     hd_table_free(table);
+}
+
+char *report_name_of_files(const char *const *paths, int count)
+{
+    char *name = NULL;
+    if (count == 1) return strdup(paths[0]);
+    return asprintf(&name, "%s and %d more", paths[0], count - 1) < 0 ? NULL : name;
 }
 
 void report_print_path(cli_run *run, const char *path)

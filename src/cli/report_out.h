@@ -41,6 +41,8 @@ void report_json_text(cli_run *run, const char *name, const char *text);
 
 /* Text with control characters replaced, for names and paths out of tables. */
 void report_print_safe(cli_run *run, const char *text, size_t size);
+/* What several files are called together: "a.json and 3 more". The caller frees it; NULL: no memory. */
+char *report_name_of_files(const char *const *paths, int count);
 /* The path of a file that is reported on, bold. */
 void report_print_path(cli_run *run, const char *path);
 

@@ -1,6 +1,7 @@
 /* check.c - heddle check: what a viewer drops or misdraws, or an analysis gets wrong */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>
@@ -136,21 +137,36 @@ static void print_examples(cli_run *run, const hd_report *report)
     }
 }
 
-static void print_text(cli_run *run, const char *path, const hd_report *report)
+static void print_file(const report_text *t)
 {
-    const struct check_options *chosen = run->options;
-    const hd_table *findings = hd_report_table(report, "findings");
+    const hd_table *findings = hd_report_table(t->report, "findings"),
+                   *examples = hd_report_table(t->report, "examples");
     size_t rows = hd_table_row_count(findings);
-    report_print_path(run, path);
+    report_print_path(t->run, t->path);
     if (rows == 0) {
-        cli_print(run, ": nothing found\n\n");
+        cli_print(t->run, ": nothing found\n\n");
         return;
     }
-    cli_print(run, "\n");
-    report_print_rows(run, findings, rows);
-    if (chosen->examples > 1) print_examples(run, report);
-    explain_found(run, findings);
-    cli_print(run, "\n");
+    cli_print(t->run, "\n");
+    report_print_rows(t->run, findings, rows);
+    if (hd_table_row_count(examples) > rows) print_examples(t->run, t->report);
+    explain_found(t->run, findings);
+    cli_print(t->run, "\n");
+}
+
+static void print_sum(cli_run *run, uint64_t findings, uint64_t files)
+{
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
+    if (findings == 0)
+        cli_print(run, "%sno findings%s\n", cli_style(run, CLI_GREEN), cli_style(run, CLI_PLAIN));
+    else
+        cli_print(run, "%s finding(s) in %s file(s)\n", hd_text_count(a, findings), hd_text_count(b, files));
+}
+
+void check_text(const report_text *t)
+{
+    if (!t->run->global.quiet) print_file(t);
+    print_sum(t->run, hd_table_get_count(hd_report_table(t->report, "summary"), 0, 0), 1);
 }
 
 /* ---- JSON ---- */
@@ -235,18 +251,6 @@ static hd_status check_file(hd_report *out, cli_run *run, const char *path)
     return status;
 }
 
-static void print_summary(cli_run *run, uint64_t findings, uint64_t files)
-{
-    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
-    if (run->global.json) {
-        cli_print(run, findings ? "\n]\n" : "]\n");
-    } else if (findings == 0) {
-        cli_print(run, "%sno findings%s\n", cli_style(run, CLI_GREEN), cli_style(run, CLI_PLAIN));
-    } else {
-        cli_print(run, "%s finding(s) in %s file(s)\n", hd_text_count(a, findings), hd_text_count(b, files));
-    }
-}
-
 static int run(cli_run *run)
 {
     const struct check_options *chosen = run->options;
@@ -272,10 +276,13 @@ static int run(cli_run *run)
         if (run->global.json)
             print_json(run, run->operands[i], &report, &any);
         else if (!run->global.quiet)
-            print_text(run, run->operands[i], &report);
+            print_file(&(report_text){.run = run, .path = run->operands[i], .report = &report});
         hd_report_free(&report);
     }
-    if (read || run->global.json) print_summary(run, findings, files);
+    if (run->global.json)
+        cli_print(run, findings ? "\n]\n" : "]\n");
+    else if (read)
+        print_sum(run, findings, files);
     return serious ? CLI_FOUND : CLI_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands/flame_out.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/table_out.h"
 
 #include <inttypes.h>
@@ -68,12 +69,13 @@ typedef struct found {
     int64_t start_ns; /* of the trace: what times count from, as text shows them */
 } found;
 
-static void print_table(cli_run *run, const found *f, const char *name, const char *title, const char *hidden)
+static void print_table(const report_text *t, const char *name, const char *title, const char *hidden)
 {
-    const hd_table *table = hd_report_table(&f->report, name);
+    cli_run *run = t->run;
+    const hd_table *table = hd_report_table(t->report, name);
     hd_table *shown;
     if (!table || hd_table_row_count(table) == 0) return;
-    if (cli_table_without(&shown, table, hidden, f->start_ns, &run->err) != HD_OK) return;
+    if (cli_table_without(&shown, table, hidden, t->start_ns, &run->err) != HD_OK) return;
     cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
     report_print_rows(run, shown, hd_table_row_count(shown));
     hd_table_free(shown);
@@ -107,24 +109,29 @@ static void print_sums(cli_run *run, const hd_report *report)
                   hd_text_count(b, count_of(sums, LIVE_COUNT)));
 }
 
-static void print_text(cli_run *run, const char *path, const found *f)
+/* hidden: the column of stacks that is not shown. */
+static void print_text(const report_text *t, const char *hidden)
 {
-    const struct memory_options *chosen = run->options;
-    const char *hidden = chosen->stacks ? "where" : "stack";
-    const hd_table *categories = hd_report_table(&f->report, "categories");
+    cli_run *run = t->run;
+    const hd_table *categories = hd_report_table(t->report, "categories");
     bool named = false;
     for (size_t i = 0; i < hd_table_row_count(categories); i++) named = named || !hd_table_is_null(categories, i, 2);
-    report_print_path(run, path);
+    report_print_path(run, t->path);
     cli_print(run, "\n");
-    print_sums(run, &f->report);
+    print_sums(run, t->report);
     if (run->global.quiet) return;
-    print_table(run, f, "devices", "devices", "peak_is_total");
-    if (named) print_table(run, f, "categories", "categories", "");
-    print_table(run, f, "peak", "live at the peak", hidden);
-    print_table(run, f, "leaks", "live at the end", hidden);
-    print_table(run, f, "reserved", "reserved by the allocator, and idle", "");
-    print_table(run, f, "oddities", "oddities", "");
-    print_table(run, f, "series", "over time", "");
+    print_table(t, "devices", "devices", "peak_is_total");
+    if (named) print_table(t, "categories", "categories", "");
+    print_table(t, "peak", "live at the peak", hidden);
+    print_table(t, "leaks", "live at the end", hidden);
+    print_table(t, "reserved", "reserved by the allocator, and idle", "");
+    print_table(t, "oddities", "oddities", "");
+    print_table(t, "series", "over time", "");
+}
+
+void memory_text(const report_text *t)
+{
+    print_text(t, "stack");
 }
 
 /* ---- JSON, CSV ---- */
@@ -213,7 +220,9 @@ static int run(cli_run *run)
             print_json(run, run->operands[i], &f.report, any);
         } else {
             if (any) cli_print(run, "\n");
-            print_text(run, run->operands[i], &f);
+            const report_text text = {
+                .run = run, .path = run->operands[i], .report = &f.report, .start_ns = f.start_ns};
+            print_text(&text, chosen->stacks ? "where" : "stack");
         }
         any = true;
         hd_report_free(&f.report);

@@ -1,6 +1,7 @@
 /* timeline.c - heddle timeline: a trace in a terminal, drawn from the report of that name */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>
@@ -66,6 +67,7 @@ typedef struct picture {
 } picture;
 
 enum { CELL_ROW, CELL_COLUMN, CELL_START, CELL_END, CELL_BUSY, CELL_NAME, CELL_NAME_TIME };
+enum { WINDOW_WIDTH = 2 };
 enum { ROW_NUMBER, ROW_PID, ROW_TID, ROW_PROCESS, ROW_NAME, ROW_KIND, ROW_DEVICE, ROW_STREAM, ROW_BUSY, ROW_SHARE };
 
 static const char *name_at(size_t *out_size, const hd_table *table, size_t row, size_t column)
@@ -213,13 +215,32 @@ static void draw(const picture *p)
     if (!p->run->global.quiet) print_legend(p);
 }
 
+static void draw_text(const report_text *t, bool ascii)
+{
+    const hd_table *window = hd_report_table(t->report, "window");
+    const picture p = {.run = t->run,
+                       .window = window,
+                       .rows = hd_report_table(t->report, "rows"),
+                       .cells = hd_report_table(t->report, "cells"),
+                       .names = hd_report_table(t->report, "names"),
+                       .start_ns = t->start_ns,
+                       .width = hd_table_row_count(window) ? hd_table_get_count(window, 0, WINDOW_WIDTH) : 0,
+                       .ascii = ascii || !is_utf8()};
+    report_print_path(t->run, t->path);
+    cli_print(t->run, "\n");
+    draw(&p);
+}
+
+void timeline_text(const report_text *t)
+{
+    draw_text(t, false);
+}
+
 /* ---- the command ---- */
 
-static uint64_t width_of(const cli_run *run)
+uint64_t timeline_text_width(const cli_run *run)
 {
-    const struct timeline_options *chosen = run->options;
     const unsigned beside = LABEL + 3 + SHARE;
-    if (chosen->width) return chosen->width;
     if (!run->width) return WIDTH;
     return run->width > beside + NARROWEST ? run->width - beside : NARROWEST;
 }
@@ -230,7 +251,7 @@ static hd_status make_options(char **texts, cli_run *run)
     const struct timeline_options *chosen = run->options;
     const char *names[] = {"from", "until", "tracks"}, *values[] = {chosen->from, chosen->until, chosen->tracks};
     size_t count = 0;
-    int size = asprintf(&texts[count++], "width=%" PRIu64, width_of(run));
+    int size = asprintf(&texts[count++], "width=%" PRIu64, chosen->width ? chosen->width : timeline_text_width(run));
     if (size >= 0) size = asprintf(&texts[count++], "rows=%" PRIu64, chosen->rows);
     for (size_t i = 0; i < 3 && size >= 0; i++) {
         if (values[i]) size = asprintf(&texts[count++], "%s=%s", names[i], values[i]);
@@ -256,23 +277,13 @@ static hd_status show(cli_run *run, const char *path, char *const *texts, bool f
     hd_trace_free(trace);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     if (status != HD_OK) return status;
-    picture p = {.run = run,
-                 .window = hd_report_table(&report, "window"),
-                 .rows = hd_report_table(&report, "rows"),
-                 .cells = hd_report_table(&report, "cells"),
-                 .names = hd_report_table(&report, "names"),
-                 .start_ns = start_ns,
-                 .width = width_of(run),
-                 .ascii = chosen->ascii || !is_utf8()};
     const hd_report_part part = {path, hd_report_about_find("timeline"), &report, start_ns};
     if (run->global.json) {
         if (!first) cli_print(run, ",\n");
         status = hd_report_print((hd_sink){cli_write, run}, HD_REPORT_JSON, &part, 1, &run->err);
     } else {
         if (!first) cli_print(run, "\n");
-        report_print_path(run, path);
-        cli_print(run, "\n");
-        draw(&p);
+        draw_text(&(report_text){.run = run, .path = path, .report = &report, .start_ns = start_ns}, chosen->ascii);
     }
     hd_report_free(&report);
     if (status == HD_OK && lost.status != HD_OK) run->err = lost;

@@ -5,8 +5,8 @@
 #include "cli/commands/report/ranks.h"
 #include "cli/job_in.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
-#include "cli/table_out.h"
 
 #include <limits.h>
 #ifdef __GLIBC__
@@ -25,7 +25,7 @@ struct report_options {
     const char *binary;
 };
 
-enum { ROWS_SHOWN = 20, OPTIONS_MAX = 64 };
+enum { OPTIONS_MAX = 64 };
 
 static const cli_option options[] = {
     {.name = "output",
@@ -126,51 +126,6 @@ static bool has_option(const hd_report_about *about, const char *name)
 static void topic_help(cli_run *run, const char *topic)
 {
     report_help(run, hd_report_about_find(topic), options);
-}
-
-/* ---- text ---- */
-
-static const hd_report_table_about *table_of(const hd_report_about *about, const char *name, size_t size)
-{
-    for (const hd_report_table_about *t = about->tables; t->name; t++) {
-        if (strlen(t->name) == size && memcmp(t->name, name, size) == 0) return t;
-    }
-    return NULL;
-}
-
-static void print_table(cli_run *run, const hd_report_about *about, const hd_table *table, int64_t start_ns)
-{
-    const struct report_options *chosen = run->options;
-    const char *name = hd_table_name(table);
-    size_t rows = hd_table_row_count(table);
-    uint64_t most = chosen->rows ? chosen->rows : ROWS_SHOWN;
-    hd_table *shown;
-    char text[HD_VALUE_TEXT_BYTES];
-    /* A line that says that there is one more would take the place of that row. */
-    size_t first = chosen->all || most + 1 >= rows ? rows : (size_t)most;
-    if (cli_table_without(&shown, table, "", start_ns, &run->err) != HD_OK) return;
-    cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), name, cli_style(run, CLI_PLAIN),
-              table_of(about, name, strlen(name))->meaning);
-    report_print_rows(run, shown, first);
-    if (first < rows) cli_print(run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
-    hd_table_free(shown);
-}
-
-/* path NULL: it has been printed. Of a job's first screen only the first table. */
-static void print_text(cli_run *run, const char *path, const hd_report_about *about, const hd_report *report,
-                       int64_t start_ns, bool first_table)
-{
-    size_t tables = first_table && report->table_count ? 1 : report->table_count;
-    bool any = false;
-    if (path) report_print_path(run, path);
-    cli_print(run, "%s%s: %s\n", path ? "  " : "", about->name, about->title);
-    if (about->says_trust && report->trust) cli_print(run, "  trust: %s\n", report->trust_text);
-    for (size_t i = 0; i < tables; i++) {
-        if (!hd_table_row_count(report->tables[i])) continue;
-        print_table(run, about, report->tables[i], start_ns);
-        any = true;
-    }
-    if (!any) cli_print(run, "  no rows: the trace has nothing of this\n");
 }
 
 /* ---- one file ---- */
@@ -372,6 +327,12 @@ static int collect_options(asked *a, cli_run *run)
         size = asprintf(&a->texts[count++], "pieces=%d", PAGE_PIECES); /* for its charts */
     if (chosen->rows && counts_rows && count < CLI_TEXTS_MAX && size >= 0)
         size = asprintf(&a->texts[count++], "rows=%llu", (unsigned long long)chosen->rows);
+    bool is_text = !chosen->output && !chosen->csv && !chosen->table && !run->global.json && !chosen->all;
+    for (size_t i = 0; is_text && i < a->count && count < CLI_TEXTS_MAX && size >= 0; i++) {
+        char text[64];
+        if (a->count == 1 && report_text_option(text, run, a->abouts[i]->name, &chosen->given))
+            size = (a->texts[count++] = strdup(text)) ? 0 : -1;
+    }
     if (size < 0) {
         a->texts[count - 1] = NULL;
         hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
@@ -402,7 +363,7 @@ static int check_tables(const asked *a, cli_run *run)
         size_t size = strcspn(at, ","), option_size;
         bool found = false;
         for (size_t i = 0; i < a->count; i++) {
-            const hd_report_table_about *table = table_of(a->abouts[i], at, size);
+            const hd_report_table_about *table = report_table_of(a->abouts[i], at, size);
             const char *option = table ? lacks_option(run, table, &option_size) : NULL;
             if (option)
                 return cli_usage_error(run, "--table: report %s makes '%s' only with --%.*s", a->abouts[i]->name,
@@ -457,12 +418,13 @@ typedef struct report_run {
     hd_report *reports;
     hd_report_part *parts;
     size_t count;
-    char *job; /* what several files are called together */
+    char *job; /* what its files are called */
 } report_run;
 
 static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *about, const hd_report_input *input,
                             const char *path)
 {
+    const struct report_options *chosen = run->options;
     int64_t start_ns = input->trace ? hd_trace_facts_of(input->trace)->start_ns : HD_NO_TIME;
     hd_report *report = &r->reports[r->count];
     hd_status status = make_report(report, run, r->asked, about, input, path);
@@ -473,8 +435,15 @@ static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *
         return HD_OK;
     }
     if (r->count) cli_print(run, "\n");
-    const bool first_screen = r->asked->job != NULL;
-    print_text(run, first_screen && r->count ? NULL : path, about, report, r->parts[r->count].start_ns, first_screen);
+    report_text_print(&(report_text){.run = run,
+                                     .path = r->asked->job && r->count ? NULL : path,
+                                     .about = about,
+                                     .report = report,
+                                     .start_ns = r->parts[r->count].start_ns,
+                                     .rows = chosen->rows,
+                                     .all = chosen->all,
+                                     .first_table = r->asked->job != NULL,
+                                     .tables = chosen->table != NULL});
     hd_report_free(report);
     r->count++;
     return HD_OK;
@@ -505,8 +474,6 @@ static hd_status run_job(report_run *r, cli_run *run)
 {
     const struct report_options *chosen = run->options;
     const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
-    const char *first = run->operands[r->asked->first];
-    int files = run->operand_count - r->asked->first;
     uint64_t failed;
     hd_job *job = r->asked->job;
     hd_status status = HD_OK;
@@ -515,11 +482,10 @@ static hd_status run_job(report_run *r, cli_run *run)
     else
         status = job_read(&job, &failed, run, r->asked->first, (job_shard){.tells_misfits = true}, &read);
     if (status != HD_OK) return status;
-    if (files > 1 && asprintf(&r->job, "%s and %d more", first, files - 1) < 0)
-        status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    r->job = report_name_of_files(run->operands + r->asked->first, run->operand_count - r->asked->first);
+    if (!r->job) status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     for (size_t i = 0; i < r->asked->count && status == HD_OK && hd_job_count(job); i++)
-        status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus},
-                            files > 1 ? r->job : first);
+        status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus}, r->job);
     if (r->asked->job && status == HD_OK)
         cli_print(run, "\nMore: heddle stragglers FILE...; heddle summary FILE of one rank; heddle view FILE...\n");
     if (job != r->asked->job) hd_job_free(job);
