@@ -1,4 +1,4 @@
-/* columns.c - columns in Python's memory → batches that are kept: what a slice of a table, or an unpickled one, consists of
+/* columns.c - columns in Python's memory → batches that are kept, for slices of tables and unpickled ones
  *
  * Everything is copied: an array has memory of its own, which its release frees.
  */

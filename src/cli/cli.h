@@ -140,10 +140,14 @@ typedef enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER } cli
 typedef struct cli_globals {
     bool json;
     bool quiet;
+    bool wide;
     bool help;
     bool version; /* before the command only */
     int color;    /* cli_color */
 } cli_globals;
+
+/* Of lines that go to no terminal. */
+enum { CLI_PIPE_WIDTH = 200 };
 
 struct cli_run {
     const cli_command *command;
@@ -151,8 +155,9 @@ struct cli_run {
     const char **operands;
     int operand_count;
     cli_globals global;
-    bool color;     /* whether standard output takes colour: ask cli_style */
-    unsigned width; /* columns of the terminal on standard output, 0 when it is none: nothing is shortened */
+    bool color;       /* whether standard output takes colour: ask cli_style */
+    bool is_terminal; /* standard output is one */
+    unsigned width;   /* columns of text: the terminal's, else CLI_PIPE_WIDTH; 0 with --wide: nothing is shortened */
     hd_error err;
     bool reported;        /* an error has been printed: the exit status is not 0 */
     bool sigpipe_ignored; /* by who started us; we ignore it in any case */

@@ -57,8 +57,12 @@ enum { TRACKS_PER_CODE = 10 };
 
 static void explain(cli_run *run, const hd_check_code *code)
 {
-    cli_print(run, "  %s%s%s (%s): %s\n      %s\n", cli_style(run, CLI_BOLD), code->code, cli_style(run, CLI_PLAIN),
-              code->severity, code->meaning, code->advice);
+    enum { COLUMN = 6 };
+    cli_print(run, "  %s%s%s (%s)\n%*s", cli_style(run, CLI_BOLD), code->code, cli_style(run, CLI_PLAIN),
+              code->severity, COLUMN, "");
+    cli_help_text(run, code->meaning, COLUMN);
+    cli_print(run, "%*s", COLUMN, "");
+    cli_help_text(run, code->advice, COLUMN);
 }
 
 static const char *text_at(size_t *size, const hd_table *table, size_t row, size_t column)

@@ -231,6 +231,10 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     if (r->losses > r->lost)
         cli_say(p, "%s loss%s in the ledger\n", hd_text_count(c, r->losses), r->losses == 1 ? "" : "es");
     if (!r->losses) cli_say(p, "nothing lost\n");
+    if (strcmp(r->format, "otf2") != 0) return;
+    cli_say(p, "for otf2-print, Vampir and the like open ");
+    cli_say_name(p, out);
+    cli_say(p, "/traces.otf2\n");
 }
 
 static void say_json(cli_printer *p, const hd_convert_report *r, const char *out)

@@ -182,6 +182,7 @@ static hd_status print_graph(cli_run *run, const char *path, const hd_trace *tra
                                 view, &run->err);
     else
         print_summary(run, path, graph);
+    if (o->output && status == HD_OK) report_say_wrote(run, o->output, false);
     hd_graph_free(graph);
     return status;
 }

@@ -92,8 +92,11 @@ static void print_sums(cli_run *run, const hd_report *report)
     const hd_table *sums = hd_report_table(report, "memory");
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
     if (count_of(sums, EVENTS) == 0) {
-        cli_print(run, "  no events of memory: record with `heddle record --memory`, or in PyTorch with "
-                       "profile(profile_memory=True)\n");
+        cli_print(run, "  ");
+        cli_help_text(run,
+                      "no events of memory: record with `heddle record --memory`, or in PyTorch with "
+                      "profile(profile_memory=True)",
+                      2);
         return;
     }
     cli_print(run, "  %s events: %s allocations, %s frees", hd_text_count(a, count_of(sums, EVENTS)),

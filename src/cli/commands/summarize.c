@@ -79,7 +79,7 @@ static int run(cli_run *run)
             status = hd_job_write(job, path, &write, &run->err);
         if (status == HD_OK) status = job_print_some_misfits(run, job, HD_MISFIT_DAMAGE);
         if (status == HD_OK && !run->global.quiet)
-            fprintf(stderr, "%s: %zu summar%s\n", path, count, count == 1 ? "y" : "ies");
+            fprintf(stderr, "wrote %s: %zu summar%s\n", path, count, count == 1 ? "y" : "ies");
         hd_job_free(job);
     }
     free(path);

@@ -175,14 +175,17 @@ static void print_axis(const picture *p, int64_t from, int64_t until)
 
 static void print_legend(const picture *p)
 {
-    enum { NAME_BYTES = 90 };
+    enum { NAME_BYTES = 90, BEFORE = 17 };
+    const size_t most = p->run->width && p->run->width > 2 * BEFORE && p->run->width < NAME_BYTES + BEFORE
+                            ? p->run->width - BEFORE
+                            : NAME_BYTES;
     char text[HD_VALUE_TEXT_BYTES];
     size_t count = hd_table_row_count(p->names);
     cli_print(p->run, "\n");
     for (size_t i = 0; i < COLORS && i < count; i++) {
         size_t size;
         const char *name = name_at(&size, p->names, i, 0);
-        size_t shown = size < NAME_BYTES ? size : NAME_BYTES;
+        size_t shown = size < most ? size : most;
         while (shown < size && shown && ((unsigned char)name[shown] & 0xc0) == 0x80) shown--;
         if (p->run->color)
             cli_print(p->run, "  \033[38;5;%dm%s%s", colors[i], p->ascii ? "#" : "█", cli_style(p->run, CLI_PLAIN));
@@ -241,7 +244,7 @@ void timeline_text(const report_text *t)
 uint64_t timeline_text_width(const cli_run *run)
 {
     const unsigned beside = LABEL + 3 + SHARE;
-    if (!run->width) return WIDTH;
+    if (!run->is_terminal || !run->width) return WIDTH;
     return run->width > beside + NARROWEST ? run->width - beside : NARROWEST;
 }
 

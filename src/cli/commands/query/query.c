@@ -196,7 +196,7 @@ static int choose_output(query_session *session, const asked *a, cli_run *run)
                                "-o: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, "
                                ".parquet or .txt, or --format",
                                chosen->output);
-    bool is_terminal = !to_file && run->width;
+    bool is_terminal = !to_file && run->is_terminal;
     if (session->format == ROWS_PARQUET && is_terminal && !a->is_shell)
         return cli_usage_error(run, "Parquet is nothing for a terminal: -o FILE.parquet");
     if (a->is_shell && (to_file || session->format == ROWS_PARQUET))
@@ -227,6 +227,7 @@ static int run_script(query_session *session, const asked *a)
     status = check_parameters(session, status);
     hd_status written = status == CLI_OK ? HD_OK : HD_ERR_ARGUMENT;
     if (!is_parquet) written = session_out_close(&session->out, written, &run->err);
+    if (written == HD_OK && session->out.path) report_say_wrote(run, session->out.path, false);
     return status == CLI_OK && written != HD_OK ? CLI_FAILED : status;
 }
 

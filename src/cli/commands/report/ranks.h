@@ -1,4 +1,4 @@
-/* ranks.h - files without the name of a report: the ranks of a job, or traces that have nothing to do with each other */
+/* ranks.h - files without the name of a report: the ranks of a job, or traces that are unrelated */
 #ifndef HD_CLI_COMMANDS_REPORT_RANKS_H
 #define HD_CLI_COMMANDS_REPORT_RANKS_H
 

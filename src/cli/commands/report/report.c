@@ -524,9 +524,10 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
     }
     if (!r.reports || !r.parts) hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     bool any = format && r.count && usage == CLI_OK;
-    if (any && chosen->output && strcmp(chosen->output, "-") != 0)
-        hd_report_write(chosen->output, format, r.parts, r.count, &run->err);
-    else if (any)
+    if (any && chosen->output && strcmp(chosen->output, "-") != 0) {
+        if (hd_report_write(chosen->output, format, r.parts, r.count, &run->err) == HD_OK)
+            report_say_wrote(run, chosen->output, false);
+    } else if (any)
         hd_report_print((hd_sink){cli_write, run}, format, r.parts, r.count, &run->err);
     for (size_t i = 0; format && i < r.count; i++) hd_report_free(&r.reports[i]);
     free(r.job);
