@@ -188,11 +188,11 @@ cli_asked cli_resolve(const char *const *words, int count);
 /* The usage error for a word that cli_resolve does not know: it names what is near, or what other tools call so. */
 void cli_unknown_command(cli_run *run, const char *word);
 
+/* ---- options.c ---- */
+
 enum { CLI_NAME_BYTES = 64 };
 /* "job combine": as help writes it. Returns `out`. */
 const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command);
-
-/* ---- options.c ---- */
 
 extern const cli_option cli_global_options[];
 

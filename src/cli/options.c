@@ -51,6 +51,13 @@ int cli_usage_error(cli_run *run, const char *format, ...)
     return CLI_USAGE;
 }
 
+const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command)
+{
+    snprintf(out, CLI_NAME_BYTES, "%s%s%s", command->parent ? command->parent : "", command->parent ? " " : "",
+             command->name);
+    return out;
+}
+
 bool cli_is_flag(const cli_option *option)
 {
     return option->kind == CLI_FLAG || (option->kind == CLI_GIVEN && !option->value);

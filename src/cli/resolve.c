@@ -78,10 +78,3 @@ void cli_unknown_command(cli_run *run, const char *word)
     else
         cli_usage_error(run, "unknown command '%.60s'", word);
 }
-
-const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command)
-{
-    snprintf(out, CLI_NAME_BYTES, "%s%s%s", command->parent ? command->parent : "", command->parent ? " " : "",
-             command->name);
-    return out;
-}
