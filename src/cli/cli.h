@@ -40,6 +40,7 @@
 #include <stdio.h>
 
 #include "heddle/names.h"
+#include "heddle/options.h"
 
 typedef struct cli_run cli_run;
 
@@ -87,6 +88,7 @@ typedef struct cli_option {
     const char *help;           /* one sentence, lower case, no full stop */
     size_t field;               /* offsetof the member, of the type above, in the command's options struct */
     const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */
+    bool old;                   /* an older spelling, which is understood and not listed */
     double min, max;            /* CLI_INTEGER, CLI_COUNT, CLI_DECIMAL: inclusive; both 0 for no bounds */
     const char *offer; /* CLI_TEXT, CLI_TEXTS: what a shell offers: words parted by blanks, or <files>, <folders>,
                           <programs>, <commands>, <formats>, <codes>, <passes>, <reports>, <categories>; NULL: by
@@ -223,6 +225,9 @@ bool cli_value_parse(const cli_option *option, void *options, const char *text, 
 
 /* The default of an option as text, "" when there is none worth showing. */
 void cli_value_default(const cli_option *option, const void *defaults, char *out, size_t out_size);
+
+/* How help calls the value of an option of a report or a pass: "TIME"; NULL: of a flag. */
+const char *cli_value_name(hd_option_kind kind);
 
 /* Does a path of so many bytes end so? */
 bool cli_ends_with(const char *path, size_t size, const char *end);

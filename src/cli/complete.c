@@ -181,7 +181,7 @@ static void offer_value(asked *a, const cli_option *option)
 static void offer_options(asked *a, const cli_option *options, bool global)
 {
     for (const cli_option *o = options; o && o->name; o++) {
-        if (global && !cli_global_applies(o, a->command)) continue;
+        if (o->old || (global && !cli_global_applies(o, a->command))) continue;
         a->head = "--";
         a->head_size = 2;
         offer(a, o->name, "", o->help);

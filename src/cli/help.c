@@ -97,7 +97,8 @@ void cli_help_options(cli_run *run, const char *title, const cli_option *options
 {
     if (!options || !options->name) return;
     print_title(run, title);
-    for (const cli_option *option = options; option->name; option++) print_option(run, option, defaults);
+    for (const cli_option *option = options; option->name; option++)
+        if (!option->old) print_option(run, option, defaults);
 }
 
 static void print_topics(cli_run *run, const cli_command *command)

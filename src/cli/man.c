@@ -141,7 +141,7 @@ void cli_man_page(cli_run *run, const cli_command *command)
     for (const cli_option *more = command->topics ? NULL : cli_more_options(command, NULL); more && more->name; more++)
         print_option(run, more, NULL);
     for (const cli_option *option = command->options; option && option->name; option++) {
-        print_option(run, option, command->defaults);
+        if (!option->old) print_option(run, option, command->defaults);
     }
     print_globals(run, command);
     if (command->examples) cli_print(run, ".SH EXAMPLES\n");

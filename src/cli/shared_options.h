@@ -46,6 +46,19 @@
                 "0 is a quarter of the machine's"                                                                      \
     }
 
+/* ---- how much is shown ---- */
+
+#define OPTION_ROWS(at, what)                                                                                          \
+    {                                                                                                                  \
+        .name = "rows", .letter = 'n', .kind = CLI_COUNT, .value = "N", .min = 1, .max = 1e15, at, .help = what        \
+    }
+
+/* What it was called before. */
+#define OPTION_ROWS_OLD(older, at)                                                                                     \
+    {                                                                                                                  \
+        .name = older, .kind = CLI_COUNT, .value = "N", .min = 1, .max = 1e15, at, .old = true                         \
+    }
+
 /* ---- which part of a trace ---- */
 
 #define OPTION_FROM(at)                                                                                                \

@@ -36,6 +36,7 @@ static const cli_option options[] = {
      FIELD(output),
      .help = "write .txt, .json, .dot (formats text, --json, dot), or .svg: a picture, by Graphviz"},
     {.name = "format",
+     .letter = 'f',
      .kind = CLI_CHOICE,
      .value = "FORMAT",
      .choices = format_names,

@@ -12,22 +12,17 @@
 #include "heddle/report.h"
 
 struct info_options {
-    uint64_t tracks;
+    uint64_t rows;
     const char *binary;
     bool all, strict;
 };
 
-static const struct info_options defaults = {.tracks = REPORT_ROWS_SHOWN};
+static const struct info_options defaults = {.rows = REPORT_ROWS_SHOWN};
 
 static const cli_option options[] = {
-    {.name = "tracks",
-     .letter = 'n',
-     .kind = CLI_COUNT,
-     .min = 1,
-     .max = 1e15,
-     .value = "N",
-     .field = offsetof(struct info_options, tracks),
-     .help = "show the N busiest tracks, and N devices, processes and categories"},
+    OPTION_ROWS(.field = offsetof(struct info_options, rows),
+                "the first N rows of each long table: the N busiest tracks"),
+    OPTION_ROWS_OLD("tracks", .field = offsetof(struct info_options, rows)),
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -270,7 +265,7 @@ static int run(cli_run *run)
                                      .path = path,
                                      .report = &report,
                                      .start_ns = start_ns,
-                                     .rows = chosen->tracks,
+                                     .rows = chosen->rows,
                                      .all = chosen->all});
         add_total(&total, &report);
         hd_report_free(&report);

@@ -3,6 +3,7 @@
 #include "cli/commands/flame_out.h"
 #include "cli/report_out.h"
 #include "cli/report_text.h"
+#include "cli/shared_options.h"
 #include "cli/table_out.h"
 
 #include <inttypes.h>
@@ -17,13 +18,13 @@ static const char *const tables[] = {"memory",   "devices",  "categories", "peak
 enum { NO_TABLE = -1, SERIES = 8 };
 
 struct memory_options {
-    uint64_t top;
+    uint64_t rows;
     int csv;
     const char *output;
     bool series, stacks, no_stacks;
 };
 
-static const struct memory_options defaults = {.top = 20, .csv = NO_TABLE};
+static const struct memory_options defaults = {.rows = 20, .csv = NO_TABLE};
 
 static const cli_option options[] = {
     {.name = "output",
@@ -32,14 +33,9 @@ static const cli_option options[] = {
      .value = "FILE",
      .field = offsetof(struct memory_options, output),
      .help = "write the trace with counters of what is live; the extension chooses the format"},
-    {.name = "top",
-     .letter = 'n',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .min = 1,
-     .max = 1e9,
-     .field = offsetof(struct memory_options, top),
-     .help = "show the N largest of what was live at the peak and at the end; the rest is one more row"},
+    OPTION_ROWS(.field = offsetof(struct memory_options, rows),
+                "the N largest of what was live at the peak and at the end; the rest is one more row"),
+    OPTION_ROWS_OLD("top", .field = offsetof(struct memory_options, rows)),
     {.name = "stacks",
      .kind = CLI_FLAG,
      .field = offsetof(struct memory_options, stacks),
@@ -184,7 +180,7 @@ static hd_status analyse(found *out, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
     status = hd_memory_new(&memory, trace, &find, &run->err);
-    snprintf(rows, sizeof rows, "rows=%" PRIu64, chosen->top);
+    snprintf(rows, sizeof rows, "rows=%" PRIu64, chosen->rows);
     const hd_report_input input = {.trace = trace, .options = asked, .memory = memory};
     if (status == HD_OK) status = hd_report_run(&out->report, "memory", &input, &run->err);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
@@ -263,7 +259,7 @@ const cli_command cmd_memory = {
     .has_json = true,
     .run = run,
     .examples = (const cli_example[]){{"heddle memory trace.json", "peak, leaks and fragmentation"},
-                                      {"heddle memory --top 5 --stacks run.hdcap", "whole stacks of the five largest"},
+                                      {"heddle memory --rows 5 --stacks run.hdcap", "whole stacks of the five largest"},
                                       {"heddle memory --csv series trace.json >live.csv", "live bytes over time"},
                                       {"heddle memory -o live.json.gz trace.json", "the trace with counters of them"},
                                       {0}},

@@ -16,10 +16,10 @@ struct merge_options {
     double tolerance_ms, min_percent;
     int weight;
     bool summary, force, forward, full_names, strict, sync;
-    uint64_t top, threads;
+    uint64_t rows, threads;
 };
 
-enum { WEIGHT_TIME, WEIGHT_COUNT, TOP_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
+enum { WEIGHT_TIME, WEIGHT_COUNT, ROWS_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
 static const char *const weight_names[] = {"time", "count", NULL};
 
 /* ---- options ---- */
@@ -55,8 +55,8 @@ static int fill_options(cli_run *run, hd_attribution_options *join, flame_out *o
         return cli_usage_error(run, "--weight is for flame graphs, and the output is a trace");
     if (out->is_trace && o->full_names)
         return cli_usage_error(run, "--full-names is for flame graphs; a trace keeps the names it has");
-    if (!o->summary && !run->global.json && o->top != TOP_DEFAULT)
-        return cli_usage_error(run, "--top is for the summary: add -s");
+    if (!o->summary && !run->global.json && o->rows != ROWS_DEFAULT)
+        return cli_usage_error(run, "--rows is for the summary: add -s");
     status = flame_out_spare(run, out, o->gpu);
     if (status == CLI_OK) status = flame_out_spare(run, out, o->cpu);
     if (status != CLI_OK) return status;
@@ -215,9 +215,9 @@ static void say_summary(cli_printer *p, const hd_report *report, const hd_attrib
     cli_say(p, "by rule\n");
     say_rows(p, hd_report_table(report, "rules"), SIZE_MAX);
     cli_say(p, "by kernel\n");
-    say_rows(p, kernels, o->top);
-    if (hd_table_row_count(kernels) > o->top)
-        cli_say(p, "  … %s more (--top)\n", hd_text_count(text, hd_table_row_count(kernels) - o->top));
+    say_rows(p, kernels, o->rows);
+    if (hd_table_row_count(kernels) > o->rows)
+        cli_say(p, "  … %s more (--rows)\n", hd_text_count(text, hd_table_row_count(kernels) - o->rows));
 }
 
 static void say_json(cli_printer *p, const flame_out *out, const hd_report *report, const hd_flame *flame,
@@ -343,7 +343,7 @@ static int run(cli_run *run)
 }
 
 static const struct merge_options defaults = {
-    .tolerance_ms = TOLERANCE_DEFAULT, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .top = TOP_DEFAULT};
+    .tolerance_ms = TOLERANCE_DEFAULT, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .rows = ROWS_DEFAULT};
 #define FIELD(member) .field = offsetof(struct merge_options, member)
 static const cli_option options[] = {
     {.name = "cpu",
@@ -390,7 +390,8 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(summary),
      .help = "say how the join went, and the top kernels"},
-    {.name = "top", .kind = CLI_COUNT, .value = "N", FIELD(top), .help = "kernels in the summary"},
+    OPTION_ROWS(FIELD(rows), "the first N kernels in the summary"),
+    OPTION_ROWS_OLD("top", FIELD(rows)),
     {.name = "clock-offset",
      .kind = CLI_TEXT,
      .value = "TIME",

@@ -54,11 +54,8 @@ static const cli_option *more_options(const char *topic)
     size_t count = 0;
     (void)topic;
     for (const hd_option_about *o = hd_replay_about()->options; o->name && count + 1 < OPTIONS_MAX; o++)
-        list[count++] = (cli_option){.name = o->name,
-                                     .kind = CLI_GIVEN,
-                                     .value = o->kind == HD_OPTION_FLAG ? NULL : hd_option_kind_name(o->kind),
-                                     .help = o->meaning,
-                                     FIELD(given)};
+        list[count++] = (cli_option){
+            .name = o->name, .kind = CLI_GIVEN, .value = cli_value_name(o->kind), .help = o->meaning, FIELD(given)};
     return list;
 }
 

@@ -64,6 +64,7 @@ static const cli_option options[] = {
      .field = offsetof(struct view_options, memory_limit),
      .help = "memory that events may take; what is over goes to a mapped temporary file. 0 is 64 MiB"},
     {.name = "threads",
+     .letter = 'j',
      .kind = CLI_COUNT,
      .value = "N",
      .max = 1024,

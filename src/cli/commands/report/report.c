@@ -98,7 +98,7 @@ static void list_options(cli_option *list, size_t *count, const hd_report_about 
         if (listed(options, o->name) || listed(list, o->name)) continue;
         list[(*count)++] = (cli_option){.name = o->name,
                                         .kind = CLI_GIVEN,
-                                        .value = o->kind == HD_OPTION_FLAG ? NULL : hd_option_kind_name(o->kind),
+                                        .value = cli_value_name(o->kind),
                                         .help = o->meaning,
                                         .field = offsetof(struct report_options, given)};
     }
