@@ -107,7 +107,7 @@ static void print_main_page(cli_run *run)
     cli_print(run, ".SH OPTIONS\n");
     print_globals(run, NULL);
     cli_print(run, ".SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nWhen set and not empty, no colour is used unless "
-                   "\\-\\-color=always asks for it.\n");
+                   "\\-\\-color=always requests it.\n");
     print_end(run, NULL);
 }
 

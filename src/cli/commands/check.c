@@ -36,7 +36,7 @@ static const cli_option options[] = {
      .field = offsetof(struct check_options, examples),
      .max = 100000,
      .min = 1,
-     .help = "show so many examples of each finding"},
+     .help = "show N examples of each finding"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -297,14 +297,14 @@ const cli_command cmd_check = {
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Reads each file and looks for slices that overlap without nesting, negative and missing durations, begins "
-        "without end and ends without begin, flows that lack an end, run backward or bind to no slice, GPU work that "
-        "starts before its launch or has none, events without time or far outside the time of all others, counters "
-        "that are no numbers, and damage of the JSON. A finding is one code on one track: how often, the worst value, "
-        "and the first example with its time and the byte where it stands.\n\n"
-        "The exit status is 1 if anything of severity warning or error was found or a file could not be read, and 0 if "
-        "there are at most notes. `heddle check --explain` lists the codes. In --only and --ignore `json` also stands "
-        "for all repairs whose code begins with it. The file - is standard input.",
+        "Lints each file: slices that overlap without nesting, negative and missing durations, begins without end "
+        "and ends without begin, flows that lack an end, run backward or bind to no slice, GPU activities that start "
+        "before their launch or have none, events without time or far outside the time of all others, counters that "
+        "are not numbers, and damaged JSON. A finding is one code on one track: its count, the worst value, and the "
+        "first example with its time and byte offset.\n\n"
+        "The exit status is 1 if anything of severity warning or error was found or a file could not be read, and 0 "
+        "if there are at most notes. `heddle check --explain` lists the codes. In --only and --ignore, `json` "
+        "includes all repairs whose code begins with it. The file - is standard input.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

@@ -99,12 +99,12 @@ const cli_command cmd_clocks = {
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Looks at all FILEs, traces or summaries (.hds), as one job. Tells for each host what is to be added to its "
-        "times for those of the reference, how far off that may be, its drift, and what that rests on: ends of "
-        "collectives, bounds by causality, or hints. The same as `heddle report clocks`, whose help tells what each "
-        "column means. No trace is changed.\n\n"
-        "The exit status is 1 if a FILE or a part of it cannot be read, or a clock is not known: nothing connects its "
-        "host with the reference, or what is known contradicts itself; then the table contradiction names the "
+        "Reads all FILEs, traces or summaries (.hds), as one job. For each host it prints the offset to add to its "
+        "times to get those of the reference host, the error bar, the drift, and the basis of the estimate: ends of "
+        "collectives, bounds from causality, or hints. `heddle report clocks` prints the same; `heddle help report "
+        "clocks` explains the columns. No trace is changed.\n\n"
+        "The exit status is 1 if a FILE or a part of it cannot be read, or if a clock is not known: nothing connects "
+        "its host with the reference, or the evidence contradicts itself; then the table contradiction names the "
         "collectives.",
     .options = options,
     .options_size = sizeof(struct clocks_options),

@@ -286,13 +286,12 @@ const cli_command cmd_info = {
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Reads each file and shows its format and sizes, the time it spans and on what clock, its rank, devices and "
+        "Shows the format and sizes of each file, the time it spans and on what clock, its rank, devices and "
         "processes, every track with the share of its span that slices cover (where slices overlap, the time counts "
-        "once), events by kind and category with the sum of their durations, samples by event of perf, and what the "
-        "reader "
-        "noticed of damage.\n\n"
-        "With --json one object (for several files an array of them) with the same tables in full; times and durations "
-        "are nanoseconds. With -q one line per file. The file - is standard input.",
+        "once), events by kind and category with the sum of their durations, samples by event of perf, and the "
+        "damage that the reader found.\n\n"
+        "With --json it prints one object (for several files an array) with the same tables in full; times and "
+        "durations are nanoseconds. With -q it prints one line per file. The file - is standard input.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

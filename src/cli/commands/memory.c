@@ -43,11 +43,11 @@ static const cli_option options[] = {
     {.name = "no-stacks",
      .kind = CLI_FLAG,
      .field = offsetof(struct memory_options, no_stacks),
-     .help = "do not look for the slices around events, which is faster"},
+     .help = "do not search the slices around events; faster"},
     {.name = "series",
      .kind = CLI_FLAG,
      .field = offsetof(struct memory_options, series),
-     .help = "show what is live behind each event: a row per allocation and free"},
+     .help = "show what is live after each event: a row per allocation and free"},
     {.name = "csv",
      .kind = CLI_CHOICE,
      .value = "TABLE",
@@ -238,19 +238,17 @@ const cli_command cmd_memory = {
     .offer = "<files>",
     .description =
         "Pairs the allocations and frees of a trace: Kineto's [memory] instants (profile_memory=True), those of "
-        "heddle's "
-        "own captures, CUPTI's memory records, and TensorFlow's memory profiles. For each device of each process: how "
-        "much was live, its peak and when, what was live then by category, size and stack, what was still live at the "
-        "end by stack, largest first, and how much of what the allocator reserved lay idle.\n\n"
-        "Where the allocator tells its totals (Total Allocated), the peak is that of the totals, and what was "
-        "allocated "
-        "before the recording stands in a row of its own; else it is that of what was allocated in the trace. An "
-        "event's "
-        "stack is its own, or the slices around it on its thread. What does not fit (frees of unknown addresses, "
-        "addresses allocated twice, no size, no time) is counted and named under oddities, so that always "
-        "allocated = freed + replaced + live at the end.\n\n"
-        "Live at the end is not always a leak: a program may still need it when the recording ends. Times count from "
-        "the trace's first event; in --json and --csv they are the trace's own, in ns. With -q only the sums.",
+        "heddle's own captures, CUPTI's memory records, and TensorFlow's memory profiles. For each device of each "
+        "process it shows how much was live, the peak and when it was, what was live then by category, size and "
+        "stack, what was still live at the end by stack, largest first, and how much of the allocator's reserved "
+        "memory was idle.\n\n"
+        "Where the allocator reports its totals (Total Allocated), the peak is that of the totals, and a row of its "
+        "own has what was allocated before the recording; else the peak is that of the allocations in the trace. The "
+        "stack of an event is its own, or the slices around it on its thread. Events that do not fit (frees of "
+        "unknown addresses, addresses allocated twice, no size, no time) are counted in the table oddities, so that "
+        "always allocated = freed + replaced + live at the end.\n\n"
+        "Memory that is live at the end is not always leaked: the program may still need it. Times count from the "
+        "trace's first event; in --json and --csv they are the trace's own, in ns. With -q it prints only the sums.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

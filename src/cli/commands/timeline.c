@@ -314,14 +314,13 @@ const cli_command cmd_timeline = {
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "The time is cut into columns. In each row the height of a column is the share of it that slices cover, exact "
-        "to "
-        "the nanosecond and rounded up to eighths; on rows of GPUs only kernels, copies and sets count, no annotations "
-        "and no waits. In colour a column has that of the name that takes most of it, and the legend tells the six "
-        "names "
-        "with most time. At the end of a row stands how much of the time shown it is busy.\n\n"
-        "Rows that are never busy are left out. --json prints the numbers, as `heddle report timeline --json` does. "
-        "Block characters need a locale of UTF-8 (LC_ALL, LC_CTYPE, LANG).",
+        "Divides the time into columns and draws a row for each track. The height of a column is the share of it "
+        "that slices cover, exact to the nanosecond and rounded up to eighths. On rows of GPUs only kernels, copies "
+        "and memsets count, not annotations or waits. With colour, a column has the colour of the name that takes "
+        "most of its time; the legend lists the six names with most time. The number at the end of a row is the busy "
+        "share of the time shown.\n\n"
+        "Rows that are never busy are left out. --json prints the numbers. Block characters need a UTF-8 locale "
+        "(LC_ALL, LC_CTYPE, LANG).",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

@@ -54,8 +54,8 @@ static const cli_option options[] = {
      .min = 1,
      .max = 1e15,
      .field = offsetof(struct report_options, rows),
-     .help = "the first N rows of each table; text has 20 unless told, all else every one. A report with an option of "
-             "that name does what its help says"},
+     .help = "the first N rows of each table; default: 20 as text, else all. A report with an option of that name uses "
+             "its own"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -275,7 +275,7 @@ static int find_reports(asked *a, cli_run *run)
     for (size_t i = 0; i < a->count; i++) {
         const char *option = a->abouts[i]->table_option;
         if (option && (a->count > 1 || run->operand_count > 1))
-            return cli_usage_error(run, "report %s stands alone and reads no FILE but that of --%s", a->abouts[i]->name,
+            return cli_usage_error(run, "report %s runs alone and reads no FILE but that of --%s", a->abouts[i]->name,
                                    option);
         if (a->abouts[i]->of_job && !a->job && a->count > 1 && run->operand_count - a->first > 1)
             return cli_usage_error(run, "report %s looks at all files together: ask for it alone", a->abouts[i]->name);
@@ -591,16 +591,15 @@ const cli_command cmd_report = {
     .usage = "[NAME,...] FILE...",
     .offer = "<reports> <files>",
     .description =
-        "A report reads a trace and makes tables. Without operands the reports are listed; a FILE alone is its "
-        "summary, and with -o PAGE.html all of them; NAME may be several, parted by commas. `heddle help report NAME` "
-        "tells what one is, its options and what each column means. docs/reports/definitions.md defines every "
-        "figure.\n\n"
-        "Text is for people: the first rows of each table, times since the first event, and no column that says "
-        "nothing. --json and files have everything: an object with path and report, then each table by its name, for "
-        "several files an array of them; times and durations are nanoseconds. What a trace does not tell is null, "
-        "never 0. The file - is standard input.\n\n"
-        "The exit status is 0 also where a report found something wrong; `heddle check` is the command that tells a "
-        "script.",
+        "Prints tables that analyse a trace. Without operands it lists the reports. With a FILE alone it prints the "
+        "summary; with -o PAGE.html it writes all reports. NAME may be several reports, separated by commas; `heddle "
+        "NAME FILE...` is the same. `heddle help NAME` explains a report, its options and its columns. "
+        "docs/reports/definitions.md defines every figure.\n\n"
+        "Text output is abridged: top rows, times relative to the first event, empty columns omitted, lines that fit "
+        "the terminal. --json and files contain everything: an object with path and report, then each table by its "
+        "name; for several files an array of objects. Times and durations are nanoseconds. A value that the trace "
+        "does not contain is null, never 0. The file - is standard input.\n\n"
+        "The exit status is 0 even if a report found something wrong; in scripts use `heddle check`.",
     .options = options,
     .options_size = sizeof(struct report_options),
     .operands_min = 0,
