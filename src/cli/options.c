@@ -126,13 +126,17 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     snprintf(typed, sizeof typed, "%.*s", (int)(size < 63 ? size : 63), name);
     const char *best = NULL;
     char known[256] = "";
+    bool is_cut = false;
     unsigned distance = UINT_MAX;
     const cli_option *own = run->command ? run->command->options : NULL;
     for (; own && own->name; own++) hd_name_suggest(typed, own->name, &best, &distance);
     for (const cli_option *more = more_options(run); more && more->name; more++) {
         size_t used = strlen(known);
         hd_name_suggest(typed, more->name, &best, &distance);
-        snprintf(known + used, sizeof known - used, "%s--%s", used ? ", " : "", more->name);
+        if (used + strlen(more->name) + sizeof ", --, …" < sizeof known)
+            snprintf(known + used, sizeof known - used, "%s--%s", used ? ", " : "", more->name);
+        else
+            is_cut = true;
     }
     for (const cli_option *global = cli_global_options; global->name; global++) {
         if (cli_global_applies(global, run->command)) hd_name_suggest(typed, global->name, &best, &distance);
@@ -140,8 +144,8 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     if (best)
         cli_usage_error(run, "unknown option --%s; did you mean --%s?", typed, best);
     else if (*known)
-        cli_usage_error(run, "unknown option --%s; %s has %s", typed,
-                        run->operand_count ? run->operands[0] : run->command->name, known);
+        cli_usage_error(run, "unknown option --%s; %s has %s%s", typed,
+                        run->operand_count ? run->operands[0] : run->command->name, known, is_cut ? ", …" : "");
     else
         cli_usage_error(run, "unknown option --%s", typed);
     return -1;
