@@ -125,7 +125,7 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)(size < 63 ? size : 63), name);
     const char *best = NULL;
-    char known[256] = "";
+    char known[200] = "";
     bool is_cut = false;
     unsigned distance = UINT_MAX;
     const cli_option *own = run->command ? run->command->options : NULL;
