@@ -184,10 +184,11 @@ static void fit(layout *l, const hd_table *table, const hd_table_style *style)
         l->below = sentences && left < least && count > 1;
         l->shown -= l->below;
         if (l->below)
-            l->widths[widest] = style->width > beside + least ? style->width - beside : least;
+            l->widths[widest] = 0; /* as the others are shrunk */
         else if (l->widths[widest] > least)
             l->widths[widest] = left > least ? left : least;
-        if (!l->below) shrink(l->widths, table, style, widest, LEAST_OTHER_WIDTH);
+        shrink(l->widths, table, style, widest, LEAST_OTHER_WIDTH);
+        if (l->below) l->widths[widest] = style->width > beside + least ? style->width - beside : least;
         /* Below its least width only if that helps. */
         total = total_width(l->widths, table, style);
         if (!l->below && total > style->width && total - style->width + LEAST_STRING_WIDTH <= l->widths[widest])

@@ -312,6 +312,48 @@ static void test_table__columns_that_do_not_fit_are_named(void **state)
     hd_table_free(table);
 }
 
+/* Whatever the columns are: no line is wider than asked, but for the last, which names columns. */
+static void test_table__lines_fit_the_width(void **state)
+{
+    (void)state;
+    static const char words[] =
+        "the time of void kernel<float, 4>(int, int) waits for it in aten::copy_ and ProfilerStep#3 0123456789";
+    enum { LEAST = 80, ROWS = 5, COLUMNS = 14 };
+    uint32_t draw = 7;
+    for (int round = 0; round < 300; round++) {
+        hd_table_builder *builder = new_builder();
+        const size_t columns = 1 + (draw = draw * 1664525 + 1013904223) % COLUMNS, width = LEAST + (draw >> 16) % 140;
+        bool text[COLUMNS];
+        for (size_t i = 0; i < columns; i++) {
+            char name[32];
+            draw = draw * 1664525 + 1013904223;
+            text[i] = draw >> 30 == 0;
+            snprintf(name, sizeof name, "%.*s_%zu", (int)((draw >> 20) % 16), "a_name_of_words", i);
+            hd_table_add_column(builder, name, text[i] ? HD_VALUE_STRING : HD_VALUE_DURATION);
+        }
+        for (size_t cell = 0; cell < ROWS * columns; cell++) {
+            draw = draw * 1664525 + 1013904223;
+            if (draw >> 28 == 0)
+                hd_table_add_null(builder);
+            else if (text[cell % columns])
+                hd_table_add_string(builder, words + (draw >> 27), (draw >> 16) % 68);
+            else
+                hd_table_add_int(builder, draw);
+        }
+        hd_table *table = finish(builder);
+        text_sink *sink = calloc(1, sizeof *sink);
+        const hd_table_style style = {.format = HD_TABLE_TEXT, .width = (unsigned)width, .indent = 2};
+        assert_int_equal(hd_table_write(table, (hd_sink){sink_write, sink}, &style, NULL), HD_OK);
+        for (const char *line = sink->data; *line; line += strcspn(line, "\n") + 1) {
+            size_t used = 0;
+            for (const char *c = line; *c != '\n'; c++) used += (*c & 0xc0) != 0x80;
+            if (strncmp(line, "  \xE2\x80\xA6", 5) != 0) assert_in_range(used, 1, width);
+        }
+        free(sink);
+        hd_table_free(table);
+    }
+}
+
 static void test_table__a_table_without_rows_has_its_head(void **state)
 {
     (void)state;
@@ -664,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_table__sentences_are_wrapped),
         cmocka_unit_test(test_table__one_row_that_does_not_fit_has_a_line_a_column),
         cmocka_unit_test(test_table__columns_that_do_not_fit_are_named),
+        cmocka_unit_test(test_table__lines_fit_the_width),
         cmocka_unit_test(test_table__a_table_without_rows_has_its_head),
         cmocka_unit_test(test_table__the_first_failure_sticks_until_finish),
         cmocka_unit_test(test_table__a_sink_that_refuses_stops_the_printing),
