@@ -325,7 +325,7 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     if (c->scope.counted && !c->count) notes[count++] = "none of the GPU work is communication";
     if (c->count)
         notes[count++] = "times are upper bounds: in one rank's recording they include waiting for the others";
-    if (c->count && !c->sized) notes[count++] = "no collective tells its bytes (In msg nelems, dtype)";
+    if (c->count && !c->sized) notes[count++] = "no collective has its bytes (In msg nelems, dtype)";
     return gpu_add_notes(out, &report_communication_about, &c->scope, notes, err);
 }
 
@@ -352,7 +352,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 #define COLLECTIVE                                                                                                     \
     {                                                                                                                  \
-        "collective", HD_VALUE_STRING, "AllReduce, AllGather …; null: neither the name nor an argument tells it",      \
+        "collective", HD_VALUE_STRING, "AllReduce, AllGather …; null: neither in the name nor in an argument",         \
             GPU_FILL(WORD, collective_row, collective, .words = gpu_collective_names)                                  \
     }
 #define BYTES                                                                                                          \
@@ -420,10 +420,9 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_communication_about = {
     .name = "communication",
     .title = "what the GPUs send one another, how fast, and what of it nothing hides",
-    .text = "Kernels of NCCL, RCCL and the like: which collective, of what group, how many bytes, the bandwidth of the "
-            "algorithm and of the bus as nccl-tests count them (10^9 bytes a second), and how much of the time no "
-            "compute ran beside it. One rank's durations include waiting for the other ranks, so that bandwidths are "
-            "lower bounds.",
+    .text = "Kernels of NCCL, RCCL and similar libraries: collective, group, bytes, algorithm and bus bandwidth as "
+            "in nccl-tests (10^9 bytes per second), and the exposed time, in which no compute runs. The durations "
+            "of one rank include waiting for the other ranks, so bandwidths are lower bounds.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

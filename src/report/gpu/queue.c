@@ -213,13 +213,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column queue_columns[] = {
     GPU_COLUMNS_ROW,
-    {"works", HD_VALUE_COUNT, "that began in it and have a launch"},
-    {"queued", HD_VALUE_COUNT, "of them, that waited"},
-    {"most", HD_VALUE_COUNT, "the greatest length of the queue"},
-    {"mean", HD_VALUE_DECIMAL, "length, over the time of the device, or from the row's first launch on"},
-    {"time_queued", HD_VALUE_DURATION, "something waits"},
-    {"time_most", HD_VALUE_DURATION, "as much waits as ever"},
-    {"time_full", HD_VALUE_DURATION, "1024 or more wait, when launching blocks the host"},
+    {"works", HD_VALUE_COUNT, "activities that began in it and have a launch"},
+    {"queued", HD_VALUE_COUNT, "those that waited"},
+    {"most", HD_VALUE_COUNT, "maximum length of the queue"},
+    {"mean", HD_VALUE_DECIMAL, "mean length over the span of the device, or from the stream's first launch on"},
+    {"time_queued", HD_VALUE_DURATION, "time in which an activity waits"},
+    {"time_most", HD_VALUE_DURATION, "time at the maximum length"},
+    {"time_full", HD_VALUE_DURATION, "time in which 1,024 or more wait, and launching blocks the host"},
     GPU_COLUMN_DOUBT,
     {0},
 };
@@ -227,14 +227,14 @@ static const hd_report_column queue_columns[] = {
 static const hd_report_column series_columns[] = {
     GPU_COLUMNS_ROW,
     {"time", HD_VALUE_TIME, "of a change"},
-    {"length", HD_VALUE_COUNT, "behind it, until the next"},
+    {"length", HD_VALUE_COUNT, "after the change, until the next"},
     {0},
 };
 
 static const hd_report_column pieces_columns[] = {
     GPU_COLUMNS_ROW,
-    {"time", HD_VALUE_TIME, "when a piece of the time begins"},
-    {"length", HD_VALUE_DECIMAL, "mean in that piece"},
+    {"time", HD_VALUE_TIME, "start of the bin"},
+    {"length", HD_VALUE_DECIMAL, "mean in the bin"},
     {0},
 };
 
@@ -259,9 +259,8 @@ static const hd_option_about options[] = {
 const hd_report_about report_queue_about = {
     .name = "queue",
     .title = "how much work waits for each stream",
-    .text =
-        "From the start of its launch to its own start work waits in the queue of its stream. A queue that is never "
-        "empty hides the host; one at its limit blocks it.",
+    .text = "A GPU activity waits in the queue of its stream from the start of its launch to its own start. A queue "
+            "that is never empty hides the time of the host; a queue at its limit blocks the host.",
     .options = options,
     .options_size = sizeof(queue_options),
     .tables = tables,

@@ -27,8 +27,7 @@ static const hd_report_column clock_columns[] = {
     {"why", HD_VALUE_STRING, "nothing is known of it; null: it is"},
     {0}};
 #define COLLECTIVE                                                                                                     \
-    {"group", HD_VALUE_STRING, "of processes"},                                                                        \
-        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+    {"group", HD_VALUE_STRING, "of processes"}, {"stream", HD_VALUE_INT, "used as the group if that has no name"},     \
         {"operation", HD_VALUE_STRING, "AllReduce …"},                                                                 \
         {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},                                \
     {                                                                                                                  \

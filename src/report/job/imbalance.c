@@ -391,11 +391,9 @@ static const hd_report_table_about tables[] = {
 const hd_report_about report_imbalance_about = {
     .name = "imbalance",
     .title = "how unevenly the ranks of a job share its time and memory",
-    .text = "Sums up what each rank has of a part of its steps, of a kernel, of an operator, and compares ranks. What "
-            "a rank waits in "
-            "communication is not its own doing: who has more compute has less communication, so that the two are best "
-            "seen "
-            "together. Ranks of other roles, as the stages of a pipeline, differ by their nature.",
+    .text = "Sums up the time of each rank by part of its steps, by kernel and by operator, and compares ranks. A "
+            "rank with more compute waits less in communication, so read the two together: waiting in communication "
+            "is caused by other ranks. Ranks with different roles, such as pipeline stages, differ by nature.",
     .of_job = true,
     .tables = tables,
     .run = run,

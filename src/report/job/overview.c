@@ -471,7 +471,7 @@ static const hd_report_column job_columns[] = {
     {"summaries", HD_VALUE_COUNT, "that the job has"},
     {"ranks", HD_VALUE_COUNT, "whose numbers are known, each once"},
     {"unknown", HD_VALUE_COUNT, "summaries of no known rank"},
-    {"world_size", HD_VALUE_INT, "as most of them tell"},
+    {"world_size", HD_VALUE_INT, "that most of them state"},
     {"missing", HD_VALUE_COUNT, "ranks below world_size that are not there; where it is unknown, below the highest"},
     {"doubles", HD_VALUE_COUNT, "ranks that are there several times"},
     {"beyond", HD_VALUE_COUNT, "ranks that are not below world_size: of another job?"},
@@ -495,12 +495,12 @@ static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, 
     }
 static const hd_report_column double_columns[] = {FILE_COLUMNS,
                                                   {"host", HD_VALUE_STRING, "that it ran on"},
-                                                  {"world_size", HD_VALUE_INT, "as it tells"},
+                                                  {"world_size", HD_VALUE_INT, "that it states"},
                                                   {"first_step_start", HD_VALUE_TIME, "on its clock"},
                                                   {"steps", HD_VALUE_COUNT, "that it has"},
                                                   {0}};
-static const hd_report_column world_columns[] = {{"world_size", HD_VALUE_INT, "null: not told"},
-                                                 {"summaries", HD_VALUE_COUNT, "that tell it"},
+static const hd_report_column world_columns[] = {{"world_size", HD_VALUE_INT, "null: unknown"},
+                                                 {"summaries", HD_VALUE_COUNT, "summaries that state it"},
                                                  {"first_rank", HD_VALUE_INT, "of them"},
                                                  {0}};
 static const hd_report_column other_columns[] = {FILE_COLUMNS,
@@ -513,9 +513,9 @@ static const hd_report_column behind_columns[] = {
     {"device", HD_VALUE_INT, "of the GPU"},
     {"group", HD_VALUE_STRING,
      "of processes, as the trace names it; tp from 2: that of the groups tp whose lowest rank is 2"},
-    {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},
-    {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},
-    {"sequence", HD_VALUE_INT, "of its last collective; null: it is told to be of the group, and has none"},
+    {"stream", HD_VALUE_INT, "used as the group if that has no name"},
+    {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
+    {"sequence", HD_VALUE_INT, "of its last collective; null: it is a member of the group, and has none"},
     {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "of its last"},
     {"step", HD_VALUE_STRING, "in which that was launched"},
@@ -599,9 +599,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 const hd_report_about report_job_about = {
     .name = "job",
     .title = "which ranks of a job are there, what differs among them, and where one that hangs stopped",
-    .text = "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. Nothing is "
-            "compared in time, so that no common clock is needed. A rank that is behind the others of a group did not "
-            "reach, or did not finish, the collective in which they wait, or, without a number, any; where the trace "
+    .text = "Compares the ranks of a job: all FILEs, traces or summaries (.hds), are one job. No times are "
+            "compared, so no common clock is needed. A rank that is behind the others of a group did not reach, or "
+            "did not finish, the collective in which they wait (without a number: any collective). Where the trace "
             "does not number collectives they are counted in each step.",
     .of_job = true,
     .tables = tables,

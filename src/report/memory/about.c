@@ -142,9 +142,9 @@ static const hd_option_about options[] = {
 const hd_report_about report_memory_about = {
     .name = "memory",
     .title = "what was allocated, live at the peak, and never freed",
-    .text = "Pairs allocations with their frees. For each device of each process: its peak and when, what was live "
-            "then, what is live at the end, and how much of what was reserved lay idle. allocated = freed + replaced + "
-            "live, always.",
+    .text = "Pairs allocations with their frees. For each device of each process: the peak and its time, what was "
+            "live then, what is live at the end, and how much of the reserved memory was idle. allocated = freed + "
+            "replaced + live always holds.",
     .options = options,
     .options_size = sizeof(memory_values),
     .tables = tables,
