@@ -191,7 +191,7 @@ bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \
-        "notes", "what this trace does not tell, and so is null above", gpu_notes_columns                              \
+        "notes", "what this trace lacks; figures that need it are null above", gpu_notes_columns                       \
     }
 
 /* What of the bytes of a collective, "AllReduce", goes over each link of the bus, as nccl-tests count it. false: not
