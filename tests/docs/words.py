@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOWED = Path(__file__).with_name("words.txt")
-WORDS = re.compile(r"\b(?:tells?|told|telling|stands?|stood|beside|whoever|whom|nobody|parted by|mend(?:s|ed|ing)?|meetings?|seats?|bears?|"
+WORDS = re.compile(r"\b(?:tells?|told|telling|stands?(?! out)|stood(?! out)|beside|whoever|whom|nobody|parted by|mend(?:s|ed|ing)?|meetings?|seats?|bears?|"
                    r"foretold|foretells?|oddit(?:y|ies)|lookalikes?|witness(?:es)?|it is said|is said|what lacks|asks? for|is asked|"
                    r"are asked|asked for)\b", re.I)
 

@@ -468,23 +468,23 @@ static hd_status add_tables(overview *o, hd_error *err)
 /* ---- the report ---- */
 
 static const hd_report_column job_columns[] = {
-    {"summaries", HD_VALUE_COUNT, "that the job has"},
-    {"ranks", HD_VALUE_COUNT, "whose numbers are known, each once"},
-    {"unknown", HD_VALUE_COUNT, "summaries of no known rank"},
+    {"summaries", HD_VALUE_COUNT, "of the job"},
+    {"ranks", HD_VALUE_COUNT, "known ranks, each once"},
+    {"unknown", HD_VALUE_COUNT, "summaries of an unknown rank"},
     {"world_size", HD_VALUE_INT, "that most of them state"},
-    {"missing", HD_VALUE_COUNT, "ranks below world_size that are not there; where it is unknown, below the highest"},
-    {"doubles", HD_VALUE_COUNT, "ranks that are there several times"},
+    {"missing", HD_VALUE_COUNT, "missing ranks below world_size; below the highest rank, if that is unknown"},
+    {"doubles", HD_VALUE_COUNT, "ranks with several summaries"},
     {"beyond", HD_VALUE_COUNT, "ranks that are not below world_size: of another job?"},
-    {"hosts", HD_VALUE_COUNT, "that are told"},
+    {"hosts", HD_VALUE_COUNT, "in the traces"},
     {"steps", HD_VALUE_COUNT, "of most ranks"},
     {"first_step", HD_VALUE_STRING, "of most ranks"},
     {"last_step", HD_VALUE_STRING, "of most ranks"},
-    {"behind", HD_VALUE_COUNT, "ranks that lack the last collective of a group of theirs"},
+    {"behind", HD_VALUE_COUNT, "ranks without the last collective of one of their groups"},
     {"events", HD_VALUE_COUNT, "of all traces"},
     {"damaged", HD_VALUE_COUNT, "summaries of traces of which something was lost or repaired"},
     {"lost", HD_VALUE_COUNT, "sum of the ledgers' losses"},
     {0}};
-static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, "of a run of ranks that are not there"},
+static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, "of a run of missing ranks"},
                                                    {"last_rank", HD_VALUE_INT, "of them"},
                                                    {"ranks", HD_VALUE_COUNT, "how many they are"},
                                                    {0}};
@@ -534,11 +534,11 @@ static const hd_report_column ledger_columns[] = {
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 
 static const hd_report_table_about tables[] = {
-    {.name = "job", .meaning = "one row: what is there", .columns = job_columns},
-    {.name = "missing", .meaning = "a row per run of ranks that are not there", .columns = missing_columns},
+    {.name = "job", .meaning = "one row: the job as a whole", .columns = job_columns},
+    {.name = "missing", .meaning = "a row per run of missing ranks", .columns = missing_columns},
     {.name = "doubles", .meaning = "a row per summary of a rank that has several", .columns = double_columns},
     {.name = "world_sizes",
-     .meaning = "a row per world size that is told: of several, the summaries are not of one job",
+     .meaning = "a row per world size in the summaries: more than one means several jobs",
      .columns = world_columns},
     {.name = "other_steps",
      .meaning = "a row per rank whose steps are not as many, or not the same, as those of most",

@@ -542,7 +542,7 @@ static const hd_option_about options[] = {
 
 const hd_report_about report_stragglers_about = {
     .name = "stragglers",
-    .title = "which rank of a job came last to its collectives, and by how much",
+    .title = "which rank of a job arrives last at its collectives, and by how much",
     .text = "Compares the ranks of a job: all FILEs, traces or summaries (.hds), are one job. The last rank to "
             "arrive at a collective does not wait in it, so its duration is the shortest: no common clock is "
             "needed. Collectives are matched by group and number, never by time.",
