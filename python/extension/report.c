@@ -47,6 +47,29 @@ static hd_status write_to_list(void *user, const char *data, size_t size)
     return append(user, PyBytes_FromStringAndSize(data, (Py_ssize_t)size)) ? HD_OK : HD_ERR_MEMORY;
 }
 
+/* The first rows, without the columns that have no value in them. */
+static hd_status head_of(hd_table **out, const hd_table *table, size_t rows, hd_error *err)
+{
+    hd_table_builder *b;
+    size_t columns = hd_table_column_count(table), kept = 0, *list = malloc((columns + 1) * sizeof *list);
+    if (!list) return HD_ERR_MEMORY;
+    if (rows > hd_table_row_count(table)) rows = hd_table_row_count(table);
+    hd_status status = hd_table_builder_new(&b, hd_table_name(table), err);
+    for (size_t i = 0; status == HD_OK && i < columns; i++) {
+        const hd_table_column *column = hd_table_get_column(table, i);
+        size_t row = 0;
+        while (row < rows && hd_table_is_null(table, row, i)) row++;
+        if (row == rows) continue;
+        hd_table_add_column(b, column->name, column->type);
+        if (column->type == HD_VALUE_DECIMAL) hd_table_set_decimals(b, column->decimals);
+        list[kept++] = i;
+    }
+    for (size_t row = 0; status == HD_OK && row < rows; row++)
+        for (size_t i = 0; i < kept; i++) hd_table_add_cell(b, table, row, list[i]);
+    free(list);
+    return status == HD_OK ? hd_table_finish(out, b, err) : status;
+}
+
 /* text(rows, width): as the command prints it. */
 static PyObject *table_text(PyObject *object, PyObject *args)
 {
@@ -55,7 +78,7 @@ static PyObject *table_text(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "nI", &rows, &width)) return NULL;
     hd_error err = {0};
     hd_table *head = NULL;
-    hd_status status = hd_table_head(&head, ((table_object *)object)->table, (size_t)rows, &err);
+    hd_status status = head_of(&head, ((table_object *)object)->table, (size_t)rows, &err);
     PyObject *pieces = status == HD_OK ? PyList_New(0) : NULL;
     if (pieces) {
         const hd_table_style style = {.format = HD_TABLE_TEXT, .width = width};

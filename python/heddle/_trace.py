@@ -57,12 +57,17 @@ class Info(Mapping[str, Any]):
     track_count: int
 
     @property
+    def span(self) -> tuple[int, int] | None:
+        """start_ns and end_ns; None: no event has a time."""
+        return None if self.start_ns is None or self.end_ns is None else (self.start_ns, self.end_ns)
+
+    @property
     def duration_ns(self) -> int | None:
         return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self.__dataclass_fields__:
-            raise KeyError(key)
+        if key not in self.__dataclass_fields__ and key not in ("span", "duration_ns"):
+            raise KeyError(f"{key}: there are {', '.join(self)}, span, duration_ns")
         return getattr(self, key)
 
     def __iter__(self) -> Iterator[str]:
@@ -288,7 +293,7 @@ class Trace:
     # ---- analyses ----
 
     def report(self, name: str, **options: Any) -> Report:
-        """An analysis: "kernels", "steps", "idle", "overlap" …: `heddle.reports()` lists them, docs/reports tells what they mean.
+        """An analysis: "kernels", "steps", "idle", "breakdown" …: `heddle.reports()` lists them, docs/reports tells what they mean.
 
         Options are those of `heddle report NAME`, with _ for -: ``report("kernels", by="stream", from_="10%")``. The result is
         its first table; ``.tables`` has all. Raises `ArgumentError` for a report or an option that there is not.
@@ -382,8 +387,8 @@ class Trace:
 
     def write(self, path: PathLike, level: int = 0, pretty: bool = False, strict: bool = False, clean: bool = False,
               threads: int = 0) -> list[dict[str, Any]]:
-        """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …). The file appears whole or
-        not at all. strict: write nothing that loses something. Returns what the format could not keep."""
+        """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …); one that no format has is an
+        `ArgumentError`. The file appears whole or not at all. strict: write nothing that loses something. Returns what the format could not keep."""
         _, rows = _heddle.write(self._handle(), path, "", level, pretty, strict, clean, threads)
         return [dict(zip(("stage", "code", "level", "count", "lost_events"), row)) for row in rows]
 

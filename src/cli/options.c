@@ -19,9 +19,17 @@ const cli_option cli_global_options[] = {
      .letter = 'q',
      .kind = CLI_FLAG,
      .field = offsetof(cli_globals, quiet),
-     .help = "only what was asked for, and what was lost"},
+     .help = "print only what was requested, and losses"},
+    {.name = "wide",
+     .kind = CLI_FLAG,
+     .field = offsetof(cli_globals, wide),
+     .help = "tables in full, however wide; else they fit the terminal, or 200 columns"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
-    {.name = "version", .kind = CLI_FLAG, .field = offsetof(cli_globals, version), .help = "print the version"},
+    {.name = "version",
+     .letter = 'V',
+     .kind = CLI_FLAG,
+     .field = offsetof(cli_globals, version),
+     .help = "print the version"},
     {0},
 };
 
@@ -41,6 +49,13 @@ int cli_usage_error(cli_run *run, const char *format, ...)
     va_end(args);
     hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s", message);
     return CLI_USAGE;
+}
+
+const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command)
+{
+    snprintf(out, CLI_NAME_BYTES, "%s%s%s", command->parent ? command->parent : "", command->parent ? " " : "",
+             command->name);
+    return out;
 }
 
 bool cli_is_flag(const cli_option *option)
@@ -197,9 +212,10 @@ static int parse_short(cli_run *run, void *options, const char *const *argv, int
 static bool check_operands(cli_run *run)
 {
     const cli_command *command = run->command;
+    char name[CLI_NAME_BYTES];
     if (run->global.help) return true;
     if (run->operand_count < command->operands_min) {
-        cli_usage_error(run, "too few operands: heddle %s needs %s", command->name, command->usage);
+        cli_usage_error(run, "too few operands: heddle %s needs %s", cli_full_name(name, command), command->usage);
         return false;
     }
     if (command->operands_max >= 0 && run->operand_count > command->operands_max) {

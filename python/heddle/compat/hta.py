@@ -21,6 +21,23 @@ if TYPE_CHECKING:
 _KINDS = ("COMPUTATION", "COMMUNICATION", "MEMORY")
 _EXTENSIONS = (".json", ".json.gz", ".json.zst", ".heddle")
 _STEPS = "ProfilerStep#*"
+# Methods of HTA that are not here, and what of Heddle answers the same question.
+_ELSEWHERE = {
+    "critical_path_analysis": 'Trace.report("critical-path")',
+    "overlay_critical_path_analysis": '`heddle graph -o OUT.json TRACE`, or `heddle view`, which draws it',
+    "generate_trace_with_counters": 'Trace.report("queue") for the queues, Trace.report("copies") for bandwidth, and `heddle view`, which draws both',
+    "get_memory_bw_summary": 'Trace.report("copies")',
+    "get_memory_bw_time_series": 'Trace.report("copies").tables',
+    "get_gpu_kernels_with_user_annotations": 'Trace.report("ranges"), and `heddle flame --by step` for the kernels below each',
+    "get_gpu_user_annotation_breakdown": 'Trace.report("ranges")',
+    "get_frequent_cuda_kernel_sequences": "`heddle query` over gpu_slice, with the window function lead()",
+    "get_aten_op_kernels_and_delay": 'Trace.report("operators"), or Trace.report("launches")',
+    "get_cupti_counter_data_with_operators": 'Trace.counters(), beside Trace.report("operators")',
+    "get_potential_stragglers": "`heddle stragglers FILE...`",
+    "get_profiler_steps": 'Trace.report("steps")',
+    "get_time_spent_blocked_on_full_queue": 'Trace.report("queue"), or Trace.report("launches")',
+    "get_queue_length_summary_from_time_series": "get_queue_length_summary()",
+}
 
 
 @dataclass(frozen=True)
@@ -140,7 +157,8 @@ class TraceAnalysis:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise AttributeError(f"heddle.compat.hta has no {name}: see heddle.reports() for what Trace.report() tells")
+        ours = _ELSEWHERE.get(name, "see heddle.reports() for the reports of Trace.report()")
+        raise AttributeError(f"heddle.compat.hta has no {name}: {ours}")
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[tuple[int, _Rank]]:
         """None: rank 0, or the first there is."""

@@ -19,5 +19,5 @@ test("Markdown: a line break in a name does not end its row", () => {
 
 test("CSV: commas, quotes and line breaks come back as they were", () => {
   const text = csvTable(COLUMNS, [['say "hi", you\n', 9007199254740991], ["", null]]);
-  assert.equal(text, 'name,total_ns\r\n"say ""hi"", you\n",9007199254740991\r\n"",\r\n');
+  assert.equal(text, 'name,total_ns\n"say ""hi"", you\n",9007199254740991\n"",\n');
 });

@@ -46,7 +46,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "SQL",
      FIELD(sql),
-     .help = "the statements, where they do not stand behind the files"},
+     .help = "the statements, if they are not the last operand"},
     {.name = "file",
      .letter = 'i',
      .kind = CLI_TEXT,
@@ -58,7 +58,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXTS,
      .value = "NAME=VALUE",
      FIELD(parameters),
-     .help = "what :NAME is in the statements: a number, null, or text ('12' is text)"},
+     .help = "the value of :NAME in the statements: a number, null, or text ('12' is text)"},
     {.name = "timeout",
      .kind = CLI_DECIMAL,
      .value = "SECONDS",
@@ -125,7 +125,7 @@ static void note_inputs(const inputs *in, const cli_run *run)
                 other = hd_trace_facts_of(in->traces[before]);
         clocks_differ |= facts->base_ns != hd_trace_facts_of(in->traces[0])->base_ns;
         if (other && facts->rank != HD_NO_NUMBER)
-            fprintf(stderr, "note: inputs %zu and %zu are both rank %lld: the column input tells them apart\n",
+            fprintf(stderr, "note: inputs %zu and %zu are both rank %lld: the column input distinguishes them\n",
                     before - 1, i, (long long)facts->rank);
     }
     if (clocks_differ)
@@ -161,8 +161,8 @@ static int find_sql(asked *a, cli_run *run)
     }
     if (!a->file_count) return cli_usage_error(run, "a query needs a trace: heddle query FILE... 'SQL'");
     if ((a->sql != NULL) + (chosen->sql != NULL) + (chosen->file != NULL) > 1)
-        return cli_usage_error(run,
-                               "statements stand behind the files, in --sql, or in the file of --file: one of these");
+        return cli_usage_error(
+            run, "statements come after the files, in --sql, or in the file of --file: only one of these");
     if (chosen->sql) a->sql = chosen->sql;
     bool is_read = chosen->file != NULL, from_stdin = !is_read || strcmp(chosen->file, "-") == 0;
     if (a->sql) return CLI_OK;
@@ -196,7 +196,7 @@ static int choose_output(query_session *session, const asked *a, cli_run *run)
                                "-o: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, "
                                ".parquet or .txt, or --format",
                                chosen->output);
-    bool is_terminal = !to_file && run->width;
+    bool is_terminal = !to_file && run->is_terminal;
     if (session->format == ROWS_PARQUET && is_terminal && !a->is_shell)
         return cli_usage_error(run, "Parquet is nothing for a terminal: -o FILE.parquet");
     if (a->is_shell && (to_file || session->format == ROWS_PARQUET))
@@ -227,6 +227,7 @@ static int run_script(query_session *session, const asked *a)
     status = check_parameters(session, status);
     hd_status written = status == CLI_OK ? HD_OK : HD_ERR_ARGUMENT;
     if (!is_parquet) written = session_out_close(&session->out, written, &run->err);
+    if (written == HD_OK && session->out.path) report_say_wrote(run, session->out.path, false);
     return status == CLI_OK && written != HD_OK ? CLI_FAILED : status;
 }
 
@@ -266,22 +267,22 @@ static int run(cli_run *run)
 
 const cli_command cmd_query = {
     .name = "query",
-    .group = CLI_LOOK,
-    .summary = "ask a trace anything: SQL over its events",
+    .group = CLI_START,
+    .summary = "run SQL over the events of a trace",
     .usage = "FILE... ['SQL']",
     .offer = "<files>",
     .description =
-        "SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the names that "
-        "they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, as does the "
-        "table heddle_tables, and docs/query.md has examples. Several files are one: the columns `rank` "
-        "and `input` tell them apart. Times are nanoseconds.\n\n"
-        "The last operand is the query, unless it is a file. Without one, statements are read from standard input; on "
-        "a terminal there is a shell, with completion and history: .help tells what it can do.\n\n"
-        "A query can only read: what writes, attaches files or loads extensions is refused. CREATE VIEW is there for "
-        "scripts, and ends with them.\n\n"
-        "Text on a terminal has the first 100 rows and is fitted to it; all else has every row, and numbers with all "
-        "their digits. Of several statements each result stands by itself. The exit status is 1 when a statement "
-        "failed, 130 when it was interrupted.",
+        "Runs SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the "
+        "names that they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, "
+        "as does the table heddle_tables, and docs/query.md has examples. Several files are queried together: the "
+        "columns `rank` and `input` distinguish them. Times are nanoseconds.\n\n"
+        "The last operand is the query, unless it is a file. Without one, statements are read from standard input; "
+        "on a terminal it starts a shell, with completion and history: .help lists its commands.\n\n"
+        "A query can only read: statements that write, attach files or load extensions are refused. CREATE VIEW is "
+        "allowed in scripts; the view ends with the script.\n\n"
+        "On a terminal, text has the first 100 rows and fits the width; all other output has every row and all "
+        "digits of numbers. Each of several statements has a result of its own. The exit status is 1 if a statement "
+        "failed, 130 if it was interrupted.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof(struct query_options),
