@@ -530,11 +530,7 @@ typedef struct straggler_options {
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = report_stragglers(out, own ? own : input->job, ((const straggler_options *)options)->each, err);
-    hd_job_free(own);
-    return status;
+    return report_stragglers(out, input->job, ((const straggler_options *)options)->each, err);
 }
 
 static const hd_option_about options[] = {

@@ -429,11 +429,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_op
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = slowdown_of(out, own ? own : input->job, options, err);
-    hd_job_free(own);
-    return status;
+    return slowdown_of(out, input->job, options, err);
 }
 
 static const hd_option_about options[] = {
