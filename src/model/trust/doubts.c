@@ -151,6 +151,13 @@ const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *t)
 
 /* ---- what rests on them ---- */
 
+bool gpu_clock_is_apart(const gpu_trust *trust, const gpu_scope *scope, uint32_t device)
+{
+    const unsigned apart = 1u << GPU_DOUBT_CLOCKS;
+    return trust->doubts[GPU_DOUBT_CLOCKS].count &&
+           gpu_doubts_of_device(trust, scope, device, GPU_FIGURE_DELAY) & apart;
+}
+
 unsigned gpu_doubts_of_step(const gpu_trust *trust, const gpu_step *step, unsigned works)
 {
     const unsigned by_step = 1u << GPU_DOUBT_UNRECORDED | 1u << GPU_DOUBT_STEPS;

@@ -78,6 +78,8 @@ void gpu_trust_free(gpu_trust *trust);
 
 /* Doubts (bits) of which some of these figures rest on, of the activities of a device of the scope. */
 unsigned gpu_doubts_of_device(const gpu_trust *trust, const gpu_scope *scope, uint32_t device, unsigned figures);
+/* Whether the device has a clock of its own: what compares its times with those of calls is not known. */
+bool gpu_clock_is_apart(const gpu_trust *trust, const gpu_scope *scope, uint32_t device);
 /* The same of a step's figures: `works` are the bits of its activities. */
 unsigned gpu_doubts_of_step(const gpu_trust *trust, const gpu_step *step, unsigned works);
 /* Those bits of which some of these figures rest on. */
