@@ -132,7 +132,7 @@ static uint32_t with_device(splitter *s, uint32_t text, int64_t device)
     return id;
 }
 
-/* The track of a row for a device; HD_NONE: no memory. */
+/* The track of a row for a device; HD_NONE: no memory. Its tid is its name: no event of the trace gives it another. */
 static uint32_t track_for(splitter *s, uint32_t row, int64_t device)
 {
     hd_map_entry *entry = hd_map_at(&s->tracks, row, (uint64_t)device);
@@ -144,9 +144,6 @@ static uint32_t track_for(splitter *s, uint32_t row, int64_t device)
     uint32_t track = hd_builder_track(s->builder, was.pid, (hd_ident){HD_IDENT_STRING, tid}, false);
     if (track == HD_NONE) return HD_NONE;
     entry->value = track + 1;
-    if (was.name) hd_builder_name_track(s->builder, track, with_device(s, was.name, device));
-    hd_builder_sort_track(s->builder, track, was.sort_index);
-    hd_builder_set_rank(s->builder, track, was.rank);
     return track;
 }
 
