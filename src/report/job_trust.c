@@ -62,6 +62,49 @@ static hd_status see_doubts(void *user, size_t place, const job_cells *cells, hd
     return HD_OK;
 }
 
+/* ---- of each member ---- */
+
+typedef struct member_doubts {
+    gpu_texts *texts;
+    uint32_t *of_member;
+} member_doubts;
+
+static hd_status list_codes(void *user, size_t place, const job_cells *cells, hd_error *err)
+{
+    enum { CODE, LEVEL, FIGURES };
+    member_doubts *d = user;
+    char list[GPU_DOUBT_TEXT];
+    size_t used = 0;
+    for (size_t row = 0; row < cells->rows; row++) {
+        hd_string texts[FIGURES + 1];
+        bool known = true;
+        for (int i = CODE; i <= FIGURES; i++) {
+            int64_t at = job_int(cells, row, i);
+            known = known && at != HD_NO_NUMBER;
+            if (known) texts[i] = (hd_string){cells->packed.texts[at].data, cells->packed.texts[at].size};
+        }
+        if (!known || hd_string_is(texts[LEVEL], "note") || used + texts[CODE].size + 3 > sizeof list ||
+            !memmem(texts[FIGURES].data, texts[FIGURES].size, "GPU time", strlen("GPU time")))
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used ? ", " : "", (int)texts[CODE].size,
+                                 texts[CODE].data);
+    }
+    if (!used) return HD_OK;
+    d->of_member[place] = gpu_text(d->texts, list, used);
+    return d->of_member[place] == HD_NONE ? HD_NOMEM(err) : HD_OK;
+}
+
+hd_status job_doubts_of_members(uint32_t **out, gpu_texts *texts, const hd_job *job, hd_error *err)
+{
+    static const job_wanted wanted[] = {
+        {"code", HD_VALUE_STRING}, {"level", HD_VALUE_STRING}, {"figures", HD_VALUE_STRING}};
+    size_t count = hd_job_count(job);
+    member_doubts d = {texts, *out = malloc((count + 1) * sizeof **out)};
+    if (!d.of_member) return HD_NOMEM(err);
+    for (size_t i = 0; i < count; i++) d.of_member[i] = HD_NONE;
+    return job_each_table(&job, 1, NULL, "trust", wanted, sizeof wanted / sizeof *wanted, NULL, list_codes, &d, err);
+}
+
 /* ---- as a report has it ---- */
 
 static void put_sentence(char *out, size_t size, const job_trust *t, const doubt_sum *sum)

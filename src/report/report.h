@@ -26,6 +26,10 @@ hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struc
 
 /* The same of a job, from what its summaries say and from what does not fit together. job_trust.c */
 hd_status job_set_trust(hd_report *report, const hd_job *job, hd_error *err);
+/* By member of the job, the codes of errors and warnings on which times of its GPU activities rest, "gpu-overlap, gpu-far", as one of
+ * `texts`; HD_NONE: none. The caller frees *out. job_trust.c */
+struct gpu_texts;
+hd_status job_doubts_of_members(uint32_t **out, struct gpu_texts *texts, const hd_job *job, hd_error *err);
 /* For a report on jobs without input->job, one of input->trace, which the caller frees; else *out is NULL. job/job.c */
 hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 

@@ -394,6 +394,7 @@ const hd_report_about report_imbalance_about = {
             "seen "
             "together. Ranks of other roles, as the stages of a pipeline, differ by their nature.",
     .of_job = true,
+    .says_trust = true,
     .tables = tables,
     .run = run,
 };

@@ -450,6 +450,7 @@ const hd_report_about report_slowdown_about = {
         "their group have as many in that step. The self-check comes first; a job whose simulation is more than 5 % "
         "off, or of whose collectives more are not joined, is refused.",
     .of_job = true,
+    .says_trust = true,
     .options = options,
     .options_size = sizeof(slowdown_options),
     .tables = tables,
