@@ -28,10 +28,17 @@ static hd_status shift_rows(hd_trace *trace, hd_block *block, hd_arena *arena, i
     return status;
 }
 
+void hd_shift_extent(hd_block *block, int64_t ns)
+{
+    block->start_ns = later(block->start_ns, ns);
+    block->end_ns = later(block->end_ns, ns);
+}
+
 hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int64_t ns, hd_error *err)
 {
     hd_column *starts = &block->columns[HD_COL_START];
     if (ns == 0 || block->row_count == 0) return HD_OK;
+    hd_shift_extent(block, ns);
     /* HD_NO_TIME is the lowest number, so only a column whose base it is, or which has all 64 bits, can have both. */
     if (starts->width == 8 || starts->base == HD_NO_TIME) return shift_rows(trace, block, arena, ns, err);
     starts->base = later(starts->base, ns);
@@ -51,12 +58,8 @@ hd_status hd_trace_shift(hd_trace *trace, int64_t ns, hd_error *err)
     if (ns == INT64_MIN || !fits(facts->start_ns, ns) || !fits(facts->end_ns, ns) || !fits(facts->base_ns, -ns))
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "times cannot be moved by %lld ns", (long long)ns);
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < trace->tables[kind].count; i++) {
-            hd_block *block = trace->tables[kind].blocks[i];
-            block->start_ns = later(block->start_ns, ns);
-            block->end_ns = later(block->end_ns, ns);
-            if (!trace->lazy) HD_TRY(hd_shift_block(trace, block, &trace->arena, ns, err));
-        }
+        for (size_t i = 0; i < trace->tables[kind].count && !trace->lazy; i++)
+            HD_TRY(hd_shift_block(trace, trace->tables[kind].blocks[i], &trace->arena, ns, err));
     }
     if (trace->lazy) HD_TRY(hd_lazy_shift(trace, ns, err));
     for (uint32_t t = 0; t < trace->tracks.count; t++) {
