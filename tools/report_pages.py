@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reports/NAME.md from what `heddle report --json` tells of each report.
+"""Writes docs/reports/NAME.md from `heddle report --json`.
 
 usage: tools/report_pages.py --heddle PROGRAM [--check]
 
@@ -46,7 +46,7 @@ def page(report):
     if report["options"]:
         rows = [[f"`--{o['name']}" + ("`" if o["type"] == "flag" else f" {o['type'].upper()}`"), o["default"] or "",
                  cell(o["meaning"])] for o in report["options"]]
-        parts += ["## Options", "Those of every report are told by `heddle help report`.",
+        parts += ["## Options", "`heddle help report` lists the options of every report.",
                   table(["option", "default", "meaning"], rows)]
     parts.append("## Tables")
     for about in report["tables"]:

@@ -1,11 +1,11 @@
 /* arrow.h - events and tables as streams of Arrow record batches, in memory
  *
  * The structs are those of Arrow's C data and C stream interface, which pyarrow, polars, DuckDB, pandas and nanoarrow
- * take without a library of Arrow in between. Whoever gets a stream calls its `release` when it is done with it; the
- * arrays that came out of it are released by themselves, and may outlive the stream. A stream is used by one thread at
- * a time. parquet.h writes streams as files.
+ * take without a library of Arrow in between. The receiver of a stream calls its `release` when it no longer needs it;
+ * the arrays that came out of it are released by themselves, and may outlive the stream. A stream is used by one thread
+ * at a time. parquet.h writes streams as files.
  *
- * Columns are named and typed as hd_arrow_table_at tells. Texts of a trace are dictionary encoded, int32 indices of a
+ * hd_arrow_table_at gives the names and types of columns. Texts of a trace are dictionary encoded, int32 indices of a
  * dictionary that all batches of a stream share; it may have texts that no row uses, and a text twice. Texts are valid
  * UTF-8, with U+FFFD for each byte that was not. What is not known is null. Times are int64 ns.
  */
@@ -73,7 +73,7 @@ typedef struct hd_arrow_column {
     const char *name;    /* "ts", "dur", "track_id", "name" … as in SQL (docs/query.md) */
     const char *format;  /* Arrow's: "l" int64, "i" int32, "u" text (dictionary encoded), "g" double, "b" bool,
                             "tsu:UTC" timestamp */
-    const char *meaning; /* one line, with the unit where the format does not tell it */
+    const char *meaning; /* one line, with the unit unless the format implies it */
 } hd_arrow_column;
 
 typedef struct hd_arrow_table {
@@ -83,7 +83,7 @@ typedef struct hd_arrow_table {
 } hd_arrow_table;
 
 /* The tables together hold every event of a trace: a row each in the table of its kind, but of counters a row for each
- * series (distinct ids are the events). Arguments stand in `args`. NULL beyond the last. */
+ * series (distinct ids are the events). Arguments are in `args`. NULL beyond the last. */
 const hd_arrow_table *hd_arrow_table_at(size_t index);
 const hd_arrow_table *hd_arrow_table_find(const char *name); /* NULL: there is none */
 
@@ -92,7 +92,7 @@ typedef struct hd_arrow_options {
     const char *columns;       /* "ts,dur,name": those, in this order; NULL: all */
     bool has_start, has_end;   /* whether start_ns, end_ns count */
     int64_t start_ns, end_ns;  /* only events that overlap [start_ns, end_ns); an instant is at its start */
-    const char *names;         /* only events of these names: patterns as of `heddle filter`, parted by commas */
+    const char *names;         /* only events of these names: patterns as of `heddle filter`, separated by commas */
     const char *tracks;        /* only events on these tracks, likewise */
     const uint32_t *track_ids; /* only events on these tracks, by index; NULL: all */
     size_t track_id_count;
@@ -102,7 +102,7 @@ typedef struct hd_arrow_options {
     void *user;
 } hd_arrow_options;
 
-/* A stream over a table of a trace, in batches of at most HD_BLOCK_ROWS rows, which are made when they are asked for.
+/* A stream over a table of a trace, in batches of at most HD_BLOCK_ROWS rows, which are made when they are requested.
  * Columns are not copied where the trace has them as Arrow does. Errors: ARGUMENT (no such table or column, a pattern),
  * LIMIT (2^31 strings), MEMORY, IO; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. The time,
  * names and tracks of the options choose events, and so rows of their tables and of `args`; other tables are whole. */

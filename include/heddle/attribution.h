@@ -6,7 +6,7 @@
  *   THREAD    samples and launches of one (pid, tid) in the order of time, with an estimated clock offset. Where one
  *             side does not know the pid, the tid alone, if one thread of each side has it
  *   SEQUENCE  the same for a thread whose ids the GPU side does not know, assigned by agreement of the whole sequence
- *   ORDER     the same where the GPU side has no launches, only kernels with ids that tell their order
+ *   ORDER     the same where the GPU side has no launches, only kernels with ids that give their order
  *   SLICES    the slices around the launch on its thread: Kineto's python_function, cpu_op, user_annotation. A launch
  *             that none encloses has itself for a stack, but not where stacks were recorded: there its own is missing
  * One sample belongs to one launch, one launch to one sample; all work of a graph belongs to the graph's launch.
@@ -42,8 +42,8 @@ typedef struct hd_attribution_options {
     size_t size;          /* of this struct; see "Options" in status.h */
     int64_t tolerance_ns; /* how far a sample may be from its launch after the clock offset; 0: HD_TOLERANCE_NS */
     bool force;           /* join also where no clock offset fits */
-    bool forward;         /* backward work stands under the forward op it belongs to (fwdbwd flows, Sequence number) */
-    bool has_offset;      /* clock_offset_ns is known: do not estimate */
+    bool forward;    /* backward work is placed under the forward op it belongs to (fwdbwd flows, Sequence number) */
+    bool has_offset; /* clock_offset_ns is known: do not estimate */
     int64_t clock_offset_ns; /* time of the GPU side minus time of the samples */
     unsigned threads;        /* 0: one per core */
 } hd_attribution_options;
@@ -76,7 +76,7 @@ typedef struct hd_attribution {
     uint8_t *work_rule;   /* by work */
     hd_pending_stack *pending;
     size_t pending_count;
-    uint64_t sample_count;       /* of the CPU side that were asked for: with a stack */
+    uint64_t sample_count;       /* of the CPU side that were used: with a stack */
     uint64_t without_stack;      /* samples that have none */
     uint64_t not_launches;       /* of sample_count: their stack or event says that they launch nothing */
     uint64_t works_by[HD_RULES]; /* sums over works */

@@ -5,7 +5,7 @@
  *     if (hd_clocks_at(&offset, &bar, clocks, 3, time)) use(time + offset);   // on the clock of host 0, +- bar
  *     hd_clocks_free(clocks);
  *
- * What a collective of all tells: it ends for all of its members at about the same time, and for none before the last
+ * Evidence: a collective of all ends for all of its members at about the same time, and for none before the last
  * has come. The first gives offset and drift, the second holds for certain: it certifies, refuses, or where nothing
  * else is known gives the bar. Nothing is changed in any trace.
  *
@@ -34,7 +34,7 @@ typedef enum hd_clock_role {
 /* A member's part in one collective. */
 typedef struct hd_clock_event {
     uint32_t host;
-    uint32_t member;    /* rank, or any number: a member that stands twice in a collective spoils that one */
+    uint32_t member;    /* rank, or any number: a member that occurs twice in a collective spoils that one */
     uint32_t operation; /* any number: ends of equal ones spread alike */
     uint32_t size;      /* members that it has; 0: not known. More of them spoil it: two groups have one name */
     hd_clock_role role;
@@ -102,7 +102,7 @@ size_t hd_clocks_count(const hd_clocks *clocks);
 /* Borrowed. */
 const hd_host_clock *hd_clocks_host(const hd_clocks *clocks, size_t host);
 const char *hd_clock_basis_name(hd_clock_basis basis); /* "ends" */
-/* Events that were not used: of members that stand twice, or that end before they begin. */
+/* Events that were not used: of members that occur twice, or that end before they begin. */
 uint64_t hd_clocks_left_out(const hd_clocks *clocks);
 /* The contradiction, if there is one. */
 size_t hd_clocks_cycle_size(const hd_clocks *clocks);
@@ -112,7 +112,7 @@ const hd_clock_step *hd_clocks_cycle_at(const hd_clocks *clocks, size_t index);
 bool hd_clocks_at(int64_t *out_offset_ns, int64_t *out_bar_ns, const hd_clocks *clocks, size_t host, int64_t time_ns);
 
 /* How much later `to` is than `from`, times on two hosts' clocks, and the bar. false: unknown, which it is too where
- * the difference is below the bar: nobody can say then who waited. On one host it is always known, without a bar. */
+ * the difference is below the bar: then it is unknown who waited. On one host it is always known, without a bar. */
 bool hd_clocks_wait(int64_t *out_wait_ns, int64_t *out_bar_ns, const hd_clocks *clocks, size_t from_host, int64_t from,
                     size_t to_host, int64_t to);
 

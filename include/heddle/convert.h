@@ -1,8 +1,8 @@
 /* convert.h - from trace files to a trace file: read, merge ranks or processes, filter, crop, repair lanes, write
  *
- * Every event is accounted for: in + added == out + removed + lost, where `removed` is what the options asked to leave
- * out, `lost` what went with it although nobody asked, and `added` are names of new processes and lanes. What readers
- * and writers could not keep stands in the ledger of the report.
+ * Every event is accounted for: in + added == out + removed + lost, where `removed` is what the options exclude,
+ * `lost` what was removed as a consequence, and `added` are names of new processes and lanes. The ledger of the report
+ * has what readers and writers could not keep.
  */
 #ifndef HEDDLE_CONVERT_H
 #define HEDDLE_CONVERT_H
@@ -27,7 +27,7 @@ typedef bool hd_convert_leave_out(void *user, size_t index, const hd_error *why)
  * first before as well and the last behind; between two the offset goes from one to the other in a line. */
 typedef struct hd_convert_clock {
     int64_t rank;
-    int64_t at_ns; /* Unix time, or of a rank whose trace does not tell what its times count from, such a time */
+    int64_t at_ns;             /* Unix time, or of a rank whose trace has no Unix time, its own time */
     int64_t first_ns, last_ns; /* so are these; not looked at where there is one only */
     int64_t offset_ns, bar_ns;
     double drift_ppm;
@@ -43,7 +43,7 @@ typedef struct hd_convert_options {
     int64_t snap_threshold_ps; /* as in hd_fix_options */
     hd_convert_time from, until; /* keep what touches [from, until) */
     bool clip;                   /* cut slices at those times, instead of keeping them whole */
-    const char *tracks;          /* lists of patterns, parted by commas: globs, /regex/, !left out; NULL: everything */
+    const char *tracks; /* lists of patterns, separated by commas: globs, /regex/, !left out; NULL: everything */
     const char *names;
     const char *category;
     const char *memory_profile; /* of TensorFlow: joined to the input, of which there is one then; NULL: none */
@@ -103,7 +103,7 @@ void hd_convert_report_free(hd_convert_report *report);
  * input, output. A folder is its OTF2 archive, or else the only *.trace.json in it. options NULL: copy; out may be
  * NULL, else the caller frees *out. After a failure *out is NULL, or holds what was known by then, so that its ledger
  * tells what strict refused. Errors: as of hd_trace_read and hd_trace_write; ARGUMENT for patterns, times, a rank
- * that is not told, and what is no memory profile; DAMAGED or UNSUPPORTED when strict. */
+ * that is unknown, and an invalid memory profile; DAMAGED or UNSUPPORTED when strict. */
 hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t count, const char *to,
                      const hd_convert_options *options, hd_error *err);
 
@@ -112,14 +112,14 @@ hd_status hd_convert(hd_convert_report **out, const char *const *inputs, size_t 
 
 /* What hd_convert does if options->apart: make a job, convert each rank, finish.
  *
- * Times stay those of each rank's clock. What is to be added to them so that they are on one clock stands beside, in
- * ClockOffset records: base times, options->shifts, and drift and bars of options->clocks. Ids of flows and async
- * slices are rank * 10^10 + id, what is longer is "rank 3: id". */
+ * Times stay those of each rank's clock. What is to be added to them so that they are on one clock is listed
+ * separately, in ClockOffset records: base times, options->shifts, and drift and bars of options->clocks. Ids of flows
+ * and async slices are rank * 10^10 + id, what is longer is "rank 3: id". */
 typedef struct hd_convert_job hd_convert_job;
 
-/* parts NULL: makes the folder of the parts, beside `to`. Other processes name the folder of that one, and see the same
- * files. inputs and options must outlive it. Free it with hd_convert_job_free(), which removes what is left of a folder
- * that it made. Errors: ARGUMENT: the format is not OTF2, passes or what else needs all ranks together; IO. */
+/* parts NULL: makes the folder of the parts, next to `to`. Other processes name the folder of that one, and see the
+ * same files. inputs and options must outlive it. Free it with hd_convert_job_free(), which removes what is left of a
+ * folder that it made. Errors: ARGUMENT: the format is not OTF2, passes or what else needs all ranks together; IO. */
 hd_status hd_convert_job_new(hd_convert_job **out, const char *const *inputs, size_t count, const char *to,
                              const char *parts, const hd_convert_options *options, hd_error *err);
 void hd_convert_job_free(hd_convert_job *job);

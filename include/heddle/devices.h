@@ -33,7 +33,7 @@ typedef enum hd_gpu_vendor { HD_GPU_OTHER, HD_GPU_NVIDIA, HD_GPU_AMD, HD_GPU_INT
 typedef struct hd_gpu {
     hd_gpu_vendor vendor;
     int64_t index;                           /* NVML's or kfd's number among its vendor's; -1: only the bus knows it */
-    char name[HD_DEVICE_TEXT_BYTES];         /* "NVIDIA H100 80GB HBM3"; "10de:2330" where nothing tells a name */
+    char name[HD_DEVICE_TEXT_BYTES];         /* "NVIDIA H100 80GB HBM3"; "10de:2330" without a known name */
     char pci[HD_DEVICE_TEXT_BYTES];          /* "0000:3b:00.0"; "": on no PCI bus */
     char uuid[HD_DEVICE_TEXT_BYTES];         /* "GPU-…" */
     char driver[HD_DEVICE_TEXT_BYTES];       /* "nvidia 570.86.15", "amdgpu", "xe"; "": no driver is bound to it */
@@ -70,8 +70,8 @@ const char *hd_gpu_vendor_name(hd_gpu_vendor vendor); /* "NVIDIA", "AMD", "Intel
 
 typedef struct hd_gpu_path {
     hd_gpu_link link;
-    uint32_t count;   /* of NVLinks or XGMI links; 0: not told */
-    int64_t mb_per_s; /* as kfd tells it; -1: not told */
+    uint32_t count;   /* of NVLinks or XGMI links; 0: unknown */
+    int64_t mb_per_s; /* from kfd; -1: unknown */
 } hd_gpu_path;
 
 typedef enum hd_way_state {
@@ -123,7 +123,7 @@ typedef struct hd_devices_options {
 } hd_devices_options;
 
 /* Look around. The caller frees the result with hd_devices_free. Loads NVML, libcuda and CUPTI into this process where
- * they are found, and starts `python3` once to ask for its version. Thread-safe. Errors: MEMORY; IO: root is no folder;
+ * they are found, and starts `python3` once to read its version. Thread-safe. Errors: MEMORY; IO: root is no folder;
  * LIMIT: more than HD_DEVICE_LIMIT GPUs. */
 hd_status hd_devices_new(hd_devices **out, const hd_devices_options *options, hd_error *err);
 void hd_devices_free(hd_devices *devices);
@@ -131,8 +131,8 @@ void hd_devices_free(hd_devices *devices);
 /* A way by its name; NULL: there is none of that name. */
 const hd_way *hd_devices_way(const hd_devices *devices, const char *name);
 
-/* Where a library of heddle's own lies (`name`: "libheddle-cuda.so"): beside the running program, in ../lib/heddle from
- * there, in its build tree, or where heddle was installed. Writes the absolute path into `out`; false:
+/* Where a library of heddle's own lies (`name`: "libheddle-cuda.so"): next to the running program, in ../lib/heddle
+ * from there, in its build tree, or where heddle was installed. Writes the absolute path into `out`; false:
  * nowhere. */
 bool hd_devices_library(char *out, size_t size, const char *name);
 

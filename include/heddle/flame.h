@@ -1,7 +1,7 @@
 /* flame.h - flame graphs: weights on a tree of frames, from traces, to folded text, speedscope and SVG
  *
  * Weights are exact integers. What a frame weighs is its own weight and that of the frames it called; the root weighs
- * what the trace has of it, to the nanosecond: what has no stack stands under "[no stack]".
+ * what the trace has of it, to the nanosecond: what has no stack is under "[no stack]".
  */
 #ifndef HEDDLE_FLAME_H
 #define HEDDLE_FLAME_H
@@ -35,7 +35,7 @@ typedef enum hd_flame_by {
     HD_FLAME_BY_STREAM,
     HD_FLAME_BY_THREAD, /* that launched; of samples and CPU time: that ran */
     HD_FLAME_BY_STEP,   /* ProfilerStep#n, by the time of the launch. In all others such a frame is "ProfilerStep" */
-    HD_FLAME_BY_NAME,   /* of the kernel, slice … itself: stands first, its callers below */
+    HD_FLAME_BY_NAME,   /* of the kernel, slice … itself: it comes first, its callers below */
     HD_FLAME_BYS
 } hd_flame_by;
 
@@ -65,7 +65,7 @@ typedef struct hd_flame {
     size_t capacity; /* of these arrays, in nodes: zeros behind the last */
     hd_flame_of of;  /* never AUTO once something was added */
     bool reverse;
-    bool weightless;  /* stacks of weight 0 were asked for */
+    bool weightless;  /* stacks of weight 0 were requested */
     uint32_t traces;  /* that were added */
     int64_t no_stack; /* weight under [no stack] */
     uint64_t no_stack_count, pending_count;

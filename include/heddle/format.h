@@ -28,13 +28,13 @@ typedef struct hd_read_options {
     bool sources;          /* fill HD_COL_SOURCE and keep the repairs as patches of the input */
     bool strict;           /* refuse repairs: the first damage is HD_ERR_DAMAGED */
     bool keep_input;       /* make a pipe readable a second time (it is copied to a temporary file) */
-    bool lazy;             /* a store's blocks are decoded when first asked for; other formats ignore it */
+    bool lazy;             /* a store's blocks are decoded when first used; other formats ignore it */
     unsigned threads;      /* 0: one per core */
     uint64_t memory_limit; /* bytes that reading may take: events beyond half of it lie in a temporary file ($TMPDIR,
                               else /var/tmp); 0: a quarter of the machine's memory, or of its control group's */
     hd_progress *progress;
     void *progress_user;
-    const char *binary; /* the program that an XRay log is of, for its names; NULL: looked for beside it. ARGUMENT for
+    const char *binary; /* the program that an XRay log is of, for its names; NULL: searched next to it. ARGUMENT for
                            inputs of other formats */
 } hd_read_options;
 
@@ -58,7 +58,7 @@ typedef struct hd_write_options {
     bool clean;         /* OTF2, Parquet: replace a folder that is there */
     bool sync;          /* wait for the disk before the file gets its name */
     bool part;          /* OTF2: it becomes one with those of other ranks, to which messages lead */
-    bool strict;        /* write nothing that loses something: UNSUPPORTED, after the ledger has been told */
+    bool strict;        /* write nothing that loses something: UNSUPPORTED, after the ledger was filled */
     int level; /* of compression, 0: the default; stores from 15 on take an eighth less room and are slow to read */
     unsigned threads; /* 0: one per core */
     hd_ledger_sink *ledger;
@@ -74,7 +74,7 @@ hd_status hd_trace_write(const hd_trace *trace, const char *path, const hd_write
 /* The same to any sink, with the extension of its name. Errors: also those of its callback; UNSUPPORTED: a format that
  * is a folder, whose path must be given. */
 hd_status hd_trace_write_to(const hd_trace *trace, hd_byte_sink *sink, const hd_write_options *options, hd_error *err);
-/* Whether it could write there, as far as that is known without a trace, so that nobody waits long for an error. Leaves
+/* Whether it could write there, as far as that is known without a trace, so that an error comes early. Leaves
  * nothing behind. options may be NULL. Errors: those of hd_trace_write. */
 hd_status hd_trace_write_check(const char *path, const hd_write_options *options, hd_error *err);
 
@@ -86,7 +86,7 @@ void hd_outputs_abandon(void);
 typedef struct hd_format_info {
     const char *name;       /* "chrome" */
     const char *title;      /* "Chrome trace event JSON" */
-    const char *extensions; /* ".json", the usual one first, parted by spaces */
+    const char *extensions; /* ".json", the usual one first, separated by spaces */
     bool reads, writes;
     const char *keeps; /* one line: what of a trace survives being written */
     const char *loses; /* one line: what does not */
@@ -102,7 +102,7 @@ const hd_format_info *hd_format_for_path(const char *path);
 /* What is no trace that can be read, though it may be taken for one; for help and documentation. */
 typedef struct hd_lookalike {
     const char *what;   /* "a report of Nsight Systems" */
-    const char *names;  /* how names end, parted by spaces; NULL: its first bytes tell it */
+    const char *names;  /* how names end, separated by spaces; NULL: recognised by its first bytes */
     const char *advice; /* what makes it readable, NULL: nothing */
 } hd_lookalike;
 

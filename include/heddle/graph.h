@@ -2,12 +2,12 @@
  *
  * Nodes   stretches of threads, each of the innermost slice that is open, or of none (a gap); and kernels, copies and
  *         sets of GPU queues. A call that waits for a GPU has its node where that wait is over, a collective that waits
- *         for another rank from 1 ns after the last of its ranks has come. A stretch in which a thread waits for another
- *         one of its process has two, before that one begins and after it is done.
+ *         for another rank from 1 ns after the last of its ranks has come. A stretch in which a thread waits for
+ *         another one of its process has two, before that one begins and after it is done.
  * Edges   come into a node from those that it waits for, each with its evidence. A node begins when the last of them
  *         is ready, and a delay later:  start = max(ready) + delay, delay >= 0.  An edge is ready when the node that it
  *         comes from ends, or, where that goes on beyond the start of the other, when it starts.
- * Order   by start, then by number: edges come from what stands before. What contradicts it (clocks that differ, a
+ * Order   by start, then by number: edges come from earlier nodes. What contradicts it (clocks that differ, a
  *         negative delay) is left out and counted, so that there are no cycles.
  *
  * Threads are those with operators, or calls that launch, wait or are about events; if there are none, those with other
@@ -34,8 +34,8 @@ typedef enum hd_node_kind {
 } hd_node_kind;
 
 typedef enum hd_edge_kind {
-    HD_EDGE_THREAD,     /* what stands before it on its thread */
-    HD_EDGE_QUEUE,      /* what stands before it on its queue */
+    HD_EDGE_THREAD,     /* the node before it on its thread */
+    HD_EDGE_QUEUE,      /* the node before it on its queue */
     HD_EDGE_LAUNCH,     /* the call that launched it */
     HD_EDGE_EVENT,      /* the last work before an event was recorded for which its queue waits */
     HD_EDGE_SYNC,       /* the last work before a call that waits for it */
@@ -50,7 +50,7 @@ typedef enum hd_edge_kind {
 const char *hd_node_kind_name(hd_node_kind kind);
 const char *hd_edge_kind_name(hd_edge_kind kind);
 
-/* The nodes of a thread or queue follow one another, by start. Threads stand before queues. */
+/* The nodes of a thread or queue follow one another, by start. Threads come before queues. */
 typedef struct hd_graph_lane {
     uint32_t track;
     uint32_t first_node, node_count;
@@ -82,7 +82,7 @@ typedef struct hd_graph {
     uint64_t works_without_launch, launches_without_work;
     uint64_t waits_guessed; /* of queues, where the trace does not tell for which: for that whose work ended last; or of
                                which: of that on which the thread launches next */
-    uint64_t dependencies_left_out; /* on what is missing or stands twice; on more than 64 for one read */
+    uint64_t dependencies_left_out; /* on what is missing or occurs twice; on more than 64 for one read */
     uint64_t waits_without_work;    /* calls of which it is not known what they wait for, or that wait for nothing */
     hd_graph_suspect *suspects;     /* by node */
     size_t suspect_count;
@@ -90,8 +90,8 @@ typedef struct hd_graph {
 } hd_graph;
 
 /* launches: of the trace. Collectives of several ranks, or devices of one, are matched by group and sequence, as
- * hd_collective in job.h has them; sends and receives are not, since nobody tells who sends to whom. The caller frees
- * *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
+ * hd_collective in job.h has them; sends and receives are not, since traces do not contain who sends to whom. The
+ * caller frees *out, which is NULL after a failure. O(n log n). Errors: MEMORY; LIMIT (2^31 slices). */
 hd_status hd_graph_new(hd_graph **out, const hd_trace *trace, const hd_launches *launches, hd_error *err);
 void hd_graph_free(hd_graph *graph);
 
@@ -140,7 +140,7 @@ typedef enum hd_path_class {
 
 /* "cpu", "data loading" … Static. */
 const char *hd_path_class_name(hd_path_class path_class);
-/* HD_PATH_COMPUTE stands for all work that runs: the caller tells communication and copies from it. */
+/* HD_PATH_COMPUTE is all work that runs: the caller separates communication and copies. */
 hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *piece);
 
 /* By node, how much later it could end without the graph ending later: latest start - earliest start. The caller frees

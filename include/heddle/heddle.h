@@ -1,41 +1,42 @@
-/* heddle.h - all of libheddle, and where to begin
+/* heddle.h - includes all of libheddle; an overview of the headers
  *
- * Read in this order:
+ * Read them in this order:
  *
- * status.h       Errors. What can fail returns hd_status and takes `hd_error *err` last (NULL: not interested), which
- *                says what was found, where, and in which file.
+ * status.h       Errors. A function that can fail returns hd_status and takes `hd_error *err` last (may be NULL), which
+ *                receives what was found, where, and in which file.
  * trace.h        The trace: tracks, events in tables by kind (slices, instants, counters, flows …), strings and
  *                arguments by number, metadata, and the ledger of what reading repaired or lost. Times are ns in an
- *                int64_t. It never changes; any number of threads read it; hd_trace_free gives it back.
- * format.h       Files in and out: hd_trace_read finds the format by content, hd_trace_write by the name's end.
+ *                int64_t. A trace never changes; any number of threads can read it; hd_trace_free frees it.
+ * format.h       Files: hd_trace_read detects the format from the content, hd_trace_write from the extension.
  * source.h       The same without files: hd_trace_read_from and hd_trace_write_to take memory, descriptors, callbacks.
- * builder.h      A trace of your own, event by event; what every reader is written with.
+ * builder.h      Builds a trace event by event; every reader uses it.
  * table.h        The result of every analysis: named columns with types and units, rows, printed as text, JSON, CSV.
- * report.h       Analyses, from a trace to tables: info, check, memory. gpus.h: what GPUs can do at most.
- * launches.h     GPU work with the call that launched it. attribution.h: and with the CPU's stack. stacks.h: stacks.
- *                graph.h: what waited for what. replay.h: what if. memory.h: allocations and frees. index.h: what
- * covers a time on a
- *                track, fast. names.h: kernels' names in short.
- * job.h          What a rank's trace tells of its job: its collectives; and with other ranks', who was late.
- *                clocks.h: by how much the clocks of its hosts differ.
- * arrow.h        Events and tables as Arrow streams, for pyarrow, polars, DuckDB. parquet.h: and as files.
- * convert.h      What `heddle convert` and `merge` do, from files to a file: crop, filter, merge, repair, write. fix.h:
- *                only the repair, byte for byte otherwise. flame.h: flame graphs.
- *                pass.h: single passes on a trace that is held. options.h: what passes and reports are told.
- *                version.h: which release this is.
+ * report.h       Analyses, from a trace to tables: info, check, memory. gpus.h: peak rates of GPUs.
+ * launches.h     GPU activities with the API calls that launched them.
+ * attribution.h  The CPU stacks of these launches. stacks.h: stacks.
+ * graph.h        What each call and activity waited for. replay.h: what if.
+ * memory.h       Allocations and frees.
+ * index.h        What covers a time on a track, fast. names.h: short names of kernels.
+ * job.h          The collectives of a rank, and with those of other ranks, which rank was late. clocks.h: clock
+ *                offsets between the hosts of a job.
+ * arrow.h        Events and tables as Arrow streams, for pyarrow, Polars, DuckDB. parquet.h: the same as files.
+ * convert.h      `heddle convert` and `merge`, from files to a file: crop, filter, merge, repair, write.
+ * fix.h          Only the repair; all other bytes are unchanged. flame.h: flame graphs.
+ * pass.h         Single passes on a trace in memory. options.h: options of passes and reports.
+ * version.h      The version of this release.
  *
- * These are libheddle. What needs more than a trace is a library of its own, with a .pc of its name:
+ * These are libheddle. Other libraries have a .pc file of their name:
  *
  * libheddle-symbolize  symbolize.h: names for addresses.
  * libheddle-query      query.h: SQL over traces.
- * libheddle-view       view.h: the page's server.
+ * libheddle-view       view.h: the viewer's server.
  * libheddle-record     devices.h: this machine's GPUs. record.h, trigger.h, uprobe.h: tracing programs (Linux).
  *                      mpi.h: the processes of an MPI job (Linux).
- * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside of a program; stands on libc alone.
+ * libheddle-capture    session.h, mark.h, ring.h, stack.h: recording from inside a program; depends on libc alone.
  *
- * Whoever gets a pointer through `**out` frees it, with the function that the comment there names; all else is
- * borrowed. Options may be NULL or all zeros: the defaults. A program that sums up the time of kernels and writes the
- * trace in another format:
+ * The caller frees a pointer that it receives through `**out`, with the function that the comment there names; all
+ * other pointers are borrowed. Options may be NULL or all zeros for the defaults. This program adds up the time of
+ * kernels and writes the trace in another format:
  *
  *     #include <inttypes.h>
  *     #include <stdio.h>
@@ -70,7 +71,7 @@
  *
  *     cc main.c -o main $(pkg-config --cflags --libs heddle)
  *
- * This header includes all of libheddle's own.
+ * (Other libraries' headers are not included.)
  */
 #ifndef HEDDLE_HEDDLE_H
 #define HEDDLE_HEDDLE_H

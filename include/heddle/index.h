@@ -26,7 +26,7 @@ typedef struct hd_index hd_index;
 
 /* A run of a lane's slices. Names are those with most self time among all names of its slices, at every level; a
  * slice's self time is when no slice that started after it is open, so that the self times of a lane add up to its
- * busy time. Of names with the same time the one that comes first stands first; slices without a name have none. */
+ * busy time. Names with the same time are in order of occurrence; slices without a name have none. */
 typedef struct hd_summary {
     int64_t first_ns, last_ns; /* start of its first slice, largest end of its slices */
     int64_t busy_ns;           /* covered by its slices and not by any before them on the lane */

@@ -1,4 +1,4 @@
-/* job.h - the ranks of a job: a summary of each, and what those tell together
+/* job.h - the ranks of a job: a summary of each, and analyses over all of them
  *
  * A summary is a few tables of one rank, some ten kilobytes: reports of its trace, by step where they can be, its
  * kernels, operators and collectives. A job is a set of summaries, made of traces or read from .hds files, which hold
@@ -27,7 +27,7 @@ extern "C" {
 /* What one summary is of: a trace, which is nearly always a rank. Texts have a NULL data where nothing is known. */
 typedef struct hd_job_member {
     int64_t rank;       /* as the trace says, else what follows "rank" in its path; HD_NO_NUMBER: unknown, or
-                           it holds several, which the column `rank` of its tables tells apart */
+                           it holds several, which the column `rank` of its tables distinguishes */
     int64_t world_size; /* HD_NO_NUMBER: unknown */
     int64_t base_ns;    /* Unix time of the zero of its times; HD_NO_TIME: unknown */
     hd_string host;     /* whose clock it has */
@@ -63,8 +63,8 @@ const hd_report_table_about *hd_job_table_at(size_t index);
 hd_status hd_job_table(hd_table **out, const hd_job *job, size_t member, const char *name, hd_error *err);
 
 /* The rows of a table of all members, one after the other; of columns that not all have, what a member lacks is null.
- * What cannot be read of a member is told as hd_job_write_options.lost is; lost may be NULL. The caller frees *out,
- * which is NULL if nobody has such a table. Errors: IO, MEMORY. */
+ * What cannot be read of a member is reported like hd_job_write_options.lost; lost may be NULL. The caller frees *out,
+ * which is NULL if no member has such a table. Errors: IO, MEMORY. */
 hd_status hd_job_whole_table(hd_table **out, const hd_job *job, const char *name,
                              void (*lost)(void *user, const hd_error *why), void *user, hd_error *err);
 
@@ -81,7 +81,7 @@ typedef enum hd_misfit_kind {
     HD_MISFIT_DAMAGE = 2, /* job.traces-damaged */
 } hd_misfit_kind;
 
-/* Ranks that are there twice; that are missing, below the size of the world that most tell, or if nobody does below the
+/* Ranks that are there twice; that are missing, below the world size that most state, or if none does below the
  * highest; sizes of the world that differ; process groups of one name, of other ranks; traces that were recorded more
  * than ten minutes before or after all others; traces of whose ledger something is more than a note. The job need not
  * be finished. `kinds` of hd_misfit_kind are looked for. The caller frees *out with free; NULL: all is well. Errors:
@@ -92,7 +92,7 @@ typedef struct hd_job_write_options {
     size_t size; /* of this struct; see "Options" in status.h */
     bool sync;   /* return when it is on the disk */
     /* Called for each table of a member that cannot be read, which is then lost in the job and in the file, and hides
-     * nothing else. NULL: nobody is told. */
+     * nothing else. NULL: not reported. */
     void (*lost)(void *user, const hd_error *why);
     void *user;
 } hd_job_write_options;
@@ -108,14 +108,14 @@ typedef struct hd_collectives hd_collectives;
 
 #define HD_COLLECTIVES_OF_STEP INT64_C(1000000000)
 
-/* One collective of one rank, as its kernel shows it. Numbers that nobody tells are HD_NO_NUMBER, texts have a NULL
+/* One collective of one rank, as its kernel shows it. Unknown numbers are HD_NO_NUMBER, texts have a NULL
  * data. Match by (group, is_point_to_point, sequence), never by order in time. */
 typedef struct hd_collective {
     int64_t rank, device, stream;
     hd_string step;           /* in which it was launched; NULL: in none */
     int64_t step_start_ns;    /* HD_NO_TIME: in none */
     hd_string group;          /* process group or communicator, as the trace names it; where that is no number and the
-                                 trace tells the group's ranks, with the lowest: "tp from 2". NULL: `stream` stands for it */
+                                 trace has the group's ranks, with the lowest: "tp from 2". NULL: `stream` is used */
     hd_string operation;      /* "AllReduce", "AllGather" …, as the report "communication" has them */
     int64_t size;             /* ranks in the group */
     int64_t bytes;            /* as the report "communication" counts them */
@@ -124,7 +124,7 @@ typedef struct hd_collective {
                                  it, from 0; what is in no step with a number counts as of the step before, or, where
                                  there is none, from 0: matches only if recordings begin with the same collective */
     bool is_point_to_point;   /* sends and receives have a sequence of their own in each group; in one of more than two
-                                 those of a rank to another are a group, "5 0>1", if both are told */
+                                 those of a rank to another are a group, "5 0>1", if both are known */
     int64_t start_ns, end_ns; /* on the trace's clock; a rank's duration includes waiting for the others */
     uint64_t event;           /* row of HD_KIND_SLICE over all blocks; `id` in heddle query's table slice */
 } hd_collective;
@@ -138,8 +138,8 @@ size_t hd_collectives_count(const hd_collectives *collectives);
 /* Borrowed, as are its texts. */
 const hd_collective *hd_collectives_at(const hd_collectives *collectives, size_t index);
 
-/* Who came last to the collectives of a job, by how much, and what does not match. Needs no common clock: whoever comes
- * last waits for nobody, so that its duration is the shortest. Collectives are one if group, is_point_to_point and
+/* Which rank arrived last at the collectives of a job, by how much, and what does not match. Needs no common clock: the
+ * last to arrive does not wait, so its duration is the shortest. Collectives are one if group, is_point_to_point and
  * sequence are; unnamed groups are one if their streams are. A member is a rank and a device, or, where the rank is not
  * known, the place in the job. Where numbers were counted, what a group has in a step is compared only if all of its
  * members that have any there have as many, of the same operations and, but for AllToAll, bytes; a group that has more

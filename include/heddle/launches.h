@@ -1,14 +1,15 @@
-/* launches.h - what the GPU did, and the calls that told it to
+/* launches.h - GPU activities, and the API calls that launched them
  *
- * Work     slices of kernels, copies and sets on a GPU
- * Launch   the call of a runtime or driver that started it. A driver call nested in a runtime call of the same id is
- *          the same launch: the runtime call is kept
- * Joined   by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank, that
- *          of the track or its process, or as the process is named ("rank 3: python"), and within a process: an id that
- *          several processes of the rank have is that of the process whose work the row shows (the trace tells, or ids
- *          that one alone has), else it is guessed (docs/reports/definitions.md) and counted as such. Where a process
- *          was recorded twice with the same ids, to the last call before the work. Work without an id: by the flow that
- *          ends at it. A launch may have many works: those of a graph.
+ * Work     a GPU activity: a slice of a kernel, copy or memset on a GPU
+ * Launch   the API call of a runtime or driver that started it. A driver call nested in a runtime call with the same id
+ *          is the same launch: the runtime call is kept
+ * Match    by correlation id (arguments correlation, correlationId, correlation_id; 0 means none) within a rank (of the
+ *          track, its process, or the process's name: "rank 3: python") and within a process. An id that
+ *          several processes of the rank have belongs to the process whose activities the track shows (as the trace
+ *          says, or by ids that only one has); else the process is guessed (docs/reports/definitions.md) and counted as
+ *          such. If a process was recorded twice with the same ids, the last call before the activity is taken. An
+ *          activity without an id is matched by the flow that ends at it. A launch may have many activities: those of a
+ *          graph.
  */
 #ifndef HEDDLE_LAUNCHES_H
 #define HEDDLE_LAUNCHES_H
@@ -76,7 +77,7 @@ typedef struct hd_work {
                               HD_NONE: unknown */
 } hd_work;
 
-/* Where an operator asked for a launch, which stands on another thread: its start. */
+/* The start of the operator that requested a launch on another thread. */
 typedef struct hd_asked {
     int64_t start_ns;
     uint32_t track; /* HD_NONE: not known */
@@ -87,29 +88,30 @@ typedef struct hd_launches {
     size_t launch_count;
     hd_work *works; /* by row */
     size_t work_count;
-    uint32_t *work_order; /* indices of works with a launch, launch by launch, by start */
-    int64_t work_ns;      /* sum of the durations, saturating: the GPU time of the trace */
-    hd_asked *asked;      /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
-    hd_work *untimed;     /* works of which the profiler could not take the time, by row: in none of the lists above */
+    uint32_t *work_order;        /* indices of works with a launch, launch by launch, by start */
+    int64_t work_ns;             /* sum of the durations, saturating: the GPU time of the trace */
+    hd_asked *asked;             /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
+    hd_work *untimed;            /* works without a time from the profiler, by row: in none of the lists above */
     uint64_t works_without_time; /* so many */
     uint64_t works_without_end;  /* in works, with a duration of 0 */
     uint32_t *processes; /* by track, and HD_NONE behind the last: of a row of works the process that launched them, of
                              others theirs if it launched any: its track. HD_NONE: not known, or several */
     uint32_t process_count; /* that launched something */
     uint64_t guessed_works; /* whose launch is not certain, as several processes have its id */
-    void *trust;            /* the library's own: what is missing or impossible in them, once somebody asked */
+    void *trust;            /* the library's own: what is missing or impossible in them, once it was used */
+    void *wait_names;       /* likewise: which names are waits of collectives */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
 hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *err);
 void hd_launches_free(hd_launches *launches);
 
-/* The rules by which names of kernels are told apart, as they are tried: the first that fits counts, and what none fits
- * computes. Texts are static. */
+/* The rules that classify kernels by their names, in order: the first match counts, and a kernel without a match is
+ * compute. Texts are static. */
 typedef struct hd_class_rule {
     const char *where, *pattern; /* "has the word", "allreduce" */
     const char *class_name;      /* "compute", "communication", "copy" */
-    const char *collective;      /* "AllReduce"; NULL: as the name tells, or none */
+    const char *collective;      /* "AllReduce"; NULL: from the name, or none */
     const char *about;
 } hd_class_rule;
 size_t hd_class_rule_count(void);

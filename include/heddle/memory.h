@@ -39,7 +39,7 @@ const char *hd_memory_oddity_meaning(hd_memory_oddity oddity);
 typedef struct hd_memory_event {
     int64_t time_ns;
     uint64_t address, bytes;     /* bytes of a free: what it says; 0: nothing */
-    int64_t allocated, reserved; /* totals of the allocator behind this event, HD_NO_NUMBER: not told */
+    int64_t allocated, reserved; /* totals of the allocator after this event, HD_NO_NUMBER: unknown */
     uint32_t group;              /* index into groups */
     uint32_t node;               /* its stack */
     uint32_t end; /* of an allocation: the event that freed or replaced it, HD_NONE: live at the end. Of a
@@ -50,12 +50,12 @@ typedef struct hd_memory_event {
 /* Memory of one device for one process, or of one allocator. Sums saturate. */
 typedef struct hd_memory_pool {
     uint32_t process;            /* track */
-    int64_t device_type, device; /* as PyTorch numbers them: type 0 is the CPU; HD_NO_NUMBER: not told */
+    int64_t device_type, device; /* as PyTorch numbers them: type 0 is the CPU; HD_NO_NUMBER: unknown */
     uint32_t allocator;          /* string id, HD_STRING_NONE: none is named */
     uint64_t allocations, frees;
     uint64_t allocated_bytes, freed_bytes, replaced_bytes; /* freed: by frees that were paired or have no address */
     int64_t live_bytes;                                    /* at the end; below 0 where frees have no address */
-    bool has_totals; /* the allocator told its totals with every event: they are the level, else what is live is */
+    bool has_totals; /* the allocator reports its totals with every event: they are the level, else what is live is */
     int64_t first_ns, last_ns;
     int64_t peak_bytes, peak_ns; /* largest level, the first time */
     uint32_t peak_event;
@@ -121,7 +121,7 @@ typedef hd_status hd_memory_sink(void *user, const hd_memory_step *step, hd_erro
 /* Hand every event to the sink, in the order of time. Errors: MEMORY, what the sink returns. */
 hd_status hd_memory_walk(const hd_memory *memory, hd_memory_sink *sink, void *user, hd_error *err);
 
-/* The trace again, with counters on the process of each device: "memory cuda:0" (live, and what the allocator tells:
+/* The trace again, with counters on the process of each device: "memory cuda:0" (live, and what the allocator reports:
  * allocated, reserved), and "memory cuda:0, CATEGORY" (live). Nothing else changes. Free it with hd_trace_free. Errors:
  * MEMORY, LIMIT. */
 hd_status hd_memory_annotate(hd_trace **out, const hd_memory *memory, const hd_trace *trace, hd_error *err);

@@ -86,7 +86,7 @@ typedef struct hd_mpi_work {
     void *context;
     unsigned threads; /* in which one process alone calls `work`; 0: one per core */
     void (*done)(void *context,
-                 size_t item); /* in process 0, from any of its threads: a process has done it. NULL: nobody is told */
+                 size_t item); /* in process 0, from any of its threads: a process has done it. NULL: not reported */
 } hd_mpi_work;
 
 /* Do all items, each in one process: process 0 gives them out in their order, each to the process that asks first, so

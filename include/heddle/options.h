@@ -1,4 +1,4 @@
-/* options.h - options as tables: what passes (pass.h) and reports (report.h) are told
+/* options.h - options of passes (pass.h) and reports (report.h), as tables
  *
  * An option is KEY=VALUE, or KEY alone for a flag. Each pass and report has a table of those it knows.
  */
@@ -46,9 +46,9 @@ typedef enum hd_option_kind {
     HD_OPTION_TIME,     /* hd_convert_time */
     HD_OPTION_OFFSET,   /* the same, of nanoseconds; may be negative */
     HD_OPTION_TEXT,     /* const char * */
-    HD_OPTION_PATTERNS, /* const char *: a list parted by commas, to which every KEY= adds */
+    HD_OPTION_PATTERNS, /* const char *: a list separated by commas, to which every KEY= adds */
     HD_OPTION_TEXTS,    /* hd_option_texts: one more by every KEY= */
-    HD_OPTION_TRACE     /* const char *: path of a second trace, read by whoever runs a pass (hd_pass_second) */
+    HD_OPTION_TRACE     /* const char *: path of a second trace, read by the caller that runs a pass (hd_pass_second) */
 } hd_option_kind;
 
 /* "flag", "decimal", "time" …, static. */

@@ -1,6 +1,6 @@
 /* parquet.h - streams of Arrow record batches as Parquet files
  *
- * What is written stands in docs/formats/parquet.md. `heddle convert IN OUT.parquet` (format.h) writes a folder with a
+ * docs/formats/parquet.md defines what is written. `heddle convert IN OUT.parquet` (format.h) writes a folder with a
  * file of each table of a trace.
  */
 #ifndef HEDDLE_PARQUET_H

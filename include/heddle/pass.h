@@ -31,7 +31,7 @@ typedef struct hd_pass_input {
     hd_trace *trace;
     const char *path; /* for messages, and what a rank may be read from; may be NULL */
     int64_t rank;     /* set by `merge`, as is: */
-    int64_t shift_ns; /* what it was told to add to all times, beside the clocks' base times */
+    int64_t shift_ns; /* added to all times as requested, in addition to the clocks' base times */
     bool take;        /* freed as soon as it is no longer needed, at the latest when the pass succeeds; NULL then */
 } hd_pass_input;
 
@@ -51,7 +51,7 @@ typedef struct hd_pass_about {
     bool merges;                    /* takes any number of inputs */
     /* Look at the options as a whole; NULL: nothing can be wrong. ARGUMENT: what is. */
     hd_status (*check)(const void *options, hd_error *err);
-    /* `added`, `removed` and `lost` of *report, and what only this pass tells, are to be set. */
+    /* `added`, `removed` and `lost` of *report, and what only this pass reports, are to be set. */
     hd_status (*run)(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs, size_t count,
                      const hd_pass_input *second, hd_error *err);
 } hd_pass_about;
@@ -79,7 +79,7 @@ const char *hd_pass_second(const hd_pass *pass);
 hd_status hd_pass_run(hd_trace **out, hd_pass_report *report, const hd_pass *pass, hd_pass_input *inputs, size_t count,
                       const hd_pass_input *second, hd_error *err);
 
-/* [*from_ns, *until_ns) on the trace's clock. *any is false where no time was asked for or nothing in the trace has
+/* [*from_ns, *until_ns) on the trace's clock. *any is false where no time was requested or nothing in the trace has
  * one; the window is then all of time. `path` is for the message. Errors: ARGUMENT when nothing would be left. */
 hd_status hd_crop_window_find(int64_t *from_ns, int64_t *until_ns, bool *any, const hd_trace *trace,
                               hd_convert_time from, hd_convert_time until, const char *path, hd_error *err);

@@ -10,8 +10,8 @@
  *     hd_statement_free(statement);
  *     hd_query_free(query);
  *
- * Nothing is loaded or copied: tables are virtual, and columns are decoded when a statement asks for them. What tables
- * there are stands in docs/query.md, and in the table `heddle_tables`. All is read only: statements that write, attach
+ * Nothing is loaded or copied: tables are virtual, and columns are decoded when a statement uses them.
+ * docs/query-tables.md and the table `heddle_tables` list the tables. All is read only: statements that write, attach
  * a file or load an extension are refused.
  *
  * A query is used by one thread at a time, except for hd_query_interrupt.
@@ -59,7 +59,7 @@ void hd_query_interrupt(hd_query *query);
 hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *query, const char *sql, size_t size,
                            hd_error *err);
 void hd_statement_free(hd_statement *statement);
-/* Whether a text ends with a statement's semicolon, so that who types has said all. */
+/* Whether a text ends with a statement's semicolon, so that it is complete. */
 bool hd_query_is_complete(const char *sql);
 
 typedef enum hd_query_type { HD_QUERY_NULL, HD_QUERY_INT, HD_QUERY_REAL, HD_QUERY_TEXT, HD_QUERY_BLOB } hd_query_type;

@@ -34,7 +34,7 @@ extern "C" {
 typedef void hd_record_say(void *user, const char *message);
 
 /* Called while the child that will become the command waits, before it calls execve: `pid`; captures of one's own go
- * to the folder `parts`. A failure is told by `say`, and the command runs; with `strict` it is the recording's. */
+ * to the folder `parts`. `say` reports a failure, and the command runs; with `strict` it is the recording's. */
 typedef hd_status hd_record_attach(void *user, int pid, const char *parts, hd_error *err);
 /* Called when the command has ended, if attach was called and did not fail. */
 typedef hd_status hd_record_detach(void *user, hd_error *err);
@@ -69,7 +69,7 @@ typedef struct hd_record_options {
     bool keep;         /* keep the folder of the parts */
     bool wait_all;     /* wait for all descendants of the command, not for it alone. Children of the caller that it did
                           not make by this call are waited for as well: it is a subreaper meanwhile (prctl) */
-    bool strict; /* an error, and no command, if nothing could be captured; else that is said and the command runs */
+    bool strict; /* an error, and no command, if nothing could be captured; else a message, and the command runs */
     bool sigpipe_ignored; /* the command gets SIGPIPE ignored; else with its default action, whatever the caller's is */
 
     hd_record_attach *attach; /* NULL: none */
@@ -92,7 +92,7 @@ typedef struct hd_record_problem {
 typedef struct hd_record_result {
     /* the command */
     bool started;
-    bool without;    /* it ran, but could not be captured: why was said, and is the error */
+    bool without;    /* it ran, but could not be captured: the reason was printed, and is the error */
     int exit_status; /* as shells have it: the command's, 128 + signal; 127: not found, 126: cannot be executed */
     int64_t wall_ns; /* from start to end */
     int64_t cpu_ns;  /* user and system, of the command and the children it waited for */
@@ -123,9 +123,9 @@ typedef struct hd_record_result {
 void hd_record_result_free(hd_record_result *result);
 
 /* Run command[0], searched as execvp does, with its arguments (ends with NULL), and make the trace. What happened to
- * the command stands in *out whatever is returned, and the caller frees it; NULL: nothing happened, for want of memory
+ * the command is in *out whatever is returned, and the caller frees it; NULL: nothing happened, for want of memory
  * or for an option that is not known. The returned error is that of recording. HD_OK with nothing written:
- * there was nothing to capture, which `say` was told. Errors: IO (the command cannot be started; folder, files);
+ * there was nothing to capture, which `say` reports. Errors: IO (the command cannot be started; folder, files);
  * ARGUMENT (no such format, no command); what hd_convert returns: then the parts are kept. */
 hd_status hd_record_run(hd_record_result **out, const char *const *command, const hd_record_options *options,
                         hd_error *err);
@@ -134,7 +134,7 @@ hd_status hd_record_run(hd_record_result **out, const char *const *command, cons
  * it, as it would have been called. *out: as above. Errors: as above; ARGUMENT: no captures are there. */
 hd_status hd_record_recover(hd_record_result **out, const char *parts, const hd_record_options *options, hd_error *err);
 
-/* Where the injection library is: `path` if that is not NULL, else $HEDDLE_CUDA_LIBRARY, else beside the running
+/* Where the injection library is: `path` if that is not NULL, else $HEDDLE_CUDA_LIBRARY, else next to the running
  * program (its build tree) or in ../lib/heddle of its folder. It must load in a process of this machine, as NVTX turns
  * silent in a program that cannot load it. The caller frees *out. Errors: IO (not found, does not load: the message
  * says why). */

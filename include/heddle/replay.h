@@ -9,13 +9,13 @@
  * do nothing that is known; calls that wait for a GPU do so as long as they have to. Work begins when its launch has
  * reached the GPU, its queue has come to it, and the events for which that waits have come. These delays are modelled:
  * each kind has one, the mean over where nothing else can be what held the work back. Work that begins while what
- * stands before it on its queue runs keeps its place in that.
+ * is before it on its queue runs keeps its place in that.
  *
  * Work of several threads that is launched on one queue at the same time may run in any order: `ties` replays some, and
- * the tables ties, tie_times and tie_names tell what that changes. The last has no rows: nothing.
+ * the tables ties, tie_times and tie_names show what that changes. The last has no rows: nothing.
  *
  * First the trace is replayed as it is, which proves or disproves the model: what a replay gets wrong by more than
- * `max-error` percent has edges that the trace does not tell, and changes of it are refused.
+ * `max-error` percent has edges that the trace does not contain, and changes of it are refused.
  */
 #ifndef HEDDLE_REPLAY_H
 #define HEDDLE_REPLAY_H
@@ -38,7 +38,7 @@ const hd_report_about *hd_replay_about(void);
 hd_status hd_replay(hd_report *out, hd_trace **out_trace, const hd_trace *trace, const char *const *options,
                     const hd_gpus *gpus, hd_error *err);
 
-/* Whether two traces of one program tell the same: the same work in the same order on their queues, which are matched
+/* Whether two traces of one program are the same: the same work in the same order on their queues, which are matched
  * by rank, device and stream in their order; launched by the same calls in the same order; waiting for the same events
  * and waited for. *out are the tables `order` and `dependencies`, which the caller frees, also after a failure.
  * O(n log n). Errors: LIMIT (2^31 slices); MEMORY. */

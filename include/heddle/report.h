@@ -71,7 +71,7 @@ size_t hd_check_code_count(void);
 const hd_check_code *hd_check_code_at(size_t index);
 /* One of these by its name, NULL for a code of a reader; those of OTF2 archives share one, and those of text. */
 const hd_check_code *hd_check_code_find(const char *code, size_t size);
-/* What stands for all other codes of readers: of what was repaired, and of what could not be read. */
+/* Used for all other codes of readers: of what was repaired, and of what could not be read. */
 const hd_check_code *hd_check_damage(void);
 const hd_check_code *hd_check_loss(void);
 
@@ -91,9 +91,9 @@ enum { HD_MEMORY_ROWS = 1000 };
 /* What was live when. Tables: `memory` (one row: sums), `devices` (a row per device, or allocator, of a process:
  * counts, sums, the peak), `categories` (what a device holds of each), `peak` (what was live at the peak of each
  * device, by category, size and stack, largest first; its sum is the peak), `leaks` (what was live at the end, by
- * category and stack, largest first; its sum is what was live), `reserved` (of allocators that tell what they reserved:
- * how much of that lay idle), `oddities` (events that do not fit), `ledger` (as of hd_report_info: a free that was lost
- * makes a leak that is none), `series` (a row per event: what is live behind it).
+ * category and stack, largest first; its sum is what was live), `reserved` (of allocators that report what they
+ * reserved: how much of that lay idle), `oddities` (events that do not fit), `ledger` (as of hd_report_info: a free
+ * that was lost makes a leak that is none), `series` (a row per event: what is live behind it).
  * Bytes below 0 are null. options may be NULL. Errors: MEMORY. */
 hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_trace *trace,
                            const hd_memory_report_options *options, hd_error *err);
@@ -103,14 +103,14 @@ hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_tra
 typedef struct hd_report_column {
     const char *name; /* as of hd_table_column */
     hd_value_type type;
-    const char *meaning;               /* one line, with the unit where the type does not tell it */
+    const char *meaning;               /* one line, with the unit unless the type implies it */
     const struct hd_report_fill *fill; /* the library's own: what it fills the column with */
 } hd_report_column;
 
 /* How a table is best looked at, on a page. */
 typedef enum hd_report_chart {
     HD_CHART_NONE,
-    HD_CHART_BARS,    /* a bar per row, of one value or of several beside one another */
+    HD_CHART_BARS,    /* a bar per row, of one value or of several next to each other */
     HD_CHART_SERIES,  /* two values: what is known at a time holds until the next; a line per label */
     HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row. With two more: a line through the
                          third, over the first, of the rows that have the same fourth */
@@ -120,7 +120,7 @@ typedef struct hd_report_table_about {
     const char *name, *meaning;
     const hd_report_column *columns; /* in order; ends with {0} */
     hd_report_chart chart;
-    const char *chart_label;  /* columns, parted by commas: what a row is called */
+    const char *chart_label;  /* columns, separated by commas: what a row is called */
     const char *chart_values; /* likewise: what is drawn */
 } hd_report_table_about;
 
@@ -128,7 +128,7 @@ typedef struct hd_report_table_about {
 typedef struct hd_report_input {
     const hd_trace *trace;      /* NULL is fine where hd_report_about.table_option is set */
     const hd_job *job;          /* where hd_report_about.of_job is set; NULL: `trace` alone, as one of one rank */
-    const char *const *options; /* "rows=5", "series" …, as hd_report_about tells; ends with NULL. NULL: none. What
+    const char *const *options; /* "rows=5", "series" …, as in hd_report_about; ends with NULL. NULL: none. What
                                    is given twice counts as last given, unless its kind says else */
     const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
     const hd_memory *memory;           /* likewise */
@@ -174,7 +174,7 @@ typedef enum hd_report_format {
         1,         /* of one part {"path", "report", each table by its name, "trust"}; of several an array of them */
     HD_REPORT_CSV, /* the first table of the only part */
     HD_REPORT_MARKDOWN,
-    HD_REPORT_HTML,    /* one page of at most 1 MB that asks nobody for anything; rows left out for that are counted */
+    HD_REPORT_HTML,    /* one self-contained page of at most 1 MB; rows left out for that are counted */
     HD_REPORT_PARQUET, /* the first table of the only part */
     HD_REPORT_DOT,     /* a drawing of the only part for Graphviz, of a report that has one: topology */
 } hd_report_format;

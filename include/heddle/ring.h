@@ -3,7 +3,7 @@
  *     hd_ring_new(&ring, &(hd_ring_options){.capacity = 16384, .element_bytes = 64}, err);
  *     producer: hd_ring_push(ring, &event);            consumer: n = hd_ring_pop(events, NULL, ring, 256);
  *
- * Part of libheddle-capture. No lock and no system call stands between producer and consumer, but for producers that
+ * Part of libheddle-capture. No lock and no system call is between producer and consumer, but for producers that
  * wait under HD_RING_BLOCK. With one producer (SPSC, the default) a push is a copy and a store; with `many_producers`
  * (MPSC) also one compare-and-swap. There is always one consumer.
  *
@@ -45,7 +45,7 @@ typedef struct hd_ring_options {
 } hd_ring_options;
 
 /* offered = pushed + refused; pushed = popped + evicted + what is still in the ring. Exact once the threads that push
- * and pop stand still; while they run, each number is right for a moment close to the call. */
+ * and pop are at rest; while they run, each number is right for a moment close to the call. */
 typedef struct hd_ring_counts {
     uint64_t pushed;  /* accepted */
     uint64_t popped;  /* taken by the consumer */
@@ -69,7 +69,7 @@ bool hd_ring_push(hd_ring *ring, const void *event);
 /* Copy up to `max` of the oldest events to `out`, in order and without gaps between them, and return how many.
  * *out_first, unless NULL, is the number of the first of them among all pushed: a gap to the pop before is what was
  * evicted. A consumer that got fewer than it could take should rest (20 microseconds do): one that looks all the time
- * asks for the line of memory that the producer writes, and makes a push three to five times as slow. */
+ * reads the cache line that the producer writes, and makes a push three to five times as slow. */
 size_t hd_ring_pop(void *out, uint64_t *out_first, hd_ring *ring, size_t max);
 
 /* From now on no push waits: one that would is refused. */

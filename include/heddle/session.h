@@ -20,7 +20,7 @@
  *
  * Loss
  *   A full ring drops or waits, as the policy says. Whatever is dropped or could not be written is counted
- *   exactly and stands in the file as well as in hd_session_stats; a failing disk never stops the program.
+ *   exactly and is in the file as well as in hd_session_stats; a failing disk never stops the program.
  *
  * Threads
  *   Any thread may call anything at any time, but for stop and free. The first event of a thread makes its ring,
@@ -64,7 +64,7 @@ typedef struct hd_session hd_session;
 /* What a child of fork does with the session. */
 typedef enum hd_session_fork {
     HD_SESSION_FORK_OFF, /* ignores events; the child makes its own session if it wants one */
-    HD_SESSION_FORK_FILE /* its first event opens NAME.PID.EXTENSION beside the parent's file and starts a thread */
+    HD_SESSION_FORK_FILE /* its first event opens NAME.PID.EXTENSION next to the parent's file and starts a thread */
 } hd_session_fork;
 
 enum {

@@ -4,7 +4,7 @@
  * (format.h) is called with it, and one of them may use it at a time. Compression is found by content, and made by
  * name, wherever the bytes lie.
  *
- * `name` stands in errors, and a sink's picks format and compression by its extension as a path's does ("a.json.gz");
+ * `name` appears in errors, and a sink's picks format and compression by its extension as a path's does ("a.json.gz");
  * it is copied. NULL: "<memory>", "<descriptor>" or "<callback>". No file of that name is looked for.
  *
  * A format that is a folder (OTF2) has a path and nothing else: with all others reading and writing is

@@ -12,7 +12,7 @@
  *
  * Safety
  *   After the first walk of a thread, one through known code takes no lock and no memory. It reads the stack only where
- *   that is known to be mapped, whatever stands there: frame pointers that are none, stacks of coroutines and of signal
+ *   that is known to be mapped, whatever is there: frame pointers that are none, stacks of coroutines and of signal
  *   handlers. A walk may be made in a signal handler: hd_stack_walk always, hd_session_stack_here with `in_signal`.
  *   After fork the child goes on.
  *
@@ -68,8 +68,8 @@ typedef struct hd_stack_options {
  * well in calls that released it, as those of PyTorch. */
 uint32_t hd_session_stack_here(hd_session *session, const hd_stack_options *options);
 
-/* Tell the session what is mapped, if that has changed, and forget what is not. stack_here does so by itself when it
- * meets new code; a tracer calls it from time to time for what is unloaded. Not in a signal handler. */
+/* Record in the session what is mapped, if that has changed, and forget what is not. stack_here does so by itself when
+ * it meets new code; a tracer calls it from time to time for what is unloaded. Not in a signal handler. */
 void hd_session_stack_refresh(hd_session *session);
 
 /* Before hd_session_stop: the mappings that no loader knows (JIT), the functions of CPython's perf trampolines

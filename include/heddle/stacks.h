@@ -3,9 +3,9 @@
  * A stack is a node: its frame and the node of its caller. Node 0 is the empty stack. Equal frames under one caller are
  * one node, so that a stack is one number, and a caller's number is always smaller than its callees'.
  *
- * In a trace, stacks stand as Chrome has them: the top-level key `stackFrames` is the tree, and a key `sf` of an event
- * (HD_SCOPE_EVENT) names its node there. Stack samples (HD_KIND_SAMPLE) have it, and GPU work whose launching stack is
- * known. So every format that keeps arguments and top-level keys keeps stacks.
+ * In a trace, stacks are stored as in Chrome's format: the top-level key `stackFrames` is the tree, and a key `sf` of
+ * an event (HD_SCOPE_EVENT) names its node there. Stack samples (HD_KIND_SAMPLE) have it, and GPU work whose launching
+ * stack is known. So every format that keeps arguments and top-level keys keeps stacks.
  */
 #ifndef HEDDLE_STACKS_H
 #define HEDDLE_STACKS_H
@@ -32,7 +32,7 @@ typedef enum hd_frame_kind {
     HD_FRAME_KERNEL,     /* a GPU kernel: [GPU_Kernel]name */
     HD_FRAME_COPY,       /* a copy or set of GPU memory: [GPU_Memcpy]name, [GPU_Memset]name */
     HD_FRAME_GROUP,      /* what weights were grouped by: a rank, device, stream, thread, step */
-    HD_FRAME_MARK,       /* stands for what is missing: [no stack], [GPU_Launch_Pending] */
+    HD_FRAME_MARK,       /* replaces what is missing: [no stack], [GPU_Launch_Pending] */
     HD_FRAME_KINDS
 } hd_frame_kind;
 
@@ -71,7 +71,7 @@ hd_string hd_stacks_text(const hd_stacks *stacks, uint32_t name);
 hd_status hd_stacks_save(const hd_stacks *stacks, hd_builder *builder, hd_error *err);
 
 /* The same for a tree that is not needed any more: the trace keeps it, or frees it if it has no use for it, also after
- * an error. hd_trace_stacks_new then has it without reading; the text is made only when somebody asks for it. */
+ * an error. hd_trace_stacks_new then has it without reading; the text is made only when it is used. */
 hd_status hd_stacks_give(hd_stacks *stacks, hd_builder *builder, hd_error *err);
 
 /* The stacks of a trace, for looking up those of its events. */

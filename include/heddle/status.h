@@ -1,7 +1,8 @@
-/* status.h - how every call of libheddle says what went wrong
+/* status.h - errors of all libheddle functions
  *
- * A function that can fail returns hd_status and takes `hd_error *err` last. The caller owns the error and
- * may pass NULL. The first failure sets it; levels above add what they were doing; nobody overwrites. No global state.
+ * A function that can fail returns hd_status and takes `hd_error *err` last. The caller owns the error and may pass
+ * NULL. The first failure sets it; callers in the library add what they were doing; it is never overwritten. There is
+ * no global state.
  *
  *     hd_error err = {0};
  *     char text[HD_ERROR_TEXT_BYTES];
@@ -9,11 +10,11 @@
  *         fprintf(stderr, "%s\n", hd_error_text(text, sizeof text, &err));
  *
  * Options
- *   What can be chosen stands in a struct named hd_…_options, which is all zeros, or NULL, for the defaults. Later
- *   releases add members at its end, and programs built before go on working: the first member, `size`, is sizeof the
- *   struct for the program's compiler. 0 stands for the members of the first release that has the struct, which is
- * right for all who set no later one; a later member says so in its comment. A member that is not zero and that the
- * library is too old to know is ARGUMENT.
+ *   Options are structs named hd_…_options; all zeros, or NULL, are the defaults. Later releases add members at the
+ *   end, and programs that were built before continue to work: the first member, `size`, is sizeof the struct for the
+ *   program's compiler. 0 means the members of the first release with the struct, which is right unless the program
+ *   sets a later member; a later member says so in its comment. A nonzero member that the library is too old to know
+ *   is ARGUMENT.
  */
 #ifndef HEDDLE_STATUS_H
 #define HEDDLE_STATUS_H
@@ -34,11 +35,11 @@ extern "C" {
 typedef enum hd_status {
     HD_OK = 0,
     HD_END,             /* no more items; not a failure */
-    HD_ERR_ARGUMENT,    /* a value the caller passed makes no sense */
+    HD_ERR_ARGUMENT,    /* the caller passed an invalid value */
     HD_ERR_MEMORY,      /* the system gave no memory */
     HD_ERR_IO,          /* open, read, write or rename failed */
-    HD_ERR_FORMAT,      /* the input is not what any reader understands */
-    HD_ERR_DAMAGED,     /* the input was understood, but is broken beyond repair, or repair was refused */
+    HD_ERR_FORMAT,      /* no reader recognises the input */
+    HD_ERR_DAMAGED,     /* the input was recognised, but is damaged beyond repair, or repair was refused */
     HD_ERR_LIMIT,       /* a stated limit was passed */
     HD_ERR_UNSUPPORTED, /* this build or this format cannot do it */
     HD_ERR_INTERNAL,    /* figures that must agree do not: a fault of this library */
@@ -74,7 +75,7 @@ hd_status hd_error_set(hd_error *err, hd_status status, const char *path, uint64
 void hd_error_add_cause(hd_error *err, const char *format, ...) HD_PRINTF(2, 3);
 
 /* The whole error as one line without its newline, outermost cause first, cut to size - 1 bytes; returns out.
- * "cannot read a.heddle: a block of 812 slices: at byte 4096: its checksum differs". The path stands before the offset,
+ * "cannot read a.heddle: a block of 812 slices: at byte 4096: its checksum differs". The path is before the offset,
  * unless a cause names it. Names in it are as the input had them: escape control characters before printing. */
 char *hd_error_text(char *out, size_t size, const hd_error *err);
 

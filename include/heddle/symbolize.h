@@ -27,7 +27,7 @@
  *
  * What becomes of the stacks
  *   Frames that get equal names under one caller become one, and `sf` of the events follows. Events stay as they are.
- *   What could not be named keeps its name; how much that is, and why, stands in the ledger: stage "symbolize".
+ *   What could not be named keeps its name; how much that is, and why, is in the ledger: stage "symbolize".
  */
 #ifndef HEDDLE_SYMBOLIZE_H
 #define HEDDLE_SYMBOLIZE_H
@@ -43,7 +43,7 @@ extern "C" {
  * for the call. */
 typedef struct hd_symbolize_options {
     size_t size;                   /* of this struct; see "Options" in status.h */
-    bool no_inline;                /* only the function that the code stands in */
+    bool no_inline;                /* only the function that contains the code */
     bool lines;                    /* "name (file.c:12)": frames of one function at several lines are not the same */
     bool paths;                    /* with lines: whole paths of sources */
     bool debuginfod;               /* ask the servers of $DEBUGINFOD_URLS; else nothing ever goes to the network */

@@ -56,7 +56,7 @@ typedef struct hd_synth_options {
     uint32_t late_kernels; /* kernels that start before their launch */
     uint32_t orphans;      /* launches, kernels, flow points, begins and ends without partner, in turn */
     uint32_t negatives;    /* slices with a negative duration */
-    uint32_t graphs;       /* kernels of the graph that each layer launches beside its ops; 0: no graphs */
+    uint32_t graphs;       /* kernels of the graph that each layer launches in addition to its ops; 0: no graphs */
     bool cupti;   /* what an injected CUPTI library records, under its names and on a clock of Unix time: calls of the
                    runtime, kernels, copies. No ops, flows, counters, memory; no crossings and negatives either */
     bool program; /* a random program in the place of the training run: its calls, streams, events and waits are drawn

@@ -73,8 +73,8 @@ hd_status hd_table_add_null(hd_table_builder *builder);
 hd_status hd_table_add_cell(hd_table_builder *builder, const hd_table *table, size_t row, size_t column);
 
 /* Bring the rows that are there into order: by the columns `first` from the smallest on, then by `largest` from the
- * largest on (a null counts as -1), then by all columns from the left. Null stands first, texts are ordered by bytes.
- * Both are lists of columns, parted by commas; a column that the table has not is left out. largest NULL: by `first`
+ * largest on (a null counts as -1), then by all columns from the left. Null comes first, texts are ordered by bytes.
+ * Both are lists of columns, separated by commas; a column that the table has not is left out. largest NULL: by `first`
  * alone, rows that are equal there stay as they are. */
 hd_status hd_table_sort(hd_table_builder *builder, const char *first, const char *largest);
 
@@ -129,7 +129,7 @@ typedef struct hd_sink {
     void *user;
 } hd_sink;
 
-/* Print a table; `style` NULL is text in full. JSON does not end with a newline, so that it can stand inside JSON. */
+/* Print a table; `style` NULL is text in full. JSON does not end with a newline, so that it can be embedded in JSON. */
 hd_status hd_table_write(const hd_table *table, hd_sink sink, const hd_table_style *style, hd_error *err);
 
 /* Text that may come from anywhere, for people's terminals: control characters (those of 0x80 to 0x9f as well) and

@@ -3,7 +3,7 @@
  * A trace comes from a reader (format.h) or a builder (builder.h) and never changes. Any thread may read it
  * without locks. Everything borrowed from it lives until hd_trace_free().
  *
- * Events stand in one table per kind. A table is a list of blocks of at most HD_BLOCK_ROWS rows, each block
+ * Events are in one table per kind. A table is a list of blocks of at most HD_BLOCK_ROWS rows, each block
  * complete in itself: its columns, and its argument values grouped by shape. All columns are integers:
  * times in nanoseconds on the trace's clock, ids of strings, tracks and shapes, packed decimals.
  */
@@ -67,7 +67,7 @@ typedef enum hd_column_id {
     HD_COL_SOURCE,      /* byte offset of the event in the (decompressed) input, if it was wanted */
     HD_COL_SOURCE_SIZE, /* bytes of it */
     HD_COL_CORRELATION, /* slices, instants, samples: what a call and the work it launched share within their process, or
-                           HD_NO_CORRELATION; it is told by the argument hd_shape.correlation */
+                           HD_NO_CORRELATION; it comes from the argument hd_shape.correlation */
     HD_COL_COUNT
 } hd_column_id;
 
@@ -218,7 +218,7 @@ typedef struct hd_arg_key {
 typedef struct hd_shape {
     uint32_t key_count;
     bool has_args;          /* the event had an `args` object, maybe an empty one */
-    const hd_arg_key *keys; /* in the order of the input; a key may stand twice */
+    const hd_arg_key *keys; /* in the order of the input; a key may occur twice */
     int32_t correlation;    /* index of the key whose values are correlation ids, -1: none */
 } hd_shape;
 
@@ -301,7 +301,7 @@ hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key);
 
 typedef enum hd_ledger_level {
     HD_LEDGER_NOTE,   /* nothing is lost or changed */
-    HD_LEDGER_REPAIR, /* damage was mended; what was meant is kept */
+    HD_LEDGER_REPAIR, /* damage was repaired; what was meant is kept */
     HD_LEDGER_LOSS,   /* something of the input is not in the trace */
 } hd_ledger_level;
 
@@ -347,19 +347,24 @@ bool hd_trace_is_made_from(const hd_trace *trace, const char *format);
 typedef struct hd_source_patch {
     uint64_t offset;
     uint64_t size; /* input bytes replaced, may be 0 */
-    uint32_t text; /* string id of what stands there instead, HD_STRING_NONE: nothing */
+    uint32_t text; /* string id of what is there instead, HD_STRING_NONE: nothing */
 } hd_source_patch;
 
 size_t hd_trace_patch_count(const hd_trace *trace);
 const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index);
 
-/* Of a trace that was read with hd_read_options.lazy: IO once something was asked for that the file no longer gives: it
+/* Of a trace that was read with hd_read_options.lazy: IO once something was used that the file no longer contains: it
  * changed, or its disk is gone. What was answered since is not what the trace holds. Else HD_OK. */
 hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
 
-/* How many pieces of it (blocks of events, and of their order) could not be read so far when they were asked for: they
+/* How many pieces of it (blocks of events, and of their order) could not be read so far when they were used: they
  * are damaged, or memory ran out. Their events are there, without time, track, name and arguments. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);
+
+/* Puts traces on one clock, as hd_convert does with the ranks of a job: that which counts from the earliest
+ * facts.base_ns. Times and base_ns change; call it before anything else uses the traces. *out_shared is false where one
+ * of them does not say what its times count from: all keep their clocks. Errors: MEMORY, IO. */
+hd_status hd_traces_share_clock(bool *out_shared, hd_trace *const *traces, size_t count, hd_error *err);
 
 void hd_trace_free(hd_trace *trace);
 

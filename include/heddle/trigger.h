@@ -38,8 +38,8 @@ typedef struct hd_trigger_options {
         duration_ns; /* START, TOGGLE: close so long after opening, at least 1 ms; 0: as the program was started with */
 } hd_trigger_options;
 
-/* Tell the process `pid`; if it is not traced itself (`heddle record`, a launcher), all traced ones among the processes
- * that it started, and theirs. All are told before the first answer is waited for.
+/* Trigger the process `pid`; if it is not traced itself (`heddle record`, a launcher), all traced ones among the
+ * processes that it started, and theirs. All are triggered before the first answer is awaited.
  *
  * Table "captures", a row for each process, in the order of the ids, with what it is like afterwards:
  *   pid         INT

@@ -9,7 +9,7 @@
  *     hd_uprobe_stop(&stats, tracer, &err);
  *
  * The system's kernel puts a breakpoint on each function (perf_event_open, PMU "uprobe"); whenever a thread of the
- * program or of its descendants comes there, thread, time, registers and a piece of the stack stand in a ring. A thread
+ * program or of its descendants comes there, thread, time, registers and a part of the stack are in a ring. A thread
  * of this library takes them out, unwinds them, and writes a capture (docs/formats/capture.md) or folded text. The
  * program is not changed, needs no debug information and no frame pointers, and goes on at once.
  *
@@ -20,7 +20,7 @@
  * Descriptors: where tracefs cannot be used each function takes one for each CPU, which may be more than the 1024 that
  * most processes begin with. The limit is the caller's to raise (setrlimit, RLIMIT_NOFILE), after the fork.
  *
- * Loss: a full ring loses calls, which are counted (lost) and stand in the capture's ledger.
+ * Loss: a full ring loses calls, which are counted (lost) and are in the capture's ledger.
  */
 #ifndef HEDDLE_UPROBE_H
 #define HEDDLE_UPROBE_H
@@ -105,7 +105,7 @@ typedef struct hd_uprobe_stats {
     uint64_t calls;      /* of the program: instants, or slices */
     uint64_t samples;    /* with a stack, as stack samples */
     uint64_t nested;     /* within another probed function: no sample of their own */
-    uint64_t bare;       /* without a stack, as was asked for */
+    uint64_t bare;       /* without a stack, as requested */
     uint64_t lost;       /* records that no ring had room for, calls and returns */
     uint64_t cut;        /* stacks deeper than stack_bytes; their outer frames are missing */
     uint64_t broken;     /* stacks that ended where neither tables nor frame pointers led on */
@@ -115,7 +115,7 @@ typedef struct hd_uprobe_stats {
     uint32_t targets;    /* functions probed */
     uint32_t late;       /* of these, found while the program ran */
     uint32_t unprobed;   /* found while it ran, and could not be probed: their calls are missing */
-    uint32_t ring_bytes; /* what there was of each ring; less than asked for where memory may not be locked */
+    uint32_t ring_bytes; /* what there was of each ring; less than requested where memory may not be locked */
     int64_t helper_ns;   /* CPU time of the library's thread */
 } hd_uprobe_stats;
 

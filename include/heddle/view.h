@@ -44,7 +44,7 @@ typedef struct hd_view_options {
     hd_view_failed *failed;
     void *failed_user;
     bool summaries;     /* keep but a summary of each trace, read one after the other: the ranks of a job, which are
-                           opened when they are asked for. Files .hds are summaries in any case */
+                           opened when they are used. Files .hds are summaries in any case */
     const char *traces; /* folder of the traces that .hds files are of; NULL: where these are. Copied */
     bool framed; /* pages of this machine (http://localhost, 127.0.0.1, ::1 of any port, an editor's views) may show the
                     page in a frame, as notebooks do */
@@ -58,7 +58,7 @@ bool hd_view_has_server(void);
 /* Start to serve, and to read the files: one trace each, several are the ranks of one run, or .hds files (job.h).
  * options may be NULL. Paths are copied. SIGPIPE must be ignored by the process. Errors: ARGUMENT for an address that
  * cannot be listened on; IO when the port is taken, or the system gives no socket; UNSUPPORTED without libmicrohttpd;
- * MEMORY. A file that cannot be read is no error here: `failed` and the page tell it. */
+ * MEMORY. A file that cannot be read is no error here: `failed` and the viewer report it. */
 hd_status hd_view_start(hd_view **out, const char *const *paths, size_t count, const hd_view_options *options,
                         hd_error *err);
 
@@ -72,7 +72,7 @@ const char *hd_view_token(const hd_view *view);
 size_t hd_view_reading(const hd_view *view);
 size_t hd_view_failures(const hd_view *view);
 
-/* Answer nobody any more, and end all threads; waits for that at most so many milliseconds. False: some file is still
+/* Stop answering, and end all threads; waits for that at most so many milliseconds. False: some file is still
  * being read (reading cannot be broken off), or a request still worked on. May be called again. */
 bool hd_view_stop(hd_view *view, unsigned milliseconds);
 /* Stops, waits for as long as that takes, and frees. NULL is fine. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "format/device_rows.h"
 #include "heddle/launches.h"
 #include "trace/lazy.h"
 
@@ -18,17 +19,15 @@ typedef struct names {
 
 /* ---- streams ---- */
 
-enum { UNKNOWN, CPU, GPU, SYNC, CALL }; /* classes of categories */
-
 /* Categories whose slices stand on the row of a GPU queue; unitrace names rows last, so killed programs have no names.
  * Waits may also stand on the thread that waits, as in captures. */
-static uint8_t class_of(hd_string category)
+uint8_t hd_conventions_class(hd_string category)
 {
-    if (category.size == 6 && memcmp(category.data, "gpu_op", 6) == 0) return GPU;
+    if (category.size == 6 && memcmp(category.data, "gpu_op", 6) == 0) return CONVENTIONS_GPU;
     hd_role role = hd_role_of(category, (hd_string){"", 0});
-    if (role == HD_ROLE_SYNC) return SYNC;
-    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return CALL;
-    return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION ? GPU : CPU;
+    if (role == HD_ROLE_SYNC) return CONVENTIONS_SYNC;
+    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return CONVENTIONS_CALL;
+    return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION ? CONVENTIONS_GPU : CONVENTIONS_CPU;
 }
 
 typedef struct waits {
@@ -40,7 +39,7 @@ typedef struct waits {
 static bool numbers_of(int64_t *device, int64_t *stream, bool *has_stream, const hd_trace *trace, const names *n,
                        const hd_block *block, uint32_t row, uint8_t class)
 {
-    bool is_metax = class == CPU || class == CALL;
+    bool is_metax = class == CONVENTIONS_CPU || class == CONVENTIONS_CALL;
     hd_event event;
     hd_value queue;
     *device = *stream = HD_NO_NUMBER;
@@ -55,7 +54,7 @@ static bool numbers_of(int64_t *device, int64_t *stream, bool *has_stream, const
 static uint8_t class_at(uint8_t *category_class, const hd_trace *trace, const hd_block *block, uint32_t row)
 {
     uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row);
-    if (category_class[category] == UNKNOWN) category_class[category] = class_of(hd_trace_string(trace, category));
+    if (!category_class[category]) category_class[category] = hd_conventions_class(hd_trace_string(trace, category));
     return category_class[category];
 }
 
@@ -69,10 +68,10 @@ static void find_streams_in(hd_builder *builder, const names *n, const hd_block 
         uint8_t class = class_at(category_class, trace, block, row);
         int64_t device, stream;
         bool known;
-        of[track].has_calls |= class == CALL;
-        if (class == SYNC && of[track].any) continue;
+        of[track].has_calls |= class == CONVENTIONS_CALL;
+        if (class == CONVENTIONS_SYNC && of[track].any) continue;
         if (!numbers_of(&device, &stream, &known, trace, n, block, row, class)) continue;
-        if (class == SYNC) {
+        if (class == CONVENTIONS_SYNC) {
             of[track] = (waits){device, stream, true, of[track].has_calls};
             continue;
         }
@@ -95,6 +94,7 @@ static names find_names(const hd_trace *trace)
 
 hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
 {
+    HD_TRY(hd_device_rows_split(builder, err));
     const hd_trace *trace = hd_builder_trace(builder);
     const names n = find_names(trace);
     uint8_t *category_class = calloc(hd_trace_string_count(trace), 1);

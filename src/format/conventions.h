@@ -10,6 +10,11 @@
 #include "heddle/builder.h"
 
 #define HD_STREAM_EVENT "gpu_stream"
+#define HD_DEVICES_ON_ROW "devices-on-one-row" /* a note of the ledger, and a code of `check` */
+
+/* What the slices of a category are, as far as the row they are on goes. */
+enum { CONVENTIONS_UNKNOWN, CONVENTIONS_CPU, CONVENTIONS_GPU, CONVENTIONS_SYNC, CONVENTIONS_CALL };
+uint8_t hd_conventions_class(hd_string category);
 
 /* Errors of all: MEMORY. Tracks of GPU slices become streams, with the numbers in their arguments. */
 hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err);

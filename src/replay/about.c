@@ -3,20 +3,22 @@
 
 static const hd_report_column check_columns[] = {
     {"what", HD_VALUE_STRING,
-     "span: from the first start to the last end; steps: their sum; busy: the time in which a "
-     "GPU works; start of work: how far off"},
+     "span: from the first start to the last end; steps: their sum; busy: the time in which any GPU is busy; start "
+     "of work: the error of starts of GPU activities"},
     {"recorded", HD_VALUE_DURATION, "in the trace"},
     {"replayed", HD_VALUE_DURATION, "without change"},
     {"error", HD_VALUE_DURATION, "of the replay"},
-    {"error_percent", HD_VALUE_DECIMAL, "of what was recorded, of starts: of the span; steps: the sum of their errors"},
+    {"error_percent", HD_VALUE_DECIMAL,
+     "of what was recorded; starts: of the span; steps: the absolute errors of "
+     "the steps added up"},
     {0},
 };
 
 static const hd_report_column model_columns[] = {
     {"delay", HD_VALUE_STRING,
-     "of work behind a call, behind work on its queue, behind an event; of a call behind the work for which it waits; "
-     "of a call that need not wait"},
-    {"samples", HD_VALUE_COUNT, "where nothing else held the work back"},
+     "of an activity after a call, after an activity of its queue, after an event; of a call after the activity "
+     "that it waits for; of a call that need not wait"},
+    {"samples", HD_VALUE_COUNT, "where nothing else delayed the activity"},
     {"mean", HD_VALUE_DURATION, "of the middle four fifths of them: the delay in the replay"},
     {"after", HD_VALUE_STRING, "the end of that, or its start"},
     {"spread", HD_VALUE_DURATION, "median distance of samples from their median"},
@@ -28,10 +30,10 @@ static const hd_report_column missing_columns[] = {
     {"waited_for", HD_VALUE_STRING,
      "what the graph has it wait for last: queue, launch, event, data, address; no launch: that is "
      "not known"},
-    {"works", HD_VALUE_COUNT, "of that name and kind"},
-    {"late", HD_VALUE_DURATION, "sum of how much later they began than that allows: they wait for something else"},
+    {"works", HD_VALUE_COUNT, "activities of that name and kind"},
+    {"late", HD_VALUE_DURATION, "sum of how much later they began than that explains: they wait for something else"},
     {"early", HD_VALUE_DURATION, "sum of how much earlier they began than that allows"},
-    {"longest", HD_VALUE_DURATION, "of the delays that are not explained"},
+    {"longest", HD_VALUE_DURATION, "the longest delay that is not explained"},
     {"id", HD_VALUE_INT, GPU_ID_OF "the work with the longest"},
     {0},
 };
@@ -42,14 +44,16 @@ static const hd_report_column what_if_columns[] = {
     {"after", HD_VALUE_DURATION, "with the changes"},
     {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
     {"uncertainty", HD_VALUE_DURATION,
-     "what `after` may be off by: the error of the check, of it; delays that vary as in the trace; what it leaves "
-     "open"},
+     "by how much `after` may be off: the error of the check, delays that vary as in the trace, and what the trace "
+     "leaves open"},
     {0},
 };
 
 static const hd_report_column step_columns[] = {
     GPU_COLUMNS_RANK,
-    {"recorded", HD_VALUE_DURATION, "from its start, or the end of the one before, to its end with all of its work"},
+    {"recorded", HD_VALUE_DURATION,
+     "from its start, or the end of the one before, to its end with all of its "
+     "activities"},
     {"replayed", HD_VALUE_DURATION, "without change"},
     {"changed", HD_VALUE_DURATION, "with the changes; null: there are none"},
     {0},
@@ -165,37 +169,34 @@ static const hd_report_table_about tables[] = {
 
 static const hd_option_about options[] = {
     {"scale", HD_OPTION_TEXTS, NULL,
-     "PATTERN=FACTOR: kernels, copies, operators and calls of these names take that many times as long", FIELD(scale)},
+     "PATTERN=FACTOR: kernels, copies, operators and API calls of these names take FACTOR times as long", FIELD(scale)},
     {"remove", HD_OPTION_PATTERNS, NULL,
-     "without these kernels and their launches, these operators and all that is in them", FIELD(remove)},
+     "remove these kernels with their launches, and these operators with everything inside them", FIELD(remove)},
     {"fuse", HD_OPTION_PATTERNS, NULL, "kernels of these names that follow one another on a queue have one launch",
      FIELD(fuse)},
     {"overlap", HD_OPTION_PATTERNS, NULL,
-     "communication, copy: such work has a queue of its own and waits for its launch and its data alone; events stay "
-     "with the queue "
-     "on "
-     "which it was",
+     "communication, copy: these activities have a queue of their own and wait only for their launch and their "
+     "data; events stay with their old queue",
      FIELD(overlap)},
-    {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches work takes this long", FIELD(launch_cost)},
+    {"launch-cost", HD_OPTION_TIME, NULL, "each call that launches an activity takes this long", FIELD(launch_cost)},
     {"graph", HD_OPTION_FLAG, NULL, "the kernels of a step have one launch, as a CUDA graph", FIELD(graph)},
     {"streams", HD_OPTION_COUNT, NULL,
-     "the queues become this many, in the order of launches, but those of communication alone", FIELD(streams)},
+     "the number of queues becomes this, except those of communication only; activities come in the order of "
+     "launches",
+     FIELD(streams)},
     {"schedule", HD_OPTION_TEXT, NULL,
-     "recorded; streams=N, earliest (N is 128): the work of each queue, but those of communication alone, runs on N in "
-     "turn, as if it needed nothing of what stands before it but data that is told; priorities=STREAM:PRIORITY,...: "
-     "kernels of "
-     "the stream of that number, of communication or of all have this priority, lower ones go first; priorities: as "
-     "the trace tells",
+     "recorded; streams=N, earliest (N is 128): the activities of each queue, except those of communication only, "
+     "run on N queues in turn, as if none needed the one before it, except for known data dependencies; "
+     "priorities=STREAM:PRIORITY,...: kernels of the stream of that number, of communication or of all have this "
+     "priority, lower ones go first; priorities: as in the trace",
      FIELD(schedule)},
     {"queue-depth", HD_OPTION_TEXT, NULL,
-     "a call waits while that many launched operations of its queue have not begun; 0: none waits (default: as the "
-     "trace "
-     "shows, if long calls tell)",
+     "a launch call waits while this many operations of its queue are launched and have not begun; 0: none waits "
+     "(default: as in the trace, if long calls show it)",
      FIELD(queue_depth)},
     {"gpu", HD_OPTION_TEXT, NULL,
-     "A=>B: compute work takes the time of another GPU by the rooflines of both, of the table of GPUs; '=>B': A is "
-     "what the "
-     "trace tells",
+     "A=>B: compute activities take the time of another GPU, by the rooflines of both from the table of GPUs; "
+     "'=>B': A is the GPU of the trace",
      FIELD(gpu)},
     {"mode", HD_OPTION_TEXT, NULL,
      "dry-run: only the operations of the GPUs with the changes, in their order and what each waits for, without times",
@@ -203,24 +204,22 @@ static const hd_option_about options[] = {
     {"max-error", HD_OPTION_DECIMAL, "5", "refuse changes if the check is off by more percent than this (default: 5)",
      FIELD(max_error)},
     {"from", HD_OPTION_TIME, NULL,
-     "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest stays",
+     "replay only from there, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10%; the rest is fixed",
      FIELD(from)},
     {"until", HD_OPTION_TIME, NULL, "replay only until there", FIELD(until)},
     {"step", HD_OPTION_TEXT, NULL, "replay only step N, of heddle report steps: its number or its whole name",
      FIELD(step)},
-    {"stream", HD_OPTION_TEXT, NULL, "replay only the work of the stream of this number; all other work stays",
+    {"stream", HD_OPTION_TEXT, NULL, "replay only the activities of the stream of this number; all others are fixed",
      FIELD(stream)},
     {"events", HD_OPTION_PATTERNS, NULL,
      "replay only events of these names, or ids in the table slice of heddle query; all others stay", FIELD(events)},
     {"run", HD_OPTION_FLAG, NULL,
-     "launch it all again on an NVIDIA GPU, without the program: kernels that turn as long as those of the trace, "
-     "copies "
-     "of the same size, on as many streams, with the same waits; on the first that CUDA_VISIBLE_DEVICES lets it see",
+     "run it on an NVIDIA GPU, without the program: kernels that spin as long as those of the trace, copies of the "
+     "same size, on as many streams, with the same waits; on the first GPU of CUDA_VISIBLE_DEVICES",
      FIELD(run)},
     {"ties", HD_OPTION_COUNT, NULL,
-     "replay so many times with other orders of work that several threads launch on one queue at the same time, and "
-     "tell "
-     "what that changes; status 1: something",
+     "measure ordering sensitivity: replay this many times with other orders of activities that several threads "
+     "launch on one queue at the same time; status 1 if anything changes",
      FIELD(ties)},
     {"within", HD_OPTION_TIME, NULL, "with ties: the same time is up to this much later, such as 2us", FIELD(within)},
     {"steps", HD_OPTION_PATTERNS, NULL,

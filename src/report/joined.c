@@ -13,30 +13,30 @@
 #include "report/report.h"
 
 static const hd_report_column join_columns[] = {
-    {"samples", HD_VALUE_COUNT, "stack samples, or stacks that the trace tells"},
+    {"samples", HD_VALUE_COUNT, "stack samples, or stacks in the trace"},
     {"samples_without_stack", HD_VALUE_COUNT, "of them, empty"},
     {"stack_frames", HD_VALUE_COUNT, "different frames of all stacks"},
-    {"launches", HD_VALUE_COUNT, "calls that start work of a GPU"},
-    {"launches_without_work", HD_VALUE_COUNT, "of them, without any work in the trace"},
+    {"launches", HD_VALUE_COUNT, "API calls that start GPU activities"},
+    {"launches_without_work", HD_VALUE_COUNT, "those without an activity in the trace"},
     {"works", HD_VALUE_COUNT, "kernels, copies and sets"},
     {"kernels", HD_VALUE_COUNT, "of them, kernels"},
     {"kernels_of_graphs", HD_VALUE_COUNT, "of them, launched by a graph"},
-    {"works_without_launch", HD_VALUE_COUNT, "whose launch is not in the trace"},
-    {"works_without_stack", HD_VALUE_COUNT, "that no rule gave a stack"},
+    {"works_without_launch", HD_VALUE_COUNT, "activities whose launch is not in the trace"},
+    {"works_without_stack", HD_VALUE_COUNT, "activities without a stack"},
     {"pending_stacks", HD_VALUE_COUNT, "stacks without a launch"},
     {"forward_joined", HD_VALUE_COUNT, "backward operators that found their forward operator"},
     {"span", HD_VALUE_DURATION, "from the first work to the end of the last"},
     {"gpu_time", HD_VALUE_DURATION, "sum of the durations of all work"},
     {"kernel_time", HD_VALUE_DURATION, "of the kernels alone"},
     {"gpu_time_without_stack", HD_VALUE_DURATION, "of the work that has no stack"},
-    {"clock_offset_ns", HD_VALUE_INT, "what was added to the samples' clock to meet the launches', in ns"},
+    {"clock_offset_ns", HD_VALUE_INT, "added to the samples' clock to match that of the launches, in ns"},
     {"clock_spread", HD_VALUE_DURATION, "median distance of a sample to its launch, with that offset"},
     {"clock_worst", HD_VALUE_DURATION, "largest such distance"},
     {"clock_pairs", HD_VALUE_COUNT, "samples that were joined by time"},
     {"clock_ambiguous", HD_VALUE_BOOL, "whether another offset fits nearly as well"},
     {"threads_by_id", HD_VALUE_COUNT, "threads joined by their ids"},
     {"threads_by_sequence", HD_VALUE_COUNT, "threads joined by the sequence of their launches"},
-    {"threads_unmatched", HD_VALUE_COUNT, "threads with samples that met no launches"},
+    {"threads_unmatched", HD_VALUE_COUNT, "threads with samples that match no launches"},
     {0},
 };
 
@@ -81,8 +81,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 const hd_report_about report_attribution_about = {
     .name = "attribution",
     .title = "how stacks were joined with the work of GPUs",
-    .text = "Which samples met which launches and by which rule, what was left alone on either side, how the clocks "
-            "fit, and the time of all work by kernel.",
+    .text = "Which samples were matched with which launches and by which rule, how many on each side have no match, "
+            "how well the clocks fit, and the time of all GPU activities by kernel.",
     .tables = tables,
     .run = run,
 };

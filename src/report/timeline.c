@@ -383,7 +383,7 @@ static const hd_report_column window_columns[] = {
 
 static const hd_report_column rows_columns[] = {
     {"row", HD_VALUE_INT, "its number, from 0"},
-    {"pid", HD_VALUE_STRING, "as it stood in the input"},
+    {"pid", HD_VALUE_STRING, "as in the input"},
     {"tid", HD_VALUE_STRING, "likewise"},
     {"process", HD_VALUE_STRING, "name of the process"},
     {"name", HD_VALUE_STRING, "of the track"},
@@ -435,10 +435,9 @@ static const hd_option_about options[] = {
 const hd_report_about report_timeline_about = {
     .name = "timeline",
     .title = "how busy each row is over time, and with what",
-    .text =
-        "The time is cut into columns. For each row and column: how much of it slices cover, to the nanosecond, and "
-        "the name that has most of that. On rows of GPUs only work counts: kernels, copies, sets. heddle timeline "
-        "draws it.",
+    .text = "Divides the time into columns. For each track (row) and column: the time that slices cover, to the "
+            "nanosecond, and the name with the largest part of it. On tracks of GPUs only kernels, copies and memsets "
+            "count. heddle timeline draws it.",
     .options = options,
     .options_size = sizeof(timeline_options),
     .tables = tables,

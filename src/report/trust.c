@@ -6,7 +6,7 @@
 #include "report/report.h"
 #include "trace/event.h"
 
-static const hd_report_column columns[] = {
+const hd_report_column report_trust_columns[] = {
     {"code", HD_VALUE_STRING, "which doubt"},
     {"level", HD_VALUE_STRING, "error: figures are wrong; warning: some may be; note"},
     {"count", HD_VALUE_COUNT, "how many have it"},
@@ -45,7 +45,7 @@ hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struc
     char text[GPU_DOUBT_TEXT];
     if (!trust) trust = &of_input;
     HD_TRY(hd_table_builder_new(&b, "trust", err));
-    for (const hd_report_column *c = columns; c->name; c++) hd_table_add_column(b, c->name, c->type);
+    for (const hd_report_column *c = report_trust_columns; c->name; c++) hd_table_add_column(b, c->name, c->type);
     for (int i = 0; i < GPU_DOUBTS; i++)
         if (trust->doubts[i].count) add_row(b, trace, (gpu_doubt_code)i, &trust->doubts[i]);
     snprintf(report->trust_text, sizeof report->trust_text, "%s", gpu_trust_text(text, trust));

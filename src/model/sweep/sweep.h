@@ -42,7 +42,7 @@ typedef struct gpu_pieces {
 enum { GPU_PIECES_MAX = 10000, GPU_PIECES_ROWS = 200000 /* of all rows of GPUs together */ };
 #define GPU_OPTION_PIECES(type, table)                                                                                 \
     {                                                                                                                  \
-        "pieces", HD_OPTION_COUNT, NULL, "cut the time into so many pieces, 10,000 at most: the table " table,         \
+        "pieces", HD_OPTION_COUNT, NULL, "divide the time into this many bins, 10,000 at most: the table " table,      \
             offsetof(type, pieces)                                                                                     \
     }
 gpu_pieces gpu_pieces_of(const gpu_scope *scope, uint32_t device, uint64_t wanted);

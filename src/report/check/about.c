@@ -3,15 +3,15 @@
 
 static const hd_report_column findings_columns[] = {
     {"severity", HD_VALUE_STRING, "error, warning or note"},
-    {"code", HD_VALUE_STRING, "of the finding; heddle check --explain tells what each means"},
-    {"pid", HD_VALUE_STRING, "of the track, as it stood in the input"},
+    {"code", HD_VALUE_STRING, "of the finding; heddle check --explain explains each"},
+    {"pid", HD_VALUE_STRING, "of the track, as in the input"},
     {"tid", HD_VALUE_STRING, "likewise"},
     {"track", HD_VALUE_STRING, "its name"},
     {"count", HD_VALUE_COUNT, "how often it was found"},
     {"slices", HD_VALUE_COUNT, "of them, different slices; null where it is not about slices"},
     {"worst", HD_VALUE_DURATION, "the largest amount of time it is about"},
     {"start", HD_VALUE_TIME, "of the first example"},
-    {"offset", HD_VALUE_INT, "byte of the decompressed input where the first example stands"},
+    {"offset", HD_VALUE_INT, "byte offset of the first example in the decompressed input"},
     {"example", HD_VALUE_STRING, "name of the first example"},
     {0},
 };
@@ -21,11 +21,11 @@ static const hd_report_column examples_columns[] = {
     {"name", HD_VALUE_STRING, "of the event"},
     {"start", HD_VALUE_TIME, "of the event"},
     {"duration", HD_VALUE_DURATION, "of the event"},
-    {"offset", HD_VALUE_INT, "byte of the decompressed input where it stands"},
+    {"offset", HD_VALUE_INT, "byte offset in the decompressed input"},
     {"other_name", HD_VALUE_STRING, "of the event that it is in conflict with"},
     {"other_start", HD_VALUE_TIME, "of that event"},
     {"other_duration", HD_VALUE_DURATION, "of that event"},
-    {"other_offset", HD_VALUE_INT, "byte where that stands"},
+    {"other_offset", HD_VALUE_INT, "byte offset of that event"},
     {"value", HD_VALUE_DURATION, "how much time the finding is about"},
     {0},
 };
@@ -62,8 +62,8 @@ static const hd_option_about options[] = {
 const hd_report_about report_check_about = {
     .name = "check",
     .title = "what a viewer drops or misdraws, or an analysis gets wrong",
-    .text = "Slices that cross, flows and launches without their other end, times in the future, duplicate tracks and "
-            "whatever else makes a viewer or an analysis wrong, each with its first examples.",
+    .text = "Slices that cross, flows and launches without their other end, times in the future, duplicate tracks "
+            "and everything else that makes a viewer or an analysis wrong, each with its first examples.",
     .options = options,
     .wants_sources = true,
     .options_size = sizeof(hd_check_options),

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "format/conventions.h"
 #include "format/format.h"
 #include "report/check/check.h"
 
@@ -14,6 +15,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_MERGED_TRACK] = {"merged-track", "warning",
                             "the tid is missing, negative or over 32 bits: Perfetto draws the track on the main thread",
                             "`count` slices do not nest there and are moved or dropped: write another tid"},
+    [CHECK_DEVICES_ON_ROW] = {HD_DEVICES_ON_ROW, "warning", "GPU activities of several devices are on one (pid, tid)",
+                              "viewers draw the devices on one row, where they overlap; Heddle gives each device its "
+                              "own: heddle convert writes the trace that way"},
     [CHECK_BEGIN_WITHOUT_END] = {"begin-without-end", "warning", "a B event that no E event closes",
                                  "viewers draw it to the end of the trace: the program was cut, or an E is missing"},
     [CHECK_END_WITHOUT_BEGIN] = {"end-without-begin", "warning", "an E event with no open B event on its track",

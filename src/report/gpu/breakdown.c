@@ -222,21 +222,21 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column breakdown_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"span", HD_VALUE_DURATION, "from the first start of its work to the last end"},
-    {"compute", HD_VALUE_DURATION, "a kernel that is no communication, or a set, runs"},
+    {"span", HD_VALUE_DURATION, "from the first start to the last end of its activities"},
+    {"compute", HD_VALUE_DURATION, "a kernel that is no communication, or a memset, runs"},
     {"exposed_communication", HD_VALUE_DURATION,
      "communication runs, or a collective of an Ascend NPU waits, and no compute"},
     {"exposed_copy", HD_VALUE_DURATION, "a copy runs, and neither compute nor communication"},
     {"idle", HD_VALUE_DURATION, "nothing runs: span = compute + exposed_communication + exposed_copy + idle"},
     {"busy", HD_VALUE_DURATION, "span - idle"},
-    {"communication", HD_VALUE_DURATION, "communication runs, whatever else does"},
-    {"copy", HD_VALUE_DURATION, "a copy runs, whatever else does"},
+    {"communication", HD_VALUE_DURATION, "communication runs, with or without other activities"},
+    {"copy", HD_VALUE_DURATION, "a copy runs, with or without other activities"},
     {"communication_overlap", HD_VALUE_DECIMAL, "percent of communication during which compute runs"},
-    {"works", HD_VALUE_COUNT, "kernels, copies and sets that begin in it"},
+    {"works", HD_VALUE_COUNT, "kernels, copies and memsets that begin in it"},
     {"time", HD_VALUE_DURATION, "sum of their durations"},
-    {"before", HD_VALUE_COUNT, "of them, that were launched before the recording; null: no launch is known"},
+    {"before", HD_VALUE_COUNT, "those launched before the recording; null: no launch is known"},
     {"before_time", HD_VALUE_DURATION, "sum of their durations"},
-    {"unlinked", HD_VALUE_COUNT, "all whose launch is not known"},
+    {"unlinked", HD_VALUE_COUNT, "those with an unknown launch"},
     {"unlinked_time", HD_VALUE_DURATION, "sum of their durations"},
     GPU_COLUMN_DOUBT,
     {0},
@@ -255,8 +255,8 @@ static const hd_report_column overlap_columns[] = {
 
 static const hd_report_column concurrency_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"running", HD_VALUE_COUNT, "pieces of work at once"},
-    {"time", HD_VALUE_DURATION, "so many run"},
+    {"running", HD_VALUE_COUNT, "GPU activities at the same time"},
+    {"time", HD_VALUE_DURATION, "time in which exactly this many run"},
     {"share", HD_VALUE_DECIMAL, "percent of the span"},
     {0},
 };
@@ -276,9 +276,9 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_breakdown_about = {
     .name = "breakdown",
     .title = "where the time of each GPU goes",
-    .text = "Divides the time of each device into compute, communication that no compute hides, copies that nothing "
-            "hides, and idle; to the nanosecond, and so that they add up. What was launched before the recording is "
-            "counted like all other work, and told.",
+    .text = "Divides the time of each device into compute, exposed communication (no compute runs), exposed copies "
+            "(neither compute nor communication runs) and idle; they add up to the span, to the nanosecond. GPU "
+            "activities that were launched before the recording count too, and their number is shown.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

@@ -198,19 +198,19 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column copies_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"kind", HD_VALUE_STRING, "HtoD, DtoH, DtoD, PtoP …; set; null: the name does not tell", GPU_FILL_OWN(add_kind)},
-    {"memory", HD_VALUE_STRING, "from what to what, as the name tells: Pageable -> Device",
+    {"kind", HD_VALUE_STRING, "HtoD, DtoH, DtoD, PtoP …; set (memset); null: not in the name", GPU_FILL_OWN(add_kind)},
+    {"memory", HD_VALUE_STRING, "source and target, from the name: Pageable -> Device",
      GPU_FILL(TEXT, copy_row, key.detail)},
     {"count", HD_VALUE_COUNT, "copies", GPU_FILL(ROWS, copy_row, time)},
     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, copy_row, time)},
     {"share", HD_VALUE_DECIMAL, "percent of the time of all copies and sets of the device",
      GPU_FILL(SHARE, copy_row, time)},
-    {"bytes", HD_VALUE_BYTES, "of those that tell; null: none does", GPU_FILL(SUM, copy_row, bytes)},
-    {"unknown", HD_VALUE_COUNT, "copies that do not tell", GPU_FILL(UNKNOWN, copy_row, bytes)},
+    {"bytes", HD_VALUE_BYTES, "sum over the copies with a size; null: none has one", GPU_FILL(SUM, copy_row, bytes)},
+    {"unknown", HD_VALUE_COUNT, "copies without a size", GPU_FILL(UNKNOWN, copy_row, bytes)},
     {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, copy_row, time)},
     {"min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, copy_row, time)},
     {"max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, copy_row, time)},
-    {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of those that tell both",
+    {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of the copies that have both",
      GPU_FILL(RATIO, copy_row, timed_bytes, offsetof(copy_row, timed))},
     {"longest_id", HD_VALUE_INT, GPU_ID_OF "the longest", GPU_FILL(OF_MAX, copy_row, time, offsetof(copy_row, id))},
     {0},
@@ -219,12 +219,11 @@ static const hd_report_column copies_columns[] = {
 static const hd_report_column sizes_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"kind", HD_VALUE_STRING, "as above", GPU_FILL_OWN(add_kind)},
-    {"size", HD_VALUE_STRING, "of a copy; null: it does not tell",
-     GPU_FILL(WORD, copy_row, key.detail, .words = size_names)},
+    {"size", HD_VALUE_STRING, "of a copy; null: unknown", GPU_FILL(WORD, copy_row, key.detail, .words = size_names)},
     {"count", HD_VALUE_COUNT, "copies", GPU_FILL(ROWS, copy_row, time)},
     {"total", HD_VALUE_DURATION, "sum of the durations", GPU_FILL(SUM, copy_row, time)},
-    {"bytes", HD_VALUE_BYTES, "of those that tell; null: none does", GPU_FILL(SUM, copy_row, bytes)},
-    {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of those that tell both",
+    {"bytes", HD_VALUE_BYTES, "sum over the copies with a size; null: none has one", GPU_FILL(SUM, copy_row, bytes)},
+    {"bandwidth", HD_VALUE_DECIMAL, "GB/s: bytes per time of the copies that have both",
      GPU_FILL(RATIO, copy_row, timed_bytes, offsetof(copy_row, timed))},
     {0},
 };
@@ -232,8 +231,10 @@ static const hd_report_column sizes_columns[] = {
 static const hd_report_column bandwidth_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"kind", HD_VALUE_STRING, "as above"},
-    {"time", HD_VALUE_TIME, "when a piece of the time begins"},
-    {"bandwidth", HD_VALUE_DECIMAL, "GB/s in that piece, of those that tell their bytes, which move evenly"},
+    {"time", HD_VALUE_TIME, "start of the bin"},
+    {"bandwidth", HD_VALUE_DECIMAL,
+     "GB/s in the bin, of the copies with a size; a copy counts evenly over its "
+     "duration"},
     {0},
 };
 
@@ -251,8 +252,8 @@ static const hd_option_about options[] = {GPU_OPTION_PIECES(copies_options, "ban
 const hd_report_about report_copies_about = {
     .name = "copies",
     .title = "copies and sets: how much, how long, how fast",
-    .text = "Sums up copies and sets of each device by kind, memory and size, with their bandwidth. What does not tell "
-            "its bytes is counted, and in no bandwidth.",
+    .text = "Sums up copies and memsets (sets) of each device by kind, memory and size, with their bandwidth. "
+            "Copies without a size in bytes are counted, but are in no bandwidth.",
     .options = options,
     .options_size = sizeof(copies_options),
     .tables = tables,

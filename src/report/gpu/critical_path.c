@@ -465,10 +465,9 @@ static const hd_option_about options[] = {
 const hd_report_about report_critical_path_about = {
     .name = "critical-path",
     .title = "what the time of a trace or a step waits for: its critical path",
-    .text =
-        "The path goes back from what ends last, or from the end of a step on its thread, to what that waited for last "
-        "- the work or call before it, its launch, the work for which a call waits - until the start. Its pieces "
-        "follow one another without a gap: to shorten it, shorten one of them.",
+    .text = "The path goes back from the event that ends last, or from the end of a step on its thread, to what that "
+            "event waited for last - the activity or call before it, its launch, the activity that a call waits for - "
+            "until the start. Its pieces follow each other without a gap: to shorten the path, shorten one of them.",
     .options = options,
     .options_size = sizeof(path_options),
     .tables = tables,

@@ -137,7 +137,7 @@ static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
     HD_TRY(gpu_mfu_add_table(out, &f->mfu, &f->scope, &f->of, err));
     if (gpu_mfu_note(coverage, sizeof coverage, &f->mfu)) notes[count++] = coverage;
     if (f->scope.counted && !gpu_arg_is_used(&f->of.args[GPU_OP_DIMS]))
-        notes[count++] = "operators do not tell their shapes (record_shapes=True of the profiler)";
+        notes[count++] = "operators have no shapes (record_shapes=True of the profiler)";
     else if (f->scope.counted && !f->keys.count)
         notes[count++] = f->of.named ? "of no operator whose FLOP are known both shapes and GPU work are there"
                                      : "there is no operator whose FLOP are known";
@@ -209,14 +209,12 @@ static const hd_option_about options[] = {
 const hd_report_about report_flops_about = {
     .name = "flops",
     .title = "what operators compute and move, and how fast",
-    .text =
-        "Matrix products, attention, convolutions, elementwise operators and norms: from the shapes of their inputs "
-        "the floating-point operations and the bytes of a call, with the time of their GPU work TFLOP/s and GB/s; "
-        "backward operators of attention and convolution, too. "
-        "Needs a trace with shapes. Bytes are what has to be moved at least; caches may save it or not. What the GPU "
-        "could do, by the table of GPUs in share/heddle/gpus.toml and your own (--gpus FILE, "
-        "~/.config/heddle/gpus.toml), tells the share of its peak, which side of the roofline an operator is on, and "
-        "the utilisation of steps.",
+    .text = "Computes floating-point operations and bytes of matrix products, attention, convolutions (forward and "
+            "backward), elementwise operators and norms from the shapes of their inputs, and TFLOP/s and GB/s from the "
+            "time of their GPU activities. Needs a trace with shapes. Bytes are the minimum that has to be moved; "
+            "caches may save some of it. The peaks of the GPU, from the table share/heddle/gpus.toml and your own "
+            "(--gpus FILE, ~/.config/heddle/gpus.toml), give the share of the peak, the side of the roofline on which "
+            "an operator is, and the utilisation of steps.",
     .options = options,
     .options_size = sizeof(flops_options),
     .wants_gpus = true,

@@ -142,17 +142,17 @@ void gpu_aggregate_deinit(gpu_aggregate *aggregate);
 
 /* The columns that gpu_cells_rank and gpu_cells_device fill, and of keys that begin with a rank or a gpu_key. */
 #define GPU_COLUMNS_STEP(key)                                                                                          \
-    {"step", HD_VALUE_STRING, "with --by step: the step's name, null beside steps", GPU_FILL(STEP, key, step)},        \
+    {"step", HD_VALUE_STRING, "with --by step: the step's name; null outside of steps", GPU_FILL(STEP, key, step)},    \
     {                                                                                                                  \
-        "step_start", HD_VALUE_TIME, "when it began, which tells steps of one name apart",                             \
+        "step_start", HD_VALUE_TIME, "start of the step; distinguishes steps of one name",                             \
             GPU_FILL(STEP_START, key, step)                                                                            \
     }
 #define GPU_COLUMNS_RANK                                                                                               \
     {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(NUMBER, gpu_rank_key, rank)}, GPU_COLUMNS_STEP(gpu_rank_key)
 #define GPU_COLUMNS_DEVICE                                                                                             \
     {"rank", HD_VALUE_INT, "null: unknown", GPU_FILL(RANK, gpu_key, device)},                                          \
-        {"device", HD_VALUE_INT, "null: a process that tells none", GPU_FILL(DEVICE, gpu_key, device)},                \
-        {"process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number",         \
+        {"device", HD_VALUE_INT, "null: the process has no device number", GPU_FILL(DEVICE, gpu_key, device)},         \
+        {"process", HD_VALUE_STRING, "for a device without a number, to distinguish it; else null",                    \
          GPU_FILL(PROCESS, gpu_key, device)},                                                                          \
         GPU_COLUMNS_STEP(gpu_key)
 #define GPU_COLUMNS_ROW                                                                                                \
@@ -191,7 +191,7 @@ bool gpu_note_unexamined(char *out, size_t size, const hd_graph *graph);
 extern const hd_report_column gpu_notes_columns[];
 #define GPU_NOTES                                                                                                      \
     {                                                                                                                  \
-        "notes", "what this trace does not tell, and so is null above", gpu_notes_columns                              \
+        "notes", "what this trace lacks; figures that need it are null above", gpu_notes_columns                       \
     }
 
 /* What of the bytes of a collective, "AllReduce", goes over each link of the bus, as nccl-tests count it. false: not

@@ -38,6 +38,7 @@ typedef struct total_row {
 typedef struct launches {
     gpu_scope scope;
     const gpu_trust *trust;
+    bool *apart; /* by device: gpu_clock_is_apart */
     gpu_texts texts;
     uint32_t *call_names; /* by string: text + 1 */
     gpu_aggregate rows, totals;
@@ -94,6 +95,7 @@ static bool add_launch(launches *l, const hd_launch *launch, const launched *fou
         .whole = gpu_whole((gpu_i128)found->end - found->call_start),
         .is_short = found->work_time < call,
     };
+    if (l->apart[row.on.device]) row.delay = row.negative = row.queue = row.whole = HD_NO_NUMBER;
     const total_row total = {.of = {s->ranks[launch->track], row.on.step, 0},
                              .launches = 1,
                              .with_work = 1,
@@ -220,9 +222,11 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
     l->rows.user = l;
     gpu_aggregate_init(&l->totals, &l->scope, NULL, sizeof(gpu_rank_key), &report_launches_about, "launch_totals");
     l->call_names = calloc((size_t)hd_trace_string_count(l->scope.trace) + 1, sizeof *l->call_names);
-    if (!l->call_names) return HD_NOMEM(err);
-    HD_TRY(sum_up(l, err));
+    l->apart = calloc((size_t)l->scope.device_count + 1, sizeof *l->apart);
+    if (!l->call_names || !l->apart) return HD_NOMEM(err);
     HD_TRY(gpu_trust_of(&l->trust, l->scope.trace, l->scope.launches, err));
+    for (uint32_t d = 0; d < l->scope.device_count; d++) l->apart[d] = gpu_clock_is_apart(l->trust, &l->scope, d);
+    HD_TRY(sum_up(l, err));
     HD_TRY(gpu_add_aggregate(out, &l->rows, "whole_total", err));
     HD_TRY(gpu_add_aggregate(out, &l->totals, "", err));
     HD_TRY(add_delays(out, l, err));
@@ -240,6 +244,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_aggregate_deinit(&l.rows);
     gpu_aggregate_deinit(&l.totals);
     free(l.call_names);
+    free(l.apart);
     gpu_scope_deinit(&l.scope);
     return status;
 }
@@ -248,53 +253,58 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column launches_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"call", HD_VALUE_STRING, "that launched it", GPU_FILL(TEXT, launch_row, call)},
+    {"call", HD_VALUE_STRING, "name of the API call", GPU_FILL(TEXT, launch_row, call)},
     {"kind", HD_VALUE_STRING, "kernel, graph, copy or set", GPU_FILL(WORD, launch_row, kind, .words = kind_names)},
-    {"name", HD_VALUE_STRING, "of its first work; null: a graph", GPU_FILL(STRING, launch_row, name)},
-    {"launches", HD_VALUE_COUNT, "how many have work", GPU_FILL(ROWS, launch_row, works)},
-    {"works", HD_VALUE_COUNT, "what they launched", GPU_FILL(SUM, launch_row, works)},
+    {"name", HD_VALUE_STRING, "of its first activity; null: a graph", GPU_FILL(STRING, launch_row, name)},
+    {"launches", HD_VALUE_COUNT, "launches with an activity", GPU_FILL(ROWS, launch_row, works)},
+    {"works", HD_VALUE_COUNT, "activities that they launched", GPU_FILL(SUM, launch_row, works)},
     {"call_total", HD_VALUE_DURATION, "time in the calls", GPU_FILL(SUM, launch_row, call_time)},
     {"call_mean", HD_VALUE_DURATION, "of the calls", GPU_FILL(MEAN, launch_row, call_time)},
     {"call_max", HD_VALUE_DURATION, "the longest call", GPU_FILL(MAX, launch_row, call_time)},
-    {"delay_total", HD_VALUE_DURATION, "from the end of the call to the start of the first work, below 0 as well",
+    {"delay_total", HD_VALUE_DURATION,
+     "from the end of the call to the start of the first activity; may be negative; null, as what follows from it: the "
+     "device has a clock of its own (clocks-apart)",
      GPU_FILL(SUM, launch_row, delay)},
     {"delay_mean", HD_VALUE_DURATION, "of the delays", GPU_FILL(MEAN, launch_row, delay)},
     {"delay_median", HD_VALUE_DURATION, "of the delays", GPU_FILL(MEDIAN, launch_row, delay)},
     {"delay_min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, launch_row, delay)},
     {"delay_max", HD_VALUE_DURATION, "the longest", GPU_FILL(MAX, launch_row, delay)},
-    {"negative", HD_VALUE_COUNT, "delays below 0: the work began while the host was in the call",
+    {"negative", HD_VALUE_COUNT, "negative delays: the activity began before the call returned",
      GPU_FILL(SUM, launch_row, negative)},
     {"queue_total", HD_VALUE_DURATION, "sum of the delays above 0", GPU_FILL(SUM, launch_row, queue)},
-    {"work_total", HD_VALUE_DURATION, "sum of the durations of all their work", GPU_FILL(SUM, launch_row, work)},
-    {"whole_total", HD_VALUE_DURATION, "from the start of the call to the last end of its work",
+    {"work_total", HD_VALUE_DURATION, "sum of the durations of all their activities", GPU_FILL(SUM, launch_row, work)},
+    {"whole_total", HD_VALUE_DURATION, "from the start of the call to the last end of its activities",
      GPU_FILL(SUM, launch_row, whole)},
-    {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call", GPU_FILL(SUM, launch_row, is_short)},
+    {"short", HD_VALUE_COUNT, "launches whose activities are shorter than the call",
+     GPU_FILL(SUM, launch_row, is_short)},
     GPU_COLUMN_DOUBT_OF(GPU_FILL_OWN(add_doubts)),
     {0},
 };
 
 static const hd_report_column totals_columns[] = {
     GPU_COLUMNS_RANK,
-    {"launches", HD_VALUE_COUNT, "with work, or that launch by their name; null: no launch is known",
+    {"launches", HD_VALUE_COUNT, "launches with an activity, or with the name of a launch; null: no launch is known",
      GPU_FILL(SUM, total_row, launches)},
-    {"without_work", HD_VALUE_COUNT, "of them, whose work is not there", GPU_FILL(SUM, total_row, without_work)},
+    {"without_work", HD_VALUE_COUNT, "those whose activity is not in the trace",
+     GPU_FILL(SUM, total_row, without_work)},
     {"works", HD_VALUE_COUNT, "kernels, copies and sets", GPU_FILL(SUM, total_row, works)},
-    {"unlinked", HD_VALUE_COUNT, "of them, whose launch is not known", GPU_FILL(SUM, total_row, unlinked)},
-    {"before", HD_VALUE_COUNT, "of these, that were launched before the recording", GPU_FILL(SUM, total_row, before)},
-    {"negative", HD_VALUE_COUNT, "launches whose work began while the host was in the call",
+    {"unlinked", HD_VALUE_COUNT, "those with an unknown launch", GPU_FILL(SUM, total_row, unlinked)},
+    {"before", HD_VALUE_COUNT, "of these, those launched before the recording", GPU_FILL(SUM, total_row, before)},
+    {"negative", HD_VALUE_COUNT, "launches whose activity began before the call returned",
      GPU_FILL(SUM, total_row, negative)},
-    {"short", HD_VALUE_COUNT, "launches whose work is shorter than the call", GPU_FILL(SUM, total_row, is_short)},
-    {"short_share", HD_VALUE_DECIMAL, "percent of the launches with work",
+    {"short", HD_VALUE_COUNT, "launches whose activities are shorter than the call",
+     GPU_FILL(SUM, total_row, is_short)},
+    {"short_share", HD_VALUE_DECIMAL, "percent of the launches with an activity",
      GPU_FILL(RATIO, total_row, is_short, offsetof(total_row, with_work), 100)},
     {0},
 };
 
 static const hd_report_column delays_columns[] = {
     GPU_COLUMNS_DEVICE,
-    {"from", HD_VALUE_DURATION, "delays of so much or more; null: below 0"},
-    {"until", HD_VALUE_DURATION, "and of less than this; null: any"},
-    {"delay", HD_VALUE_STRING, "the same in words: less than this, and not less than in the row before"},
-    {"launches", HD_VALUE_COUNT, "that have such a delay"},
+    {"from", HD_VALUE_DURATION, "delays of this or more; null: below 0"},
+    {"until", HD_VALUE_DURATION, "and less than this; null: no limit"},
+    {"delay", HD_VALUE_STRING, "the same as a text: less than this, and not less than in the row before"},
+    {"launches", HD_VALUE_COUNT, "launches with such a delay"},
     {0},
 };
 
@@ -314,8 +324,9 @@ const hd_report_about report_launches_about = {
     .name = "launches",
     .title = "from the call to the work: call time, delay, queue, and what is shorter than its launch",
     .text =
-        "Each launch with the work that it started: the time in the call, from its end until the work begins, and of "
-        "the work. Delays below 0 are kept and counted. Launches without work and work without a launch are told.",
+        "Each launch with the GPU activity that it started: the time in the API call, the delay from the end of the "
+        "call to the start of the activity, and the duration of the activity. Negative delays are kept and counted. "
+        "Launches without an activity and activities without a launch are counted.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

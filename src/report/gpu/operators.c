@@ -397,7 +397,7 @@ static hd_status add_tables(hd_report *out, operators *o, hd_error *err)
     HD_TRY(gpu_add(out, b, o->is_modules ? "" : "gpu_total,cpu_total", err));
     const char *const more[] = {o->ops.count ? NULL
                                 : o->is_modules
-                                    ? "there are no nn.Modules in this trace: PyTorch tells them with with_stack=True"
+                                    ? "there are no nn.Modules in this trace: PyTorch records them with with_stack=True"
                                     : "there are no operators in this trace",
                                 NULL};
     const char *const cut[] = {"not all modules have a name: the paths would take too much room", NULL};
@@ -442,16 +442,17 @@ static hd_status run_modules(hd_report *out, const hd_report_input *input, const
 
 static const hd_report_column columns[] = {
     GPU_COLUMNS_RANK,
-    {"name", HD_VALUE_STRING, "of the operator; (no operator), (no launch): work that is below none"},
+    {"name", HD_VALUE_STRING, "name of the operator; (no operator), (no launch): activities without one"},
     {"shape", HD_VALUE_STRING, "with --by shape: Input Dims"},
     {"calls", HD_VALUE_COUNT, "of the operator"},
     {"distinct_calls", HD_VALUE_COUNT,
-     "as torch's key_averages counts: one that is the only operator within an operator of its name is the same call"},
-    {"cpu_total", HD_VALUE_DURATION, "time in it; a call within another of the same name counts once"},
-    {"cpu_self", HD_VALUE_DURATION, "less the operators within"},
-    {"works", HD_VALUE_COUNT, "GPU work that it launched itself"},
-    {"gpu_self", HD_VALUE_DURATION, "time of that work"},
-    {"gpu_total", HD_VALUE_DURATION, "time of all work that was launched within it"},
+     "as torch's key_averages counts: an operator that is the only one inside an operator of its name is the same "
+     "call"},
+    {"cpu_total", HD_VALUE_DURATION, "time in the operator; a call inside another of the same name counts once"},
+    {"cpu_self", HD_VALUE_DURATION, "the same without the operators inside"},
+    {"works", HD_VALUE_COUNT, "GPU activities that it launched itself"},
+    {"gpu_self", HD_VALUE_DURATION, "time of these activities"},
+    {"gpu_total", HD_VALUE_DURATION, "time of all activities that were launched inside it"},
     {0},
 };
 
@@ -466,8 +467,8 @@ static const hd_option_about options[] = {GPU_OPTIONS("shape, step"), {0}};
 const hd_report_about report_operators_about = {
     .name = "operators",
     .title = "what operators take on the CPU, and below them on the GPU",
-    .text = "Sums up operators (cpu_op) by name: their time on the CPU, with and without the operators within, and the "
-            "time of the GPU work that they launched. All GPU time is in gpu_self of some row.",
+    .text = "Sums up operators (cpu_op) by name: their time on the CPU, with and without the operators inside, and "
+            "the time of the GPU activities that they launched. The gpu_self of all rows add up to the GPU time.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,
@@ -476,13 +477,15 @@ const hd_report_about report_operators_about = {
 
 static const hd_report_column modules_columns[] = {
     GPU_COLUMNS_RANK,
-    {"module", HD_VALUE_STRING, "with the modules around it, outermost first; (no module), (no launch): other work"},
+    {"module", HD_VALUE_STRING,
+     "with the modules around it, outermost first; (no module), (no launch): other "
+     "activities"},
     {"calls", HD_VALUE_COUNT, "of the module"},
-    {"cpu_total", HD_VALUE_DURATION, "of calls that are not within another of the same module"},
+    {"cpu_total", HD_VALUE_DURATION, "time of the calls that are not inside another call of the same module"},
     {"cpu_self", HD_VALUE_DURATION, "less the modules within"},
-    {"works", HD_VALUE_COUNT, "GPU work launched in it, and in no module within"},
-    {"gpu_self", HD_VALUE_DURATION, "time of that work"},
-    {"gpu_total", HD_VALUE_DURATION, "time of all work that was launched within it"},
+    {"works", HD_VALUE_COUNT, "GPU activities launched in it, and in no module inside it"},
+    {"gpu_self", HD_VALUE_DURATION, "time of these activities"},
+    {"gpu_total", HD_VALUE_DURATION, "time of all activities that were launched inside it"},
     {0},
 };
 
@@ -498,8 +501,8 @@ static const hd_option_about modules_options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_modules_about = {
     .name = "modules",
     .title = "what each nn.Module takes on the CPU, and below it on the GPU: a tree",
-    .text = "Sums up the calls of PyTorch's modules by their place among one another. A trace has them where it was "
-            "recorded with with_stack=True. All GPU time is in gpu_self of some row.",
+    .text = "Sums up the calls of PyTorch's modules as a tree. A trace has modules if it was recorded with "
+            "with_stack=True. The gpu_self of all rows add up to the GPU time.",
     .options = modules_options,
     .options_size = sizeof(gpu_options),
     .tables = modules_tables,

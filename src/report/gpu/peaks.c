@@ -171,6 +171,7 @@ bool gpu_roofline_of(gpu_roofline *out, gpu_peaks *p, int64_t rank, const gpu_sh
         add_note(p, "no peak of %s is known for the GPU: its line in the table would be %s = (TFLOP/s)",
                  report_dtype_names[dtype], report_dtype_names[dtype]);
     if (dtype == REPORT_FP32 && gpu->peaks[REPORT_TF32] > 0 && gpu_is_model_flop(work->kind))
-        add_note(p, "float is held against the peak of fp32; where TF32 was allowed, which no trace tells, use --tf32");
+        add_note(p, "float is compared with the peak of fp32; if TF32 was allowed, which no trace contains, use "
+                    "--tf32");
     return true;
 }

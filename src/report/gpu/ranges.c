@@ -302,39 +302,56 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     return fine;
 }
 
-static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step *step, const gpu_projection *below)
+/* Bits of what the activities of a step rest on. */
+static unsigned doubts_of_works(const gpu_trust *trust, const uint32_t *works, const gpu_projection *below)
 {
-    bool any = below->until > below->first;
+    unsigned doubts = 0;
+    for (size_t i = below->first; trust->of_works && i < below->until; i++) doubts |= trust->of_works[works[i]];
+    return doubts;
+}
+
+static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step *step, const gpu_projection *below,
+                         unsigned doubts)
+{
+    bool any = below->until > below->first, is_lost = doubts >> GPU_DOUBT_STEPS & 1;
     report_cell_int(b, step->rank);
     gpu_cell_step(b, s, (uint32_t)(step - s->steps));
     hd_table_add_int(b, step->start);
     hd_table_add_int(b, (int64_t)((uint64_t)step->end - (uint64_t)step->start));
-    gpu_cell_count(b, below->until - below->first, s->has_launches);
+    gpu_cell_count(b, below->until - below->first, s->has_launches && !is_lost);
     gpu_cell_time(b, below->start, any);
     gpu_cell_time(b, below->end, any);
     gpu_cell_time(b, below->end - below->start, any);
     gpu_cell_time(b, below->busy, any);
     gpu_cell_time(b, below->time, any);
     hd_table_add_int(b, step->row);
+    gpu_cell_doubts(b, doubts);
 }
 
 static hd_status add_steps(hd_report *out, gpu_scope *s, hd_error *err)
 {
     uint32_t *works = NULL, *first = NULL;
+    const gpu_trust *trust;
     hd_table_builder *b;
+    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
     HD_TRY(gpu_steps_find(s, err));
     HD_TRY(report_builder(&b, &report_steps_about, "steps", err));
     gpu_projection *below = hd_large_new(s->step_count + 1, sizeof *below, s->large);
     bool fine = below && works_of_steps(&works, &first, s);
     for (uint32_t i = 0; fine && i < s->step_count; i++)
         below[i] = (gpu_projection){.first = first[i], .until = first[i + 1]};
+    unsigned *doubts = calloc((size_t)s->step_count + 1, sizeof *doubts);
+    fine = fine && doubts;
+    for (uint32_t i = 0; fine && i < s->step_count; i++) /* before the works are sorted */
+        doubts[i] = gpu_doubts_of_step(trust, &s->steps[i], doubts_of_works(trust, works, &below[i]));
     fine = fine && gpu_project(below, s->step_count, s, works, first[s->step_count]);
     for (uint32_t i = 0; fine && i < s->step_count; i++) {
-        if (gpu_is_listed(s, s->steps[i].start)) add_step_row(b, s, &s->steps[i], &below[i]);
+        if (gpu_is_listed(s, s->steps[i].start)) add_step_row(b, s, &s->steps[i], &below[i], doubts[i]);
     }
     hd_large_free(works);
     hd_large_free(below);
     free(first);
+    free(doubts);
     if (!fine) {
         hd_table_builder_free(b);
         return HD_NOMEM(err);
@@ -360,15 +377,17 @@ static const hd_report_column ranges_columns[] = {
     GPU_COLUMNS_RANK,
     {"name", HD_VALUE_STRING, "of the annotation"},
     {"calls", HD_VALUE_COUNT, "ranges and marks of that name"},
-    {"cpu_total", HD_VALUE_DURATION, "time in them; within another of the name it counts once; null of marks"},
+    {"cpu_total", HD_VALUE_DURATION,
+     "time in them; a range inside another of the same name counts once; null for "
+     "marks"},
     {"cpu_mean", HD_VALUE_DURATION, "of the durations"},
     {"cpu_min", HD_VALUE_DURATION, "the shortest"},
     {"cpu_max", HD_VALUE_DURATION, "the longest"},
-    {"works", HD_VALUE_COUNT, "GPU work that was launched within"},
-    {"gpu_calls", HD_VALUE_COUNT, "ranges that have such work"},
-    {"gpu_time", HD_VALUE_DURATION, "sum of the durations of that work"},
-    {"gpu_span", HD_VALUE_DURATION, "from its first start to its last end, summed over ranges"},
-    {"gpu_busy", HD_VALUE_DURATION, "some of it runs, summed over ranges"},
+    {"works", HD_VALUE_COUNT, "GPU activities that were launched inside"},
+    {"gpu_calls", HD_VALUE_COUNT, "ranges with such activities"},
+    {"gpu_time", HD_VALUE_DURATION, "sum of the durations of these activities"},
+    {"gpu_span", HD_VALUE_DURATION, "from the first start to the last end of its activities, summed over ranges"},
+    {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs, summed over ranges"},
     {0},
 };
 
@@ -379,7 +398,7 @@ static const hd_report_table_about ranges_tables[] = {
 };
 
 static const hd_option_about ranges_options[] = {
-    {"across", HD_OPTION_TEXT, NULL, "threads: backward work is of the ranges around its forward operators",
+    {"across", HD_OPTION_TEXT, NULL, "threads: backward activities count for the ranges around their forward operators",
      offsetof(range_options, across)},
     GPU_OPTIONS("step"),
     {0},
@@ -388,10 +407,9 @@ static const hd_option_about ranges_options[] = {
 const hd_report_about report_ranges_about = {
     .name = "ranges",
     .title = "annotations (NVTX, record_function), on the CPU and projected onto the GPU",
-    .text =
-        "Sums up annotations by name: their time on the CPU, and when the GPU did the work that was launched within "
-        "them: on the same thread, or by any thread of the process where a range is started and ended, not pushed and "
-        "popped.",
+    .text = "Sums up annotations by name: their time on the CPU, and the time of the GPU activities that were launched "
+            "inside them: by the same thread; for a range that is started and ended instead of pushed and popped, by "
+            "any thread of the process.",
     .options = ranges_options,
     .options_size = sizeof(range_options),
     .tables = ranges_tables,
@@ -401,15 +419,16 @@ const hd_report_about report_ranges_about = {
 static const hd_report_column steps_columns[] = {
     {"rank", HD_VALUE_INT, "null: unknown"},
     {"step", HD_VALUE_STRING, "its name"},
-    {"start", HD_VALUE_TIME, "when it began on the CPU"},
+    {"start", HD_VALUE_TIME, "its start on the CPU"},
     {"duration", HD_VALUE_DURATION, "of the annotation"},
-    {"works", HD_VALUE_COUNT, "GPU work that was launched in it"},
-    {"gpu_start", HD_VALUE_TIME, "first start of that work"},
-    {"gpu_end", HD_VALUE_TIME, "last end of it"},
+    {"works", HD_VALUE_COUNT, "GPU activities that were launched in it; null: no launch is known, or none of them was recorded"},
+    {"gpu_start", HD_VALUE_TIME, "first start of these activities"},
+    {"gpu_end", HD_VALUE_TIME, "last end of these activities"},
     {"gpu_span", HD_VALUE_DURATION, "between them"},
-    {"gpu_busy", HD_VALUE_DURATION, "some of it runs"},
-    {"gpu_time", HD_VALUE_DURATION, "sum of its durations"},
+    {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs"},
+    {"gpu_time", HD_VALUE_DURATION, "sum of their durations"},
     {"id", HD_VALUE_INT, GPU_ID_OF "the annotation, else of the work with whose launch the step begins"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 
@@ -424,8 +443,8 @@ static const hd_option_about steps_options[] = {GPU_OPTIONS_SCOPE, {0}};
 const hd_report_about report_steps_about = {
     .name = "steps",
     .title = "how long each step takes, and the GPU work that was launched in it",
-    .text = "Steps are the annotations ProfilerStep#N, or those that --step names. Of steps within one another a time "
-            "belongs to the one that began last.",
+    .text = "Steps are the annotations ProfilerStep#N, or those that --step names. If steps are nested, a time "
+            "belongs to the innermost one.",
     .options = steps_options,
     .options_size = sizeof(gpu_options),
     .tables = steps_tables,

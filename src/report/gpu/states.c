@@ -134,11 +134,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 static const hd_report_column states_columns[] = {
     GPU_COLUMNS_ROW,
     {"span", HD_VALUE_DURATION, "of the device: running + waiting + queued + idle"},
-    {"running", HD_VALUE_DURATION, "work of the row runs"},
-    {"waiting", HD_VALUE_DURATION, "else, and the row waits for an event or another stream, as the trace shows it"},
-    {"queued", HD_VALUE_DURATION, "else, and something is launched that has not begun"},
+    {"running", HD_VALUE_DURATION, "an activity of the stream runs"},
+    {"waiting", HD_VALUE_DURATION,
+     "else: the stream waits for an event or another stream, as far as the trace "
+     "shows it"},
+    {"queued", HD_VALUE_DURATION, "else: an activity is launched and has not begun"},
     {"idle", HD_VALUE_DURATION, "else"},
-    {"utilisation", HD_VALUE_DECIMAL, "percent of the span in which it runs"},
+    {"utilisation", HD_VALUE_DECIMAL, "percent of the span in which an activity runs"},
     {"transitions", HD_VALUE_COUNT, "from one state to another"},
     {0},
 };
@@ -164,9 +166,8 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_states_about = {
     .name = "states",
     .title = "what each stream does: running, waiting, queued, idle",
-    .text =
-        "Divides the time of each stream over the span of its device: work runs, the stream waits for another, work is "
-        "queued, or it has nothing to do.",
+    .text = "Divides the span of the device for each stream: an activity runs, the stream waits for another stream, "
+            "activities are queued, or the stream has nothing to do.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

@@ -161,7 +161,7 @@ static const char *sentence_of(const char *cause)
         {"dependency", "is idle while a stream waits for an event of another"},
         {"transfer", "is idle while another device copies or communicates"},
         {"device", "is idle though work was queued"},
-        {"unknown", "is idle before work whose launch is not known"},
+        {"unknown", "is idle for reasons that the trace does not show"},
     };
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
         if (strcmp(sentences[i][0], cause) == 0) return sentences[i][1];

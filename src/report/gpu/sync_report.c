@@ -200,21 +200,21 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column columns[] = {
     GPU_COLUMNS_RANK,
-    {"call", HD_VALUE_STRING, "that waits"},
-    {"kind", HD_VALUE_STRING, "for a device, stream or event; copy: one that returns when it is done"},
+    {"call", HD_VALUE_STRING, "name of the API call"},
+    {"kind", HD_VALUE_STRING, "waits for a device, stream or event; copy: a copy that returns when it is done"},
     {"op", HD_VALUE_STRING, "the innermost operator around it"},
     {"frame", HD_VALUE_STRING, "the innermost Python frame around it"},
     {"calls", HD_VALUE_COUNT, "how many"},
     {"total", HD_VALUE_DURATION, "time in them"},
     {"mean", HD_VALUE_DURATION, "of the calls"},
     {"longest", HD_VALUE_DURATION, "of the calls"},
-    {"gpu_busy", HD_VALUE_DURATION, "of the total, while a GPU works for its process: it waits for that"},
-    {"implicit", HD_VALUE_BOOL, "nobody asked for it: a copy, or an operator such as aten::item did"},
+    {"gpu_busy", HD_VALUE_DURATION, "part of the total in which a GPU runs activities of its process"},
+    {"implicit", HD_VALUE_BOOL, "not requested by the program: a copy, or an operator such as aten::item"},
     {0},
 };
 
 static const hd_report_table_about tables[] = {
-    {"syncs", "by call and where it stands, most time first", columns, HD_CHART_BARS, "call,op", "total"},
+    {"syncs", "by API call and its place in the code, most time first", columns, HD_CHART_BARS, "call,op", "total"},
     GPU_NOTES,
     {0},
 };
@@ -224,11 +224,9 @@ static const hd_option_about options[] = {GPU_OPTIONS("step"), {0}};
 const hd_report_about report_syncs_about = {
     .name = "syncs",
     .title = "what waits for the GPU, how long, and from where",
-    .text = "Calls that return only when the GPU is done: synchronisations, copies that are not asynchronous, those of "
-            "pageable "
-            "memory, and memsets that are not asynchronous and were done when the call returned. A call within another "
-            "does "
-            "not count again.",
+    .text = "API calls that return only when the GPU is done: synchronisations, copies that are not asynchronous, "
+            "copies of pageable memory, and memsets that are not asynchronous and were done when the call returned. "
+            "A call inside another one does not count again.",
     .options = options,
     .options_size = sizeof(gpu_options),
     .tables = tables,

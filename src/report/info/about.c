@@ -3,7 +3,7 @@
 
 static const hd_report_column file_columns[] = {
     {"format", HD_VALUE_STRING, "of the input: chrome, heddle, perfetto …"},
-    {"producer", HD_VALUE_STRING, "who wrote it, by its names and keys; null: not told"},
+    {"producer", HD_VALUE_STRING, "the program that wrote it, recognised by its names and keys; null: unknown"},
     {"compression", HD_VALUE_STRING, "gzip, zstd or none"},
     {"stored_bytes", HD_VALUE_BYTES, "size of the file"},
     {"input_bytes", HD_VALUE_BYTES, "size of the input, decompressed"},
@@ -14,7 +14,7 @@ static const hd_report_column file_columns[] = {
     {"clock_base", HD_VALUE_INT, "Unix time in ns of the clock's zero"},
     {"wall_start", HD_VALUE_STRING, "start as a date, UTC"},
     {"wall_end", HD_VALUE_STRING, "end as a date, UTC"},
-    {"rank", HD_VALUE_INT, "of the process that was traced, as it told"},
+    {"rank", HD_VALUE_INT, "of the traced process, as the trace states it"},
     {"world_size", HD_VALUE_INT, "how many ranks took part"},
     {"events", HD_VALUE_COUNT, "of all kinds but metadata"},
     {"slices", HD_VALUE_COUNT, "of them, events with a duration"},
@@ -32,7 +32,7 @@ static const hd_report_column file_columns[] = {
 
 static const hd_report_column devices_columns[] = {
     {"device", HD_VALUE_INT, "its number in the trace; null: it has none"},
-    {"process", HD_VALUE_STRING, "of a device without number, which it tells apart"},
+    {"process", HD_VALUE_STRING, "for a device without a number, to distinguish it"},
     {"name", HD_VALUE_STRING, "of the model"},
     {"memory", HD_VALUE_BYTES, "on the device"},
     {"compute_major", HD_VALUE_INT, "of the CUDA compute capability"},
@@ -44,19 +44,19 @@ static const hd_report_column devices_columns[] = {
 };
 
 static const hd_report_column processes_columns[] = {
-    {"pid", HD_VALUE_STRING, "as it stood in the input"},
+    {"pid", HD_VALUE_STRING, "as in the input"},
     {"name", HD_VALUE_STRING, "of the process"},
     {"labels", HD_VALUE_STRING, "that the trace gave it"},
     {"threads", HD_VALUE_COUNT, "tracks that are not of a GPU"},
     {"streams", HD_VALUE_COUNT, "queues of GPUs"},
     {"slices", HD_VALUE_COUNT, "of all of them"},
     {"events", HD_VALUE_COUNT, "of all kinds"},
-    {"rank", HD_VALUE_INT, "of the process, if it told"},
+    {"rank", HD_VALUE_INT, "of the process, if the trace states it"},
     {0},
 };
 
 static const hd_report_column tracks_columns[] = {
-    {"pid", HD_VALUE_STRING, "as it stood in the input"},
+    {"pid", HD_VALUE_STRING, "as in the input"},
     {"tid", HD_VALUE_STRING, "likewise"},
     {"name", HD_VALUE_STRING, "of the track"},
     {"kind", HD_VALUE_STRING, "thread, stream, counter …"},
@@ -67,7 +67,7 @@ static const hd_report_column tracks_columns[] = {
     {"start", HD_VALUE_TIME, "of the first slice"},
     {"span", HD_VALUE_DURATION, "from the first slice's start to the last one's end"},
     {"busy", HD_VALUE_DURATION,
-     "time that slices cover, counted once where they overlap; on a GPU's rows that its work covers"},
+     "time that slices cover, counted once where they overlap; on tracks of a GPU only its activities count"},
     {"busy_percent", HD_VALUE_DECIMAL, "share of the span that is busy"},
     {0},
 };
@@ -115,8 +115,8 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 const hd_report_about report_info_about = {
     .name = "info",
     .title = "what is in a trace",
-    .text = "The input and its clock, GPUs, processes, every track with how much of its span is busy, events by kind "
-            "and category, and what the reader noticed of damage.",
+    .text = "The input and its clock, GPUs, processes, every track with the busy share of its span, events by kind "
+            "and category, and the damage that the reader found.",
     .tables = tables,
     .run = run,
 };

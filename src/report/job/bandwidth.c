@@ -27,9 +27,9 @@ static void add_bandwidth(hd_table_builder *b, const gpu_aggregate *a, uint32_t 
     }
 const hd_report_column job_bandwidth_columns[] = {
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …", GPU_FILL(TEXT, job_transfer, operation)},
-    {"size", HD_VALUE_INT, "ranks in the group; where it is not told, those that have the collective",
+    {"size", HD_VALUE_INT, "ranks in the group; if unknown, those that have the collective",
      GPU_FILL(NUMBER, job_transfer, size)},
-    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told",
+    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: unknown",
      GPU_FILL(NUMBER, job_transfer, bytes)},
     {"count", HD_VALUE_COUNT, "collectives that were compared", GPU_FILL(ROWS, job_transfer, time)},
     {"time", HD_VALUE_DURATION, "sum of their durations on all ranks", GPU_FILL(SUM, job_transfer, time)},

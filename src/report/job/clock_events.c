@@ -340,7 +340,7 @@ const char *clock_job_why(const clock_job *j, const hd_clocks *solved, uint32_t 
     const clock_job_host *h = &j->hosts[host];
     if (basis == HD_CLOCK_REFUSED)
         return hd_clocks_cycle_size(solved) ? "collectives contradict one another"
-                                            : "a hint is not what collectives tell";
+                                            : "a hint contradicts the collectives";
     if (basis != HD_CLOCK_UNKNOWN) return NULL;
     if (j->shares && j->shares[host])
         return solved->hosts[host].is_unsettled
@@ -350,7 +350,7 @@ const char *clock_job_why(const clock_job *j, const hd_clocks *solved, uint32_t 
         return "no other rank has a collective of the same group and number";
     if (h->has_alike) return clock_alike_text(j->alike.end);
     return h->has_any ? "no collective has a group, a number and an operation that ends for all at once"
-                      : "no collectives are told";
+                      : "no collectives are known";
 }
 
 void clock_job_deinit(clock_job *job)

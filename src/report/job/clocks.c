@@ -7,12 +7,12 @@
 #include "report/job/job.h"
 
 static const hd_report_column clock_columns[] = {
-    {"host", HD_VALUE_STRING, "null: not told, or nobody knows what its times count from; then it is that rank alone"},
+    {"host", HD_VALUE_STRING, "null: unknown, or the zero of its times is unknown; then it is that rank alone"},
     {"rank", HD_VALUE_INT, "the lowest on it"},
     {"ranks", HD_VALUE_COUNT, "on it"},
     {"basis", HD_VALUE_STRING,
-     "reference; ends (of collectives), bounds (causality alone), hint; unknown: nothing tells; refused: what is known "
-     "contradicts itself"},
+     "reference; ends (of collectives), bounds (causality only), hint; unknown: there is no evidence; refused: the "
+     "evidence contradicts itself"},
     {"offset", HD_VALUE_DURATION,
      "what to add to its times, at the time at, for those of the reference; null: not known"},
     {"bar", HD_VALUE_DURATION, "the offset is off by no more, in 99 of 100 cases, from first to last"},
@@ -27,8 +27,7 @@ static const hd_report_column clock_columns[] = {
     {"why", HD_VALUE_STRING, "nothing is known of it; null: it is"},
     {0}};
 #define COLLECTIVE                                                                                                     \
-    {"group", HD_VALUE_STRING, "of processes"},                                                                        \
-        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
+    {"group", HD_VALUE_STRING, "of processes"}, {"stream", HD_VALUE_INT, "used as the group if that has no name"},     \
         {"operation", HD_VALUE_STRING, "AllReduce …"},                                                                 \
         {"step", HD_VALUE_INT, "its number; null: the sequence is of the whole group"},                                \
     {                                                                                                                  \
@@ -46,7 +45,9 @@ static const hd_report_column contradiction_columns[] = {
 static const hd_report_column arrival_columns[] = {
     COLLECTIVE,
     {"members", HD_VALUE_COUNT, "that have it"},
-    {"last_rank", HD_VALUE_INT, "who came last; null: another came so shortly before that the clocks cannot tell"},
+    {"last_rank", HD_VALUE_INT,
+     "the last to arrive; null: another one arrived so shortly before that the clocks "
+     "cannot decide"},
     {"last_host", HD_VALUE_STRING, "its host"},
     {"first_rank", HD_VALUE_INT, "one that had to wait"},
     {"wait", HD_VALUE_DURATION, "how long it did, at least; null: less than the bars of the clocks"},
@@ -59,7 +60,7 @@ static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 static const hd_report_table_about tables[] = {
     {.name = "clocks", .meaning = "a row per host, or per time between steps of its clock", .columns = clock_columns},
     {.name = "contradiction",
-     .meaning = "a chain of collectives that cannot all be: for that no clock is told",
+     .meaning = "a chain of collectives that contradict each other: so no clock is given",
      .columns = contradiction_columns},
     {.name = "arrivals",
      .meaning = "with --arrivals: a row per collective: who came last, as far as the clocks allow to say",
@@ -219,14 +220,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 {
     const clock_values *values = options;
     hd_table_builder *builders[TABLES] = {0};
-    hd_job *own = NULL;
     if (values->ntp && values->mpisync)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "--ntp and --mpisync lead to different clocks: give one of them");
-    hd_status status = job_of_input(&own, input, err);
+    hd_status status = HD_OK;
     for (int i = 0; i < TABLES && status == HD_OK; i++)
         status = report_builder(&builders[i], &report_clocks_about, tables[i].name, err);
-    if (status == HD_OK) status = make_rows(builders, own ? own : input->job, values, err);
+    if (status == HD_OK) status = make_rows(builders, input->job, values, err);
     for (int i = 0; i < TABLES; i++) {
         hd_table_builder *table = builders[i];
         builders[i] = NULL;
@@ -235,7 +235,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         else
             hd_table_builder_free(table);
     }
-    hd_job_free(own);
     return status;
 }
 
@@ -253,12 +252,12 @@ static const hd_option_about options[] = {
 const hd_report_about report_clocks_about = {
     .name = "clocks",
     .title = "by how much the clocks of a job's hosts differ",
-    .text = "Looks at the ranks of a job together, as report stragglers does. A collective of all ends for all of its "
-            "members at about the same time: offset and drift of a clock are those of its ends, the bar is made of "
-            "their spread. No member's ends before the last has begun: by that the result is certified, or refused. "
-            "Collectives are matched by group and number; where the trace has none, by their place within the step of "
-            "that number; those of groups without names where they prove to be of all ranks. Nothing is changed in any "
-            "trace.",
+    .text = "Estimates the clock offsets between the hosts of a job, with error bars. A collective ends on all of "
+            "its members at about the same time: offset and drift of a clock are fitted to these ends, the error "
+            "bar to their spread. On no member does it end before the last member has begun: this certifies the "
+            "result, or refuses it. Collectives are matched by group and number; without numbers, by their place "
+            "within the step of the same number; those of groups without names if they prove to be of all ranks. No "
+            "trace is changed.",
     .of_job = true,
     .options = options,
     .options_size = sizeof(clock_values),

@@ -335,11 +335,9 @@ static hd_status add_tables(hd_report *out, job *j, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
     job j = {0};
     (void)options;
-    HD_TRY(job_of_input(&own, input, err));
-    j.of = own ? own : input->job;
+    j.of = input->job;
     hd_status status = report_builder(&j.lost, &report_imbalance_about, "lost", err);
     if (status == HD_OK) status = add_tables(out, &j, err);
     if (status == HD_OK) status = add_notes(out, &j, err);
@@ -350,7 +348,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_table_builder_free(j.lost);
     gpu_texts_deinit(&j.texts);
     free(j.is_equal);
-    hd_job_free(own);
     return status;
 }
 
@@ -391,12 +388,11 @@ static const hd_report_table_about tables[] = {
 const hd_report_about report_imbalance_about = {
     .name = "imbalance",
     .title = "how unevenly the ranks of a job share its time and memory",
-    .text = "Sums up what each rank has of a part of its steps, of a kernel, of an operator, and compares ranks. What "
-            "a rank waits in "
-            "communication is not its own doing: who has more compute has less communication, so that the two are best "
-            "seen "
-            "together. Ranks of other roles, as the stages of a pipeline, differ by their nature.",
+    .text = "Sums up the time of each rank by part of its steps, by kernel and by operator, and compares ranks. A "
+            "rank with more compute waits less in communication, so read the two together: waiting in communication "
+            "is caused by other ranks. Ranks with different roles, such as pipeline stages, differ by nature.",
     .of_job = true,
+    .says_trust = true,
     .tables = tables,
     .run = run,
 };

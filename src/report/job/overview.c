@@ -468,23 +468,23 @@ static hd_status add_tables(overview *o, hd_error *err)
 /* ---- the report ---- */
 
 static const hd_report_column job_columns[] = {
-    {"summaries", HD_VALUE_COUNT, "that the job has"},
-    {"ranks", HD_VALUE_COUNT, "whose numbers are known, each once"},
-    {"unknown", HD_VALUE_COUNT, "summaries of no known rank"},
-    {"world_size", HD_VALUE_INT, "as most of them tell"},
-    {"missing", HD_VALUE_COUNT, "ranks below world_size that are not there; where it is unknown, below the highest"},
-    {"doubles", HD_VALUE_COUNT, "ranks that are there several times"},
+    {"summaries", HD_VALUE_COUNT, "of the job"},
+    {"ranks", HD_VALUE_COUNT, "known ranks, each once"},
+    {"unknown", HD_VALUE_COUNT, "summaries of an unknown rank"},
+    {"world_size", HD_VALUE_INT, "that most of them state"},
+    {"missing", HD_VALUE_COUNT, "missing ranks below world_size; below the highest rank, if that is unknown"},
+    {"doubles", HD_VALUE_COUNT, "ranks with several summaries"},
     {"beyond", HD_VALUE_COUNT, "ranks that are not below world_size: of another job?"},
-    {"hosts", HD_VALUE_COUNT, "that are told"},
+    {"hosts", HD_VALUE_COUNT, "in the traces"},
     {"steps", HD_VALUE_COUNT, "of most ranks"},
     {"first_step", HD_VALUE_STRING, "of most ranks"},
     {"last_step", HD_VALUE_STRING, "of most ranks"},
-    {"behind", HD_VALUE_COUNT, "ranks that lack the last collective of a group of theirs"},
+    {"behind", HD_VALUE_COUNT, "ranks without the last collective of one of their groups"},
     {"events", HD_VALUE_COUNT, "of all traces"},
     {"damaged", HD_VALUE_COUNT, "summaries of traces of which something was lost or repaired"},
     {"lost", HD_VALUE_COUNT, "sum of the ledgers' losses"},
     {0}};
-static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, "of a run of ranks that are not there"},
+static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, "of a run of missing ranks"},
                                                    {"last_rank", HD_VALUE_INT, "of them"},
                                                    {"ranks", HD_VALUE_COUNT, "how many they are"},
                                                    {0}};
@@ -495,12 +495,12 @@ static const hd_report_column missing_columns[] = {{"first_rank", HD_VALUE_INT, 
     }
 static const hd_report_column double_columns[] = {FILE_COLUMNS,
                                                   {"host", HD_VALUE_STRING, "that it ran on"},
-                                                  {"world_size", HD_VALUE_INT, "as it tells"},
+                                                  {"world_size", HD_VALUE_INT, "that it states"},
                                                   {"first_step_start", HD_VALUE_TIME, "on its clock"},
                                                   {"steps", HD_VALUE_COUNT, "that it has"},
                                                   {0}};
-static const hd_report_column world_columns[] = {{"world_size", HD_VALUE_INT, "null: not told"},
-                                                 {"summaries", HD_VALUE_COUNT, "that tell it"},
+static const hd_report_column world_columns[] = {{"world_size", HD_VALUE_INT, "null: unknown"},
+                                                 {"summaries", HD_VALUE_COUNT, "summaries that state it"},
                                                  {"first_rank", HD_VALUE_INT, "of them"},
                                                  {0}};
 static const hd_report_column other_columns[] = {FILE_COLUMNS,
@@ -513,9 +513,9 @@ static const hd_report_column behind_columns[] = {
     {"device", HD_VALUE_INT, "of the GPU"},
     {"group", HD_VALUE_STRING,
      "of processes, as the trace names it; tp from 2: that of the groups tp whose lowest rank is 2"},
-    {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},
-    {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},
-    {"sequence", HD_VALUE_INT, "of its last collective; null: it is told to be of the group, and has none"},
+    {"stream", HD_VALUE_INT, "used as the group if that has no name"},
+    {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},
+    {"sequence", HD_VALUE_INT, "of its last collective; null: it is a member of the group, and has none"},
     {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "of its last"},
     {"step", HD_VALUE_STRING, "in which that was launched"},
@@ -534,11 +534,11 @@ static const hd_report_column ledger_columns[] = {
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 
 static const hd_report_table_about tables[] = {
-    {.name = "job", .meaning = "one row: what is there", .columns = job_columns},
-    {.name = "missing", .meaning = "a row per run of ranks that are not there", .columns = missing_columns},
+    {.name = "job", .meaning = "one row: the job as a whole", .columns = job_columns},
+    {.name = "missing", .meaning = "a row per run of missing ranks", .columns = missing_columns},
     {.name = "doubles", .meaning = "a row per summary of a rank that has several", .columns = double_columns},
     {.name = "world_sizes",
-     .meaning = "a row per world size that is told: of several, the summaries are not of one job",
+     .meaning = "a row per world size in the summaries: more than one means several jobs",
      .columns = world_columns},
     {.name = "other_steps",
      .meaning = "a row per rank whose steps are not as many, or not the same, as those of most",
@@ -588,22 +588,19 @@ static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
     (void)options;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = overview_of(out, own ? own : input->job, err);
-    hd_job_free(own);
-    return status;
+    return overview_of(out, input->job, err);
 }
 
 const hd_report_about report_job_about = {
     .name = "job",
     .title = "which ranks of a job are there, what differs among them, and where one that hangs stopped",
-    .text = "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. Nothing is "
-            "compared in time, so that no common clock is needed. A rank that is behind the others of a group did not "
-            "reach, or did not finish, the collective in which they wait, or, without a number, any; where the trace "
+    .text = "Compares the ranks of a job: all FILEs, traces or summaries (.hds), are one job. No times are "
+            "compared, so no common clock is needed. A rank that is behind the others of a group did not reach, or "
+            "did not finish, the collective in which they wait (without a number: any collective). Where the trace "
             "does not number collectives they are counted in each step.",
     .of_job = true,
+    .says_trust = true,
     .tables = tables,
     .run = run,
 };

@@ -9,8 +9,8 @@
 #define GROUP                                                                                                          \
     {"group", HD_VALUE_STRING,                                                                                         \
      "of processes, as the trace names it; tp from 2: that of the groups tp whose lowest rank is 2"},                  \
-        {"stream", HD_VALUE_INT, "which stands for the group where that has no name"},                                 \
-        {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted by themselves"},                             \
+        {"stream", HD_VALUE_INT, "used as the group if that has no name"},                                             \
+        {"point_to_point", HD_VALUE_BOOL, "sends and receives are counted separately"},                                \
     {                                                                                                                  \
         "sequence", HD_VALUE_INT, "number within the group"                                                            \
     }
@@ -18,26 +18,27 @@
 static const hd_report_column straggler_columns[] = {
     MEMBER,
     {"collectives", HD_VALUE_COUNT, "that were compared"},
-    {"last", HD_VALUE_COUNT, "of them to which it came last; of several the lowest"},
-    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
-    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
-    {"transfer", HD_VALUE_DURATION, "sum of the shortest durations: nobody waited in these"},
+    {"last", HD_VALUE_COUNT, "collectives at which it arrived last; the lowest rank, if several did"},
+    {"late", HD_VALUE_DURATION, "sum over collectives of the longest duration minus its own"},
+    {"waited", HD_VALUE_DURATION, "sum over collectives of its own duration minus the shortest"},
+    {"transfer", HD_VALUE_DURATION, "sum of the shortest durations, in which no rank waited"},
     {"z", HD_VALUE_DECIMAL,
      "(late / collectives - median) / (1.4826 MAD) among all of the same tp and pp; above 3 it stands out"},
     {"host", HD_VALUE_STRING, "that it ran on"},
     {"tp", HD_VALUE_INT, "position in its tensor-parallel group, as of report topology"},
     {"pp", HD_VALUE_INT, "pipeline stage, likewise"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column collective_columns[] = {
     GROUP,
     {"counted", HD_VALUE_BOOL, "the trace has no numbers: 10^9 * (number of the step + 1) + place in it, from 0"},
     {"operation", HD_VALUE_STRING, "AllReduce, AllGather …"},
     {"members", HD_VALUE_COUNT, "that have it"},
-    {"last_rank", HD_VALUE_INT, "who came last; null: all came at once"},
+    {"last_rank", HD_VALUE_INT, "the last to arrive; null: all arrived at the same time"},
     {"last_device", HD_VALUE_INT, "its GPU"},
-    {"late", HD_VALUE_DURATION, "by how much it came after the first: longest less shortest duration"},
+    {"late", HD_VALUE_DURATION, "how much later than the first it arrived: longest minus shortest duration"},
     {"transfer", HD_VALUE_DURATION, "the shortest duration"},
-    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: not told"},
+    {"bytes", HD_VALUE_BYTES, "as report communication counts them; null: unknown"},
     {"bus_bandwidth", HD_VALUE_DECIMAL, "GB/s over each link in the shortest duration, as nccl-tests count it"},
     {0}};
 static const hd_report_column step_columns[] = {
@@ -45,9 +46,9 @@ static const hd_report_column step_columns[] = {
     {"step", HD_VALUE_STRING, "its name"},
     {"step_start", HD_VALUE_TIME, "on the clock of the rank"},
     {"collectives", HD_VALUE_COUNT, "that were compared"},
-    {"late", HD_VALUE_DURATION, "sum of the longest duration of each less its own"},
+    {"late", HD_VALUE_DURATION, "sum over collectives of the longest duration minus its own"},
     {"latest", HD_VALUE_DURATION, "the most of any of them: what the page shows"},
-    {"waited", HD_VALUE_DURATION, "sum of its own duration less the shortest"},
+    {"waited", HD_VALUE_DURATION, "sum over collectives of its own duration minus the shortest"},
     {"z", HD_VALUE_DECIMAL, "as of stragglers, among those in this step"},
     {0}};
 static const hd_report_column persistent_columns[] = {MEMBER,
@@ -63,7 +64,7 @@ static const hd_report_column wait_columns[] = {
     GROUP,
     MEMBER,
     {"step", HD_VALUE_STRING, "in which it was launched"},
-    {"wait", HD_VALUE_DURATION, "its duration less the shortest: it waited for the last"},
+    {"wait", HD_VALUE_DURATION, "its duration minus the shortest: the wait for the last rank"},
     {"transfer", HD_VALUE_DURATION, "the shortest duration"},
     {0}};
 static const hd_report_column share_columns[] = {
@@ -97,16 +98,16 @@ static const hd_report_column last_columns[] = {MEMBER,
 
 const hd_report_table_about job_straggler_tables[] = {
     {.name = "stragglers",
-     .meaning = "a row per rank and device: how often it came last, and what that cost the others",
+     .meaning = "a row per rank and device: how often it arrived last, and what that cost the others",
      .columns = straggler_columns,
      .chart = HD_CHART_BARS,
      .chart_label = "rank,device",
      .chart_values = "late"},
     {.name = "collectives",
-     .meaning = "a row per collective that was compared: who came last",
+     .meaning = "a row per compared collective: which rank arrived last",
      .columns = collective_columns},
     {.name = "mismatched",
-     .meaning = "a row per defect: collectives that a rank lacks, or has otherwise",
+     .meaning = "a row per defect: collectives that a rank does not have, or has with other properties",
      .columns = mismatched_columns},
     {.name = "last",
      .meaning = "a row per rank and group: its last collective, where a job that hangs stopped",

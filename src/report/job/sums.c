@@ -86,8 +86,10 @@ static bool add_operators(sums *s)
     {                                                                                                                  \
         "histogram", HD_VALUE_STRING, "\"9:3 10:12\": 3 of 2^9 to 2^10 ns, 12 of 2^10 to 2^11; 0 has those of 0 ns"    \
     }
-const hd_report_column job_kernel_columns[] = {
-    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: a process that tells none"}, SUMS, {0}};
+const hd_report_column job_kernel_columns[] = {{"rank", HD_VALUE_INT, "null: unknown"},
+                                               {"device", HD_VALUE_INT, "null: the process has no device number"},
+                                               SUMS,
+                                               {0}};
 const hd_report_column job_operator_columns[] = {{"rank", HD_VALUE_INT, "null: unknown"}, SUMS, {0}};
 
 static void add_row(hd_table_builder *b, const sums *s, uint32_t group, hd_json_out *text)

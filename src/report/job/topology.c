@@ -193,11 +193,9 @@ static hd_status add_groups(hd_report *out, const topology *t, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
     topology t = {0};
     (void)options;
-    HD_TRY(job_of_input(&own, input, err));
-    t.job = own ? own : input->job;
+    t.job = input->job;
     hd_status status = report_builder(&t.lost, &report_topology_about, "lost", err);
     if (status == HD_OK) status = job_roles_init(&t.roles, &t.job, 1, true, t.lost, err);
     for (size_t m = 0; status == HD_OK && m < hd_job_count(t.job); m++) status = add_places(&t, m, err);
@@ -214,7 +212,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     job_roles_deinit(&t.roles);
     gpu_texts_deinit(&t.texts);
     free(t.places);
-    hd_job_free(own);
     return status;
 }
 
@@ -307,7 +304,7 @@ static hd_status draw(hd_sink sink, const hd_report *report, hd_error *err)
     return status;
 }
 
-static const hd_report_column host_columns[] = {{"host", HD_VALUE_STRING, "null: no trace tells it"},
+static const hd_report_column host_columns[] = {{"host", HD_VALUE_STRING, "null: no trace states it"},
                                                 {"ranks", HD_VALUE_COUNT, "on it"},
                                                 {"first_rank", HD_VALUE_INT, "of them"},
                                                 {"last_rank", HD_VALUE_INT, "of them"},
@@ -320,7 +317,7 @@ static const hd_report_column rank_columns[] = {
     {"device", HD_VALUE_INT, "its GPU"},
     {"model", HD_VALUE_STRING, "of that"},
     {"memory", HD_VALUE_BYTES, "of that"},
-    {"tp", HD_VALUE_INT, "position in its tensor-parallel group; null: it is in none, or nobody tells"},
+    {"tp", HD_VALUE_INT, "position in its tensor-parallel group; null: none, or unknown"},
     {"pp", HD_VALUE_INT, "pipeline stage"},
     {"dp", HD_VALUE_INT, "position in its data-parallel group"},
     {"ep", HD_VALUE_INT, "in its expert-parallel group"},
@@ -331,9 +328,9 @@ static const hd_report_column group_columns[] = {
     {"description", HD_VALUE_STRING, "as the program gave it"},
     {"dimension", HD_VALUE_STRING, "tp, pp, dp, ep, cp, by the words of that; null: another, or several at once"},
     {"backend", HD_VALUE_STRING, "that it talks through"},
-    {"size", HD_VALUE_INT, "as traces tell it"},
+    {"size", HD_VALUE_INT, "as stated in traces"},
     {"ranks", HD_VALUE_STRING, "0-3 8"},
-    {"told", HD_VALUE_BOOL, "by a trace; else they are those whose traces know it"},
+    {"told", HD_VALUE_BOOL, "a trace lists the members; else they are the ranks whose traces have the group"},
     {0}};
 static const hd_report_column member_columns[] = {{"group", HD_VALUE_STRING, "as of groups"},
                                                   {"dimension", HD_VALUE_STRING, "as of groups"},
@@ -354,11 +351,9 @@ static const hd_report_table_about tables[] = {
 const hd_report_about report_topology_about = {
     .name = "topology",
     .title = "hosts, GPUs and process groups of a job",
-    .text =
-        "What the traces of a job tell of where its ranks ran, and in which process groups they were: those of tensor, "
-        "pipeline, data, expert and context parallelism by the words of their descriptions "
-        "(TENSOR_MODEL_PARALLEL_GROUP, "
-        "mesh_tp, tp). `-o job.dot` draws it for Graphviz: a box per rank in its host, a chain through each group.",
+    .text = "Where the ranks of a job ran, and their process groups: tensor, pipeline, data, expert and context "
+            "parallelism are recognised by their descriptions (TENSOR_MODEL_PARALLEL_GROUP, mesh_tp, tp). `-o job.dot` "
+            "draws it for Graphviz: a box per rank in its host, a chain through each group.",
     .of_job = true,
     .tables = tables,
     .run = run,

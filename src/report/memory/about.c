@@ -4,7 +4,7 @@
 
 static const hd_report_column memory_columns[] = {
     {"events", HD_VALUE_COUNT, "of allocation and of free"},
-    {"left_out", HD_VALUE_COUNT, "of them, that tell no size, address or time"},
+    {"left_out", HD_VALUE_COUNT, "events without a size, address or time"},
     {"allocations", HD_VALUE_COUNT, "that were counted"},
     {"frees", HD_VALUE_COUNT, "that were counted"},
     {"allocated", HD_VALUE_BYTES, "sum of all allocations"},
@@ -35,7 +35,7 @@ static const hd_report_column devices_columns[] = {
 static const hd_report_column categories_columns[] = {
     {"process", HD_VALUE_STRING, "pid of the process"},
     {"device", HD_VALUE_STRING, "name of the device or allocator"},
-    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"category", HD_VALUE_STRING, "as the profiler names it"},
     {"allocations", HD_VALUE_COUNT, "of it"},
     {"frees", HD_VALUE_COUNT, "of it"},
     {"peak", HD_VALUE_BYTES, "most of it that was live at once"},
@@ -47,7 +47,7 @@ static const hd_report_column categories_columns[] = {
 static const hd_report_column peak_columns[] = {
     {"process", HD_VALUE_STRING, "pid of the process"},
     {"device", HD_VALUE_STRING, "name of the device or allocator"},
-    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"category", HD_VALUE_STRING, "as the profiler names it"},
     {"bytes", HD_VALUE_BYTES, "live at the peak"},
     {"share", HD_VALUE_DECIMAL, "of the peak, in percent"},
     {"count", HD_VALUE_COUNT, "allocations"},
@@ -60,7 +60,7 @@ static const hd_report_column peak_columns[] = {
 static const hd_report_column leaks_columns[] = {
     {"process", HD_VALUE_STRING, "pid of the process"},
     {"device", HD_VALUE_STRING, "name of the device or allocator"},
-    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"category", HD_VALUE_STRING, "as the profiler names it"},
     {"bytes", HD_VALUE_BYTES, "live at the end"},
     {"count", HD_VALUE_COUNT, "allocations"},
     {"first_time", HD_VALUE_TIME, "of the first of them"},
@@ -82,7 +82,7 @@ static const hd_report_column reserved_columns[] = {
 };
 
 static const hd_report_column oddities_columns[] = {
-    {"code", HD_VALUE_STRING, "of the oddity"},    {"events", HD_VALUE_COUNT, "that show it"},
+    {"code", HD_VALUE_STRING, "of the anomaly"},   {"events", HD_VALUE_COUNT, "that show it"},
     {"bytes", HD_VALUE_BYTES, "they are about"},   {"first_time", HD_VALUE_TIME, "of the first of them"},
     {"meaning", HD_VALUE_STRING, "in a sentence"}, {0},
 };
@@ -91,7 +91,7 @@ static const hd_report_column series_columns[] = {
     {"time", HD_VALUE_TIME, "of the event"},
     {"process", HD_VALUE_STRING, "pid of the process"},
     {"device", HD_VALUE_STRING, "name of the device or allocator"},
-    {"category", HD_VALUE_STRING, "as the profiler tells it"},
+    {"category", HD_VALUE_STRING, "as the profiler names it"},
     {"change", HD_VALUE_INT, "bytes: allocated, or freed (negative)"},
     {"category_live", HD_VALUE_BYTES, "of the category, behind the event"},
     {"live", HD_VALUE_BYTES, "of the device, behind the event"},
@@ -142,9 +142,9 @@ static const hd_option_about options[] = {
 const hd_report_about report_memory_about = {
     .name = "memory",
     .title = "what was allocated, live at the peak, and never freed",
-    .text = "Pairs allocations with their frees. For each device of each process: its peak and when, what was live "
-            "then, what is live at the end, and how much of what was reserved lay idle. allocated = freed + replaced + "
-            "live, always.",
+    .text = "Pairs allocations with their frees. For each device of each process: the peak and its time, what was "
+            "live then, what is live at the end, and how much of the reserved memory was idle. allocated = freed + "
+            "replaced + live always holds.",
     .options = options,
     .options_size = sizeof(memory_values),
     .tables = tables,

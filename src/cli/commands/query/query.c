@@ -112,9 +112,9 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
     return status;
 }
 
-/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks that do not
- * count from the same moment. */
-static void note_inputs(const inputs *in, const cli_run *run)
+/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks of which one
+ * does not say what it counts from. */
+static void note_inputs(const inputs *in, bool shared_clock, const cli_run *run)
 {
     bool clocks_differ = false;
     for (size_t i = 1; i < in->count && !run->global.quiet; i++) {
@@ -123,15 +123,13 @@ static void note_inputs(const inputs *in, const cli_run *run)
         for (; before < i && !other; before++)
             if (hd_trace_facts_of(in->traces[before])->rank == facts->rank)
                 other = hd_trace_facts_of(in->traces[before]);
-        clocks_differ |= facts->base_ns != hd_trace_facts_of(in->traces[0])->base_ns;
+        clocks_differ |= !shared_clock && facts->base_ns != hd_trace_facts_of(in->traces[0])->base_ns;
         if (other && facts->rank != HD_NO_NUMBER)
             fprintf(stderr, "note: inputs %zu and %zu are both rank %lld: the column input distinguishes them\n",
                     before - 1, i, (long long)facts->rank);
     }
     if (clocks_differ)
-        fputs("note: the inputs' clocks do not count from the same time: ts compares within an input only; heddle "
-              "convert puts them on one clock\n",
-              stderr);
+        fputs("note: not all inputs say what their clocks count from: ts compares within an input only\n", stderr);
 }
 
 /* ---- what is asked ---- */
@@ -241,7 +239,9 @@ static int run_session(query_session *session, const asked *a)
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;
     session->trace_count = in.count;
-    if (is_read) note_inputs(&in, run);
+    bool shared_clock = false;
+    is_read = is_read && hd_traces_share_clock(&shared_clock, in.traces, in.count, &run->err) == HD_OK;
+    if (is_read) note_inputs(&in, shared_clock, run);
     if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
         status = a->is_shell ? session_shell(session) : run_script(session, a);
     hd_query_free(session->query);

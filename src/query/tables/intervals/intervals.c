@@ -21,7 +21,7 @@ enum { CHECK_ITEMS = 4096, ARGUMENTS_MAX = 3 };
 
 #define PARTITION                                                                                                      \
     {                                                                                                                  \
-        "partition", "INT", "value of the column that they were parted by", false                                      \
+        "partition", "INT", "value of the column that separates them", false                                           \
     }
 #define PARTITION_BY                                                                                                   \
     {                                                                                                                  \

@@ -429,11 +429,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_op
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = slowdown_of(out, own ? own : input->job, options, err);
-    hd_job_free(own);
-    return status;
+    return slowdown_of(out, input->job, options, err);
 }
 
 static const hd_option_about options[] = {
@@ -446,14 +442,15 @@ const hd_report_about report_slowdown_about = {
     .name = "slowdown",
     .title = "how fast a job would be without stragglers, from its collectives",
     .text =
-        "Looks at the ranks of a job together: all FILEs, traces or summaries (.hds), are one job. What lies between "
-        "two collectives of a rank is its computation; a collective begins with its last rank, and takes as long "
-        "as the shortest duration over them. The job is simulated as it was measured, and with the mean of each "
-        "computation among ranks of the same role and steps. Computation that ran while its rank waited counts as "
-        "waiting. Collectives that traces do not number are counted within steps, and joined only where the ranks of "
-        "their group have as many in that step. The self-check comes first; a job whose simulation is more than 5 % "
-        "off, or of whose collectives more are not joined, is refused.",
+        "Simulates a job: all FILEs, traces or summaries (.hds), are one job. The time between two collectives of a "
+        "rank is its computation; a collective begins when its last rank arrives, and takes the shortest of its "
+        "durations. The job is simulated as measured, and with the mean of each computation among ranks of the same "
+        "role and steps. Computation during a wait counts as waiting. Collectives without numbers are counted "
+        "within steps, and joined only if the ranks of their group have equally many in that step. The self-check "
+        "comes first; a job is refused if its simulation is more than 5 % off, or if more than 5 % of its "
+        "collectives are not joined.",
     .of_job = true,
+    .says_trust = true,
     .options = options,
     .options_size = sizeof(slowdown_options),
     .tables = tables,

@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Counts words of a private English in what users read: README, docs, and what `heddle help` prints.
+
+usage: tests/docs/words.py --heddle PROGRAM [--update] [-v]
+
+The field has a word for each of these (CONTRIBUTING.md, "Words"). tests/docs/words.txt has how many of them a page still has: no page may
+have more than that, and a page that is not listed none. `--update` lowers the counts, never raises one. Code is not looked at.
+"""
+import argparse
+import json
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ALLOWED = Path(__file__).with_name("words.txt")
+WORDS = re.compile(r"\b(?:tells?|told|telling|stands?(?! out)|stood(?! out)|beside|whoever|whom|nobody|parted by|mend(?:s|ed|ing)?|meetings?|seats?|bears?|"
+                   r"foretold|foretells?|oddit(?:y|ies)|lookalikes?|witness(?:es)?|it is said|is said|what lacks|asks? for|is asked|"
+                   r"are asked|asked for)\b", re.I)
+
+
+def prose(text):
+    """A page without its code: fenced blocks, and what is between backquotes."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"<!--.*?-->", "", text, flags=re.S))
+
+
+def topics(heddle):
+    """What `heddle help` has pages of: commands, and reports."""
+    def printed(*args):
+        return subprocess.run([heddle, *args], capture_output=True, text=True, check=True).stdout
+    reports = [report["name"] for report in json.loads(printed("report", "--json"))]
+    commands = [name for name in re.findall(r"^  ([a-z]+)  ", printed("help"), re.M) if name not in reports]
+    return [(), *[(name,) for name in commands], *[("report", name) for name in reports]]
+
+
+def texts(heddle):
+    for path in [ROOT / "README.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        yield str(path.relative_to(ROOT)), prose(path.read_text(encoding="utf-8"))
+    every = topics(heddle)
+    with ThreadPoolExecutor(2) as pool:
+        shown = pool.map(lambda topic: subprocess.run([heddle, "help", *topic], capture_output=True, text=True, check=True).stdout, every)
+        for topic, text in zip(every, shown):
+            yield " ".join(["help", *topic]), re.sub(r"^Usage:.*", "", text, flags=re.M)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--heddle", required=True)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print each place")
+    args = parser.parse_args()
+    lines = ALLOWED.read_text(encoding="utf-8").splitlines()
+    allowed = {name: int(count) for count, name in (line.split(" ", 1) for line in lines if line[0] != "#")}
+    failed, seen, left = 0, 0, {}
+    for name, text in texts(args.heddle):
+        seen += 1
+        found = list(WORDS.finditer(text))
+        if args.verbose:
+            for match in found:
+                at, end = text.rfind("\n", 0, match.start()) + 1, (text + "\n").index("\n", match.end())
+                print(f"{name}: {text[at:end].strip()}")
+        if len(found) > allowed.get(name, 0):
+            failed += 1
+            print(f"{name}: {len(found)} of these words, {allowed.get(name, 0)} allowed: {', '.join(match[0] for match in found)}")
+        elif found:
+            left[name] = len(found)
+    assert seen > 80, f"only {seen} texts were looked at"
+    if args.update and not failed:
+        lines = [line for line in lines if line[0] == "#"] + [f"{count} {name}" for name, count in sorted(left.items())]
+        ALLOWED.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    print(f"{seen} texts, {sum(left.values())} words left, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
