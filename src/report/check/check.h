@@ -17,6 +17,7 @@ typedef enum check_code {
     CHECK_CROSSING,
     CHECK_NEGATIVE_DURATION,
     CHECK_MERGED_TRACK,
+    CHECK_WIDE_PID,
     CHECK_BEGIN_WITHOUT_END,
     CHECK_END_WITHOUT_BEGIN,
     CHECK_END_OF_OTHER_NAME,
@@ -43,6 +44,7 @@ typedef enum check_code {
     CHECK_LAUNCH_WITHOUT_GPU,
     CHECK_OUT_OF_ORDER,
     CHECK_MIXED_IDS,
+    CHECK_WIDE_TID,
     CHECK_TIME_OUTLIER,
     CHECK_CODES,
     CHECK_LEDGER = CHECK_CODES /* a reader's code: in check_finding.ledger */
