@@ -208,7 +208,7 @@ void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
     if ((run->global.quiet || run->global.json) && !lost) return;
     if (repaired + lost == 0) return;
     cli_say_name(&p, path);
-    cli_say(&p, " was damaged: %s repaired, %s lost while reading; heddle check says what\n",
+    cli_say(&p, " is not whole: %s repaired, %s lost while reading; heddle check says what\n",
             hd_text_count(a, repaired), hd_text_count(b, lost));
 }
 

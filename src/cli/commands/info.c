@@ -172,7 +172,7 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
               hd_text_count(a, count_of(file, "track_count")), hd_text_count(b, count_of(file, "streams")),
               hd_text_count(c, count_of(file, "process_count")));
     if (count_of(file, "repairs") || count_of(file, "losses"))
-        cli_print(run, "  %sdamage       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
+        cli_print(run, "  %sledger       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
                   hd_text_count(a, count_of(file, "repairs")), hd_text_count(b, count_of(file, "losses")),
                   cli_style(run, CLI_PLAIN));
     print_devices(run, report);
