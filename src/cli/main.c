@@ -125,9 +125,23 @@ static int finish_output(cli_run *run, int status)
     return status == CLI_OK ? CLI_FAILED : status;
 }
 
+/* Whether the option "output" names one of the operands, so that the command would write over what it reads. */
+static int check_output(cli_run *run)
+{
+    const char *out = NULL;
+    for (const cli_option *o = run->command->options; o && o->name; o++)
+        if (o->kind == CLI_TEXT && strcmp(o->name, "output") == 0)
+            out = *(const char *const *)((const char *)run->options + o->field);
+    int status = CLI_OK;
+    for (int i = 0; out && i < run->operand_count && status == CLI_OK; i++)
+        status = cli_spare_input(run, out, run->operands[i], "");
+    return status;
+}
+
 static int run_command(cli_run *run)
 {
-    int status = run->command->run(run);
+    int status = check_output(run);
+    if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);
     /* A sink that failed is told by finish_output, not as the table's or the file's failure. */

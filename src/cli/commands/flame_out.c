@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "heddle/format.h"
@@ -90,15 +89,6 @@ int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char 
     if (out->title && (out->is_trace || out->format == HD_FLAME_FOLDED))
         return cli_usage_error(run, "--title is for svg and speedscope, and the output is %s", out->format_name);
     return CLI_OK;
-}
-
-int flame_out_spare(cli_run *run, const flame_out *out, const char *input)
-{
-    struct stat a, b;
-    if (!input || strcmp(input, "-") == 0 || strcmp(out->path, "-") == 0) return CLI_OK;
-    if (stat(input, &a) != 0 || stat(out->path, &b) != 0 || !S_ISREG(b.st_mode)) return CLI_OK;
-    if (a.st_dev != b.st_dev || a.st_ino != b.st_ino) return CLI_OK;
-    return cli_usage_error(run, "'%.100s' is an input, and would be lost: write to another file", out->path);
 }
 
 /* ---- writing ---- */

@@ -1,6 +1,7 @@
 /* symbolize.c - heddle symbolize: names for the addresses in the stacks of a trace */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands/flame_out.h"
@@ -154,7 +155,7 @@ static hd_status symbolize(hd_trace **out, hd_symbolize_report **report, cli_run
     options->progress = cli_progress_update;
     options->progress_user = &progress;
     cli_printer note = {.run = run, .to_stderr = true};
-    if (options->debuginfod && !run->global.quiet)
+    if (options->debuginfod && getenv("DEBUGINFOD_URLS") && !run->global.quiet)
         cli_say(&note, "files that are not here are asked from the servers of DEBUGINFOD_URLS, which may take long\n");
     hd_status status = hd_symbolize(out, report, trace, options, &run->err);
     cli_progress_deinit(&progress);
