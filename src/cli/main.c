@@ -204,10 +204,25 @@ static void catch_stops(void)
     }
 }
 
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* Beyond ulimit -f a write is an error, after which outputs are cleaned up. A handler, since programs that are run would
+ * inherit SIG_IGN. */
+static void catch_size_limit(void)
+{
+    struct sigaction before, action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
     cli_run run = {0};
     catch_stops();
+    catch_size_limit();
     /* So that a closed pipe is an error, after which outputs are cleaned up. */
     run.sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     const char *const *words = (const char *const *)argv + 1;
