@@ -140,7 +140,7 @@ void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes)
 
 static hd_status append(hd_trace *trace, hd_chunk *chunk, hd_error *err)
 {
-    HD_TRY(hd_spill_chunk(&trace->spill, trace->shapes.list, chunk, err));
+    HD_TRY(hd_spill_chunk(&trace->spill, hd_shapes_list(&trace->shapes), chunk, err));
     for (size_t i = 0; i < chunk->block_count; i++) {
         hd_block *block = chunk->blocks[i];
         hd_table *table = &trace->tables[block->kind];
