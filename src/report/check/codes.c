@@ -48,6 +48,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
          "all GPU activities of a device begin before or behind their launches by more than the launches take",
          "CPU and GPU have clocks of their own: delays, idle time and steps are wrong; record with clocks that are "
          "joined"},
+    [CHECK_GPU_BEYOND] =
+        {"gpu-beyond", "error", "GPU activities end more than 146 years from the zero of the clock",
+         "their durations are wrong, as after an overflow: reports hold them there, remove them or correct them"},
     [CHECK_GPU_FAR] =
         {"gpu-far", "error", "GPU activities lie more than an hour outside the time of all launches",
          "their times are wrong, and spans and idle time with them: remove them, or give them their time"},
