@@ -222,8 +222,8 @@ void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_fla
             ",\n  \"format\": \"%s\",\n  \"of\": \"%s\",\n  \"unit\": \"%s\",\n  \"total\": %s"
             ",\n  \"no_stack\": %" PRId64 ",\n  \"no_stack_count\": %" PRIu64 ",\n  \"pending\": %" PRIu64
             ",\n  \"removed\": %" PRId64 ",\n  \"negative\": %" PRId64 ",\n  \"negative_count\": %" PRIu64,
-            out->format_name, hd_flame_of_name(flame->of), flame->unit, total, flame->no_stack, flame->no_stack_count, flame->pending_count, flame->removed, flame->negative,
-            flame->negative_count);
+            out->format_name, hd_flame_of_name(flame->of), flame->unit, total, flame->no_stack, flame->no_stack_count,
+            flame->pending_count, flame->removed, flame->negative, flame->negative_count);
     if (flame->event) {
         cli_say(printer, ",\n  ");
         cli_say_text_json(printer, "event", flame->event);
