@@ -9,7 +9,7 @@ struct hd_arena_piece {
     max_align_t data[];
 };
 
-/* Pieces begin small, since of 10,000 traces each has several arenas, and become four times as large each. */
+/* Pieces begin small, since of 10,000 traces each has several arenas, and double. */
 enum { FIRST_PIECE_SIZE = 512, DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
 
 static hd_arena_piece *piece_new(hd_arena *arena, size_t size)
@@ -24,7 +24,7 @@ static size_t next_piece_size(const hd_arena *arena)
 {
     if (arena->piece_size) return arena->piece_size;
     if (!arena->pieces) return FIRST_PIECE_SIZE;
-    return arena->capacity < DEFAULT_PIECE_SIZE / 4 ? arena->capacity * 4 : DEFAULT_PIECE_SIZE;
+    return arena->capacity < DEFAULT_PIECE_SIZE / 2 ? arena->capacity * 2 : DEFAULT_PIECE_SIZE;
 }
 
 void *hd_arena_alloc(hd_arena *arena, size_t size)
