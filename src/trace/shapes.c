@@ -12,6 +12,7 @@ hd_status hd_shapes_init(hd_shapes *shapes, const hd_strings *strings, uint32_t 
     shapes->count = shapes->capacity = 0;
     shapes->slots = (hd_slots){0};
     atomic_init(&shapes->list, NULL);
+    atomic_init(&shapes->failed, false);
     pthread_mutex_init(&shapes->lock, NULL);
     hd_arg_key raw = {.key = empty_key, .type = HD_ARG_JSON, .scope = HD_SCOPE_EVENT};
     if (hd_shapes_intern(shapes, strings, NULL, 0, false) != HD_SHAPE_EMPTY ||
@@ -54,7 +55,10 @@ static uint32_t insert(hd_shapes *shapes, const hd_strings *strings, uint64_t ha
 {
     if (shapes->count == HD_SHAPE_LIMIT) return HD_NONE;
     hd_arg_key *copy = hd_arena_alloc(&shapes->arena, key_count * sizeof *keys);
-    if (!copy || !widen(shapes) || !hd_slots_add(&shapes->slots, hash, shapes->count)) return HD_NONE;
+    if (!copy || !widen(shapes) || !hd_slots_add(&shapes->slots, hash, shapes->count)) {
+        atomic_store(&shapes->failed, true);
+        return HD_NONE;
+    }
     if (key_count) memcpy(copy, keys, key_count * sizeof *keys);
     atomic_load_explicit(&shapes->list, memory_order_relaxed)[shapes->count] =
         (hd_shape){.key_count = key_count,

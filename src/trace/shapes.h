@@ -16,6 +16,7 @@ typedef struct hd_shapes {
     uint32_t count;
     hd_slots slots;
     uint32_t capacity;
+    atomic_bool failed;       /* memory ran out once, which HD_NONE does not tell from the limit */
     _Atomic(hd_shape *) list; /* of the arena: a wider copy takes its place, and readers without the lock keep theirs */
 } hd_shapes;
 

@@ -267,7 +267,8 @@ void hd_builder_fail(hd_builder *builder)
 
 bool hd_builder_failed(const hd_builder *builder)
 {
-    return builder->trace.failed || atomic_load(&builder->trace.strings.failed);
+    return builder->trace.failed || atomic_load(&builder->trace.strings.failed) ||
+           atomic_load(&builder->trace.shapes.failed);
 }
 
 hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)
