@@ -184,6 +184,10 @@ bool cli_has_topic(const cli_command *command, const char *name);
 /* Set run->err to a usage error and return CLI_USAGE. */
 int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
 
+/* A usage error if the output is this input, by whatever path, which would be lost; `hint` is added to it. Either may be
+ * NULL, or - for a stream. For all commands main.c compares the option "output" with the operands. */
+int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint);
+
 /* ---- value.c ---- */
 
 /* Parse `text` into the member of `options` that `option` names. On failure writes what was expected into `problem`. */

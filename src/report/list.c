@@ -93,6 +93,7 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
     hd_option_values_deinit(&values);
     if (status == HD_OK && !out->trust && input->trace && !about->of_job)
         status = report_set_trust(out, input->trace, NULL, err);
+    if (status == HD_OK) status = report_tell_beyond(out, err);
     if (status != HD_OK) hd_report_free(out);
     return status;
 }
@@ -127,6 +128,7 @@ hd_status report_builder(hd_table_builder **out, const hd_report_about *about, c
     const hd_report_table_about *t = about->tables;
     while (strcmp(t->name, table) != 0) t++;
     HD_TRY(hd_table_builder_new(out, table, err));
+    hd_table_set_saturating(*out);
     for (const hd_report_column *c = t->columns; c->name; c++) hd_table_add_column(*out, c->name, c->type);
     return HD_OK;
 }

@@ -23,6 +23,8 @@ hd_status report_builder(hd_table_builder **out, const hd_report_about *about, c
 /* How far the trace can be trusted, into report->trust and trust_text. trust NULL: what reading it tells. trust.c */
 struct gpu_trust;
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
+/* A row more if sums of the tables are beyond 63 bits. */
+hd_status report_tell_beyond(hd_report *report, hd_error *err);
 
 /* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
 void report_cell_int(hd_table_builder *builder, int64_t value);

@@ -110,7 +110,7 @@ static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, la
     const hd_block_source *source = &trace->lazy->source;
     HD_TRY(source->load_block(source->user, block, arena, item->place, columns_only, &item->error));
     if (!hd_correlation_fill(block, trace, arena, NULL)) return HD_NOMEM(&item->error);
-    return hd_spill_block(&trace->spill, trace->shapes.list, block, arena, &item->error);
+    return hd_spill_block(&trace->spill, hd_shapes_list(&trace->shapes), block, arena, &item->error);
 }
 
 static lazy_state load_block(hd_trace *trace, lazy_block *lazy, bool columns_only)

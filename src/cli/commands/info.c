@@ -172,9 +172,14 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
               hd_text_count(a, count_of(file, "track_count")), hd_text_count(b, count_of(file, "streams")),
               hd_text_count(c, count_of(file, "process_count")));
     if (count_of(file, "repairs") || count_of(file, "losses"))
-        cli_print(run, "  %sdamage       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
+        cli_print(run, "  %sledger       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
                   hd_text_count(a, count_of(file, "repairs")), hd_text_count(b, count_of(file, "losses")),
                   cli_style(run, CLI_PLAIN));
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < report->table_count; i++) beyond += hd_table_beyond(report->tables[i]);
+    if (beyond)
+        cli_print(run, "  %sbeyond       %s figures are 2^63 or more, and not shown%s\n", cli_style(run, CLI_YELLOW),
+                  hd_text_count(a, beyond), cli_style(run, CLI_PLAIN));
     print_devices(run, report);
     print_table(run, report, "processes", "processes", true);
     print_table(run, report, "tracks", "tracks, busiest first", true);
