@@ -167,11 +167,16 @@ void cli_remove_at_stop(const char *path)
     unfinished = path;
 }
 
-static void stop(int number)
+void cli_remove_unfinished(void)
 {
     const char *path = unfinished;
     if (path) unlink(path);
     hd_outputs_abandon();
+}
+
+static void stop(int number)
+{
+    cli_remove_unfinished();
     signal(number, SIG_DFL);
     raise(number);
 }
