@@ -156,6 +156,10 @@ const cli_command *cli_find_command(const char *name);
 
 /* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
 void cli_remove_at_stop(const char *path);
+/* That file, and outputs that are being written: for what ends the program at once, a signal's handler as well. */
+void cli_remove_unfinished(void);
+/* Ends the program as failed after that time, with a word of it, whatever it does then. 0: never. */
+void cli_end_after(double seconds);
 
 /* Print run->err now and clear it, for a command that goes on. */
 void cli_report(cli_run *run);

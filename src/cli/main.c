@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "heddle/format.h"
@@ -181,11 +182,36 @@ void cli_remove_at_stop(const char *path)
     unfinished = path;
 }
 
-static void stop(int number)
+void cli_remove_unfinished(void)
 {
     const char *path = unfinished;
     if (path) unlink(path);
     hd_outputs_abandon();
+}
+
+static char late_text[100];
+
+static void end_late(int number)
+{
+    (void)number;
+    cli_remove_unfinished();
+    if (write(STDERR_FILENO, late_text, strlen(late_text)) < 0) {} /* the status says it as well */
+    _exit(CLI_FAILED);
+}
+
+void cli_end_after(double seconds)
+{
+    if (seconds <= 0) return;
+    time_t whole = (time_t)seconds;
+    const struct itimerval time = {.it_value = {whole, (suseconds_t)((seconds - (double)whole) * 999998) + 1}};
+    snprintf(late_text, sizeof late_text, "heddle: stopped after %.12g seconds, the limit\n", seconds);
+    signal(SIGALRM, end_late);
+    setitimer(ITIMER_REAL, &time, NULL);
+}
+
+static void stop(int number)
+{
+    cli_remove_unfinished();
     signal(number, SIG_DFL);
     raise(number);
 }
