@@ -78,6 +78,18 @@ static void set_claims(findings *f, uint32_t of, bool is_set)
     }
 }
 
+/* Work that a finding claims is not what the others of the device need. */
+static int64_t claimed_work(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t sum = 0;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++)
+        if (f->claims[i].ns != HD_NO_TIME && findings_is_work(f, f->claims[i].node))
+            sum = gpu_sum(sum, f->claims[i].ns);
+    return sum;
+}
+
 static int64_t busiest(const findings *f)
 {
     int64_t most = 0;
@@ -89,7 +101,7 @@ static int64_t busiest(const findings *f)
 static void bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
-    int64_t whole = findings_whole(f), host = whole - busiest(f);
+    int64_t whole = findings_whole(f), host = gpu_sum(whole - busiest(f), claimed_work(f, index));
     if (of->reason) return;
     of->saves = whole;
     of->how = FINDING_BY_PATH;

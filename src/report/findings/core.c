@@ -208,19 +208,31 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);
 }
 
-void findings_deinit(findings *f)
+void findings_release(findings *f)
 {
-    void *const large[] = {f->works,        f->left,  f->on_path, f->lanes,      f->sync_ops, f->sync_is_taken,
-                           f->syncs_by_row, f->order, f->taken,   f->new_starts, f->new_ends, f->freed};
-    for (size_t i = 0; i < sizeof large / sizeof *large; i++) hd_large_free(large[i]);
+    void **const large[] = {(void **)&f->works,       (void **)&f->left,     (void **)&f->on_path,
+                            (void **)&f->lanes,       (void **)&f->sync_ops, (void **)&f->order,
+                            (void **)&f->taken,       (void **)&f->claims,   (void **)&f->new_starts,
+                            (void **)&f->new_ends,    (void **)&f->freed,    (void **)&f->sync_is_taken,
+                            (void **)&f->syncs_by_row};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        hd_large_free(*large[i]);
+        *large[i] = NULL;
+    }
     if (f->path) hd_graph_pieces_free(f->path);
+    f->path = NULL;
     hd_graph_free(f->graph);
+    f->graph = NULL;
     gpu_gaps_deinit(&f->gaps);
     gpu_slices_deinit(&f->syncs);
+}
+
+void findings_deinit(findings *f)
+{
+    findings_release(f);
     free(f->busiest);
     free(f->has_step);
     free(f->list);
-    hd_large_free(f->claims);
     gpu_scope_deinit(&f->scope);
     *f = (findings){0};
 }

@@ -109,6 +109,8 @@ struct findings {
  * once the first is solved. options: of the report. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
 void findings_deinit(findings *findings);
+/* What was looked at goes; the list and the scope stay. */
+void findings_release(findings *findings); /* core.c */
 
 /* core.c */
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err);

@@ -90,6 +90,7 @@ hd_status findings_init(findings *out, const hd_report_input *input, const gpu_o
     HD_TRY(findings_bound(out, err));
     keep_worthy(out);
     set_trust(out);
+    findings_release(out);
     if (out->count) qsort(out->list, out->count, sizeof *out->list, by_rank);
     return HD_OK;
 }
