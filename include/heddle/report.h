@@ -75,7 +75,7 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size);
 const hd_check_code *hd_check_damage(void);
 const hd_check_code *hd_check_loss(void);
 
-/* What report summary can find. */
+/* What reports summary and job can find; docs/findings has a page for each. */
 typedef struct hd_finding_code {
     const char *code;     /* "data-loading" */
     const char *severity; /* warning: can be changed; note: so it is */

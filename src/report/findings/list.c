@@ -30,16 +30,6 @@ const finding_rule *const finding_rules[] = {
     NULL,
 };
 
-size_t hd_finding_code_count(void)
-{
-    return sizeof finding_rules / sizeof *finding_rules - 1;
-}
-
-const hd_finding_code *hd_finding_code_at(size_t index)
-{
-    return index < hd_finding_code_count() ? &finding_rules[index]->about : NULL;
-}
-
 /* What is known to save less than a hundredth now and later is not worth a sentence. */
 static void keep_worthy(findings *f)
 {
