@@ -83,11 +83,12 @@ void findings_scale(findings *f, double part)
     }
 }
 
-/* The last finding frees a call that waits, which no other may have then. false: no memory. */
+/* The last finding frees a call that waits, and has its own time as well: no other may have it then. false: no memory. */
 static bool free_sync(findings *f, uint32_t sync)
 {
     const gpu_slice *call = &f->syncs.list[sync];
     const hd_graph *g = f->graph;
+    uint64_t events = last_of(f)->events;
     if (f->sync_is_taken[sync] || call->end <= f->from || call->start >= f->until) return true;
     for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++) {
         if (g->lanes[l].track != call->lane) continue;
@@ -96,21 +97,26 @@ static bool free_sync(findings *f, uint32_t sync)
         /* The node behind the wait begins in the call, or is the last that ended before. */
         for (node = node == HD_NONE ? g->lanes[l].first_node : node; node < last && g->starts[node] <= call->end;
              node++)
-            if (g->slices[node] == call->row && !add_claim(f, (finding_claim){node, f->count - 1, HD_NO_TIME, 0}))
+            if (g->slices[node] == call->row && !(add_claim(f, (finding_claim){node, f->count - 1, HD_NO_TIME, 0}) &&
+                                                  findings_claim(f, node, INT64_MAX)))
                 return false;
     }
     f->sync_is_taken[sync] = 1;
     last_of(f)->frees_waits = true;
-    last_of(f)->events++;
+    last_of(f)->events = events + 1; /* a call is one, whatever nodes it has */
     return findings_show(f, call->row, call->end - call->start);
 }
 
 bool findings_show(findings *f, int64_t row, int64_t length)
 {
     finding *of = last_of(f);
-    uint32_t at = of->id_count;
-    for (uint32_t i = 0; i < of->id_count; i++)
-        if (of->ids[i] == row) return true;
+    uint32_t at = 0;
+    while (at < of->id_count && of->ids[at] != row) at++;
+    if (at < of->id_count && of->lengths[at] >= length) return true;
+    for (of->id_count -= at < of->id_count; at < of->id_count; at++) { /* it is there, but shorter: out with it */
+        of->ids[at] = of->ids[at + 1];
+        of->lengths[at] = of->lengths[at + 1];
+    }
     while (at && of->lengths[at - 1] < length) at--;
     if (at == FINDING_EVIDENCE) return true;
     if (of->id_count < FINDING_EVIDENCE) of->id_count++;

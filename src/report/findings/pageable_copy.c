@@ -3,6 +3,7 @@
 
 #include "model/host/syncs.h"
 #include "report/findings/finding.h"
+#include "trace/event.h"
 
 static bool is_one(const findings *f, const hd_work *work)
 {
@@ -15,10 +16,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char name[72], amount[96];
     HD_TRY(findings_gather_copies(&of, f, rule, is_one, err));
     if (!of) return HD_OK;
-    uint32_t sync = findings_sync_of(f, (uint64_t)of->ids[0]);
+    uint32_t longest = (uint32_t)hd_event_at(f->scope.trace, HD_KIND_SLICE, (uint64_t)of->ids[0]).name;
     snprintf(of->text, sizeof of->text, "Copies of pageable memory make the host wait for %s: %s.",
-             findings_amount(amount, of),
-             findings_short(name, f->scope.trace, sync == HD_NONE ? HD_STRING_NONE : f->syncs.list[sync].name));
+             findings_amount(amount, of), findings_short(name, f->scope.trace, longest));
     return HD_OK;
 }
 
