@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/commands/report/about.h"
 #include "cli/commands/report/gpus.h"
+#include "cli/findings_out.h"
 #include "cli/job_in.h"
 #include "cli/report_out.h"
 #include "cli/shared_options.h"
@@ -157,7 +158,10 @@ static void print_table(cli_run *run, const hd_report_about *about, const hd_tab
     if (cli_table_without(&shown, table, "", start_ns, &run->err) != HD_OK) return;
     cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), name, cli_style(run, CLI_PLAIN),
               table_of(about, name, strlen(name))->meaning);
-    report_print_rows(run, shown, first);
+    if (cli_is_findings(table))
+        cli_print_findings(run, table, first);
+    else
+        report_print_rows(run, shown, first);
     if (first < rows) cli_print(run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
     hd_table_free(shown);
 }
