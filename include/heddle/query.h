@@ -39,9 +39,15 @@ typedef struct hd_query_input {
 } hd_query_input;
 
 typedef struct hd_query_options {
-    size_t size;         /* of this struct; see "Options" in status.h */
-    uint64_t timeout_ms; /* a statement fails with LIMIT so long after its first hd_statement_next; 0: never */
-    const hd_gpus *gpus; /* for reports that need one; NULL: the library's own */
+    size_t size;          /* of this struct; see "Options" in status.h */
+    uint64_t timeout_ms;  /* a statement fails with LIMIT so long after its first hd_statement_next; 0: never */
+    const hd_gpus *gpus;  /* for reports that need one; NULL: the library's own */
+    uint64_t value_bytes; /* the largest text or blob that a statement may make; 0: 256 MiB, which is the most */
+    uint64_t spill_bytes; /* temporary files of all statements, of sorts above all; 0: 16 GiB */
+    /* Called once, by another thread, where hd_statement_next has not returned 2 s after the statement's time was up: it
+     * is within one step that nothing ends (a report over a large trace). All that is left is to end the program. */
+    void (*overdue)(void *user);
+    void *overdue_user;
 } hd_query_options;
 
 /* The caller frees *out. options may be NULL. Errors: MEMORY; ARGUMENT: no input. */
@@ -96,7 +102,7 @@ const char *hd_statement_column_name(const hd_statement *statement, size_t colum
 hd_query_role hd_statement_column_role(const hd_statement *statement, size_t column);
 
 /* HD_OK: a row is there; HD_END: no more. Errors: ARGUMENT (a function was given what makes no sense), LIMIT (time,
- * interrupted), IO, DAMAGED (what the trace's file no longer gives), MEMORY. */
+ * interrupted, a value or temporary files that are too large), IO, DAMAGED (what the trace's file no longer gives), MEMORY. */
 hd_status hd_statement_next(hd_statement *statement, hd_error *err);
 hd_query_value hd_statement_at(const hd_statement *statement, size_t column);
 

@@ -75,6 +75,17 @@ const hd_check_code *hd_check_code_find(const char *code, size_t size);
 const hd_check_code *hd_check_damage(void);
 const hd_check_code *hd_check_loss(void);
 
+/* What reports summary and job can find; docs/findings has a page for each. */
+typedef struct hd_finding_code {
+    const char *code;     /* "data-loading" */
+    const char *severity; /* warning: can be changed; note: so it is */
+    const char *meaning;  /* one line */
+    const char *advice;   /* what to change */
+} hd_finding_code;
+
+size_t hd_finding_code_count(void);
+const hd_finding_code *hd_finding_code_at(size_t index);
+
 /* How stacks were joined with GPU work. Tables: `join` (one row: samples, launches, works, how many on either side are
  * alone, GPU time, the clocks), `rules` (what each rule of attribution.h joined), `kernels` (all work by short name,
  * most time first). gpu: the trace that was attributed. Errors: MEMORY. */

@@ -55,6 +55,9 @@ typedef struct hd_symbolize_options {
     unsigned threads;      /* 0: one per core */
     hd_progress *progress; /* units: addresses */
     void *progress_user;
+    /* How long servers of debuginfod may send nothing, in seconds; no module behind that asks them. 0: as
+     * $DEBUGINFOD_TIMEOUT says, else 30. */
+    unsigned debuginfod_timeout_s;
 } hd_symbolize_options;
 
 /* What became of a module. */

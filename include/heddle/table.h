@@ -69,6 +69,10 @@ hd_status hd_table_add_count(hd_table_builder *builder, uint64_t value);
 hd_status hd_table_add_decimal(hd_table_builder *builder, double value);
 hd_status hd_table_add_bool(hd_table_builder *builder, bool value);
 hd_status hd_table_add_null(hd_table_builder *builder);
+/* From now on cells are sums that saturate: a duration or time of INT64_MAX or -INT64_MAX, and a count or size of INT64_MAX
+ * or UINT64_MAX, is beyond what can be held. Such a cell is null, is the largest (or smallest) where rows are sorted, and
+ * is counted. */
+void hd_table_set_saturating(hd_table_builder *builder);
 /* The same as a cell of a table. */
 hd_status hd_table_add_cell(hd_table_builder *builder, const hd_table *table, size_t row, size_t column);
 
@@ -94,6 +98,8 @@ size_t hd_table_column_count(const hd_table *table);
 const hd_table_column *hd_table_get_column(const hd_table *table, size_t column);
 bool hd_table_is_null(const hd_table *table, size_t row, size_t column);
 const char *hd_table_get_string(size_t *out_size, const hd_table *table, size_t row, size_t column);
+/* Cells that are null because their value is beyond 63 bits. */
+uint64_t hd_table_beyond(const hd_table *table);
 /* The column of that name; SIZE_MAX: there is none. */
 size_t hd_table_find_column(const hd_table *table, const char *name);
 int64_t hd_table_get_int(const hd_table *table, size_t row, size_t column);
@@ -106,7 +112,8 @@ bool hd_table_get_bool(const hd_table *table, size_t row, size_t column);
 typedef enum hd_table_format {
     HD_TABLE_TEXT, /* aligned columns; control characters are shown as \n, \x1b */
     HD_TABLE_JSON, /* an array of objects; times and durations in ns; invalid UTF-8 becomes U+FFFD, NaN null */
-    HD_TABLE_CSV,  /* RFC 4180 with a header line and LF; raw numbers; a null is an empty field, an empty string "" */
+    HD_TABLE_CSV, /* RFC 4180 with a header line and LF; raw numbers; a null is an empty field, an empty string ""; text that
+                          begins as a formula or with ESC, and is no number, has an apostrophe before it */
     HD_TABLE_MARKDOWN, /* a table with the values of TEXT */
 } hd_table_format;
 

@@ -300,9 +300,9 @@ const hd_metadata *hd_trace_metadata_at(const hd_trace *trace, size_t index);
 hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key);
 
 typedef enum hd_ledger_level {
-    HD_LEDGER_NOTE,   /* nothing is lost or changed */
+    HD_LEDGER_NOTE,   /* the input is healthy: how it was read, or a field that a trace cannot store */
     HD_LEDGER_REPAIR, /* damage was repaired; what was meant is kept */
-    HD_LEDGER_LOSS,   /* something of the input is not in the trace */
+    HD_LEDGER_LOSS,   /* an event, or a part of one that a trace keeps, is not in the trace */
 } hd_ledger_level;
 
 typedef struct hd_ledger_row {

@@ -173,6 +173,10 @@ extern const cli_command *const cli_commands[];
 
 /* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
 void cli_remove_at_stop(const char *path);
+/* That file, and outputs that are being written: for what ends the program at once, a signal's handler as well. */
+void cli_remove_unfinished(void);
+/* Ends the program as failed after that time, with a word of it, whatever it does then. 0: never. */
+void cli_end_after(double seconds);
 
 /* Print run->err now and clear it, for a command that goes on. */
 void cli_report(cli_run *run);
@@ -217,6 +221,10 @@ bool cli_has_topic(const cli_command *command, const char *name);
 
 /* Set run->err to a usage error and return CLI_USAGE. */
 int cli_usage_error(cli_run *run, const char *format, ...) HD_PRINTF(2, 3);
+
+/* A usage error if the output is this input, by whatever path, which would be lost; `hint` is added to it. Either may be
+ * NULL, or - for a stream. For all commands main.c compares the option "output" with the operands. */
+int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint);
 
 /* ---- value.c ---- */
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "heddle/format.h"
@@ -108,9 +109,23 @@ static int finish_output(cli_run *run, int status)
     return status == CLI_OK ? CLI_FAILED : status;
 }
 
+/* Whether the option "output" names one of the operands, so that the command would write over what it reads. */
+static int check_output(cli_run *run)
+{
+    const char *out = NULL;
+    for (const cli_option *o = run->command->options; o && o->name; o++)
+        if (o->kind == CLI_TEXT && strcmp(o->name, "output") == 0)
+            out = *(const char *const *)((const char *)run->options + o->field);
+    int status = CLI_OK;
+    for (int i = 0; out && i < run->operand_count && status == CLI_OK; i++)
+        status = cli_spare_input(run, out, run->operands[i], "");
+    return status;
+}
+
 static int run_command(cli_run *run)
 {
-    int status = run->command->run(run);
+    int status = check_output(run);
+    if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);
     /* A sink that failed is told by finish_output, not as the table's or the file's failure. */
@@ -152,11 +167,36 @@ void cli_remove_at_stop(const char *path)
     unfinished = path;
 }
 
-static void stop(int number)
+void cli_remove_unfinished(void)
 {
     const char *path = unfinished;
     if (path) unlink(path);
     hd_outputs_abandon();
+}
+
+static char late_text[100];
+
+static void end_late(int number)
+{
+    (void)number;
+    cli_remove_unfinished();
+    if (write(STDERR_FILENO, late_text, strlen(late_text)) < 0) {} /* the status says it as well */
+    _exit(CLI_FAILED);
+}
+
+void cli_end_after(double seconds)
+{
+    if (seconds <= 0) return;
+    time_t whole = (time_t)seconds;
+    const struct itimerval time = {.it_value = {whole, (suseconds_t)((seconds - (double)whole) * 999998) + 1}};
+    snprintf(late_text, sizeof late_text, "heddle: stopped after %.12g seconds, the limit\n", seconds);
+    signal(SIGALRM, end_late);
+    setitimer(ITIMER_REAL, &time, NULL);
+}
+
+static void stop(int number)
+{
+    cli_remove_unfinished();
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -175,10 +215,25 @@ static void catch_stops(void)
     }
 }
 
+static void ignore(int number)
+{
+    (void)number;
+}
+
+/* Beyond ulimit -f a write is an error, after which outputs are cleaned up. A handler, since programs that are run would
+ * inherit SIG_IGN. */
+static void catch_size_limit(void)
+{
+    struct sigaction before, action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL) sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
     cli_run run = {0};
     catch_stops();
+    catch_size_limit();
     /* So that a closed pipe is an error, after which outputs are cleaned up. */
     run.sigpipe_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     const char *const *words = (const char *const *)argv + 1;

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
@@ -56,6 +57,15 @@ const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command)
     snprintf(out, CLI_NAME_BYTES, "%s%s%s", command->parent ? command->parent : "", command->parent ? " " : "",
              command->name);
     return out;
+}
+
+int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint)
+{
+    struct stat a, b;
+    if (!out || !input || strcmp(out, "-") == 0 || strcmp(input, "-") == 0) return CLI_OK;
+    if (stat(input, &a) != 0 || stat(out, &b) != 0 || !(S_ISREG(b.st_mode) || S_ISDIR(b.st_mode))) return CLI_OK;
+    if (a.st_dev != b.st_dev || a.st_ino != b.st_ino) return CLI_OK;
+    return cli_usage_error(run, "'%.100s' is an input, and would be lost: write to another file%s", out, hint);
 }
 
 bool cli_is_flag(const cli_option *option)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/findings_out.h"
 #include "cli/report_out.h"
 #include "cli/table_out.h"
 
@@ -46,7 +47,10 @@ static void print_table(const report_text *t, const hd_table *table)
     if (cli_table_without(&shown, table, "", t->start_ns, &t->run->err) != HD_OK) return;
     cli_print(t->run, "\n%s%s%s: %s\n", cli_style(t->run, CLI_BOLD), name, cli_style(t->run, CLI_PLAIN),
               report_table_of(t->about, name, strlen(name))->meaning);
-    report_print_rows(t->run, shown, first);
+    if (cli_is_findings(table))
+        cli_print_findings(t->run, table, first);
+    else
+        report_print_rows(t->run, shown, first);
     if (first < rows) cli_print(t->run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
     hd_table_free(shown);
 }

@@ -20,6 +20,12 @@
         .help = "the program of an XRay log, for the names of its functions (default: searched next to the log)"       \
     }
 
+#define OPTION_IN_PLACE(at)                                                                                            \
+    {                                                                                                                  \
+        .name = "in-place", .letter = 'i', .kind = CLI_FLAG, at, .help = "write over the input, where OUT names it"    \
+    }
+#define IN_PLACE_HINT ", or write over it with --in-place"
+
 #define OPTION_SYNC(at)                                                                                                \
     {                                                                                                                  \
         .name = "sync", .kind = CLI_FLAG, at, .help = "wait until the output is on the disk"                           \

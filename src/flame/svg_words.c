@@ -42,7 +42,7 @@ static void words_weight(char *out, size_t size, int64_t weight, const char *uni
 {
     static const step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {0, NULL}};
     static const step bytes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {0, NULL}};
-    const char *sign = weight < 0 ? "−" : "";
+    const char *sign = weight == INT64_MAX ? "at least " : weight < 0 ? "−" : ""; /* sums saturate */
     const step *at = strcmp(unit, "ns") == 0 ? times : strcmp(unit, "bytes") == 0 ? bytes : NULL;
     double value = weight < 0 ? -(double)weight : (double)weight;
     for (; at && at->unit; at++) {

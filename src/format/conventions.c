@@ -202,11 +202,19 @@ void hd_conventions_rank(char out[HD_RANK_BYTES], const hd_trace *trace)
     snprintf(out + size, HD_RANK_BYTES - (size_t)size, "}");
 }
 
+void hd_conventions_base_time(char out[HD_BASE_TIME_BYTES], const hd_trace *trace)
+{
+    int64_t base_ns = hd_trace_facts_of(trace)->base_ns;
+    *out = '\0';
+    if (base_ns == HD_NO_TIME || hd_trace_metadata_find(trace, HD_BASE_TIME).size) return;
+    snprintf(out, HD_BASE_TIME_BYTES, "%lld", (long long)base_ns);
+}
+
 hd_status hd_conventions_find_facts(hd_builder *builder, hd_error *err)
 {
     const hd_trace *trace = hd_builder_trace(builder);
     hd_trace_facts *facts = hd_builder_facts(builder);
-    hd_string base = hd_trace_metadata_find(trace, "baseTimeNanoseconds");
+    hd_string base = hd_trace_metadata_find(trace, HD_BASE_TIME);
     hd_string info = hd_trace_metadata_find(trace, "distributedInfo");
     if (base.size) json_int(&facts->base_ns, base.data, base.size);
     return info.size ? apply_distributed_info(facts, info, err) : HD_OK;

@@ -24,6 +24,10 @@ hd_status hd_conventions_untold_streams(bool **out, const hd_trace *trace, hd_er
 /* The value of a top-level key distributedInfo for a trace that knows its rank and has no such key; "" otherwise. */
 enum { HD_RANK_BYTES = 80 };
 void hd_conventions_rank(char out[HD_RANK_BYTES], const hd_trace *trace);
+/* The same of HD_BASE_TIME, for a trace that knows the Unix time of its clock's zero. */
+#define HD_BASE_TIME "baseTimeNanoseconds"
+enum { HD_BASE_TIME_BYTES = 24 };
+void hd_conventions_base_time(char out[HD_BASE_TIME_BYTES], const hd_trace *trace);
 /* facts.rank, world_size, base_ns, where top-level keys say them. */
 hd_status hd_conventions_find_facts(hd_builder *builder, hd_error *err);
 

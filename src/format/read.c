@@ -76,7 +76,7 @@ static hd_status note_input(hd_builder *builder, const hd_format *format, const 
     const hd_input_damage *damage = hd_input_damage_at(input, 0);
     if (options->strict && damage)
         return hd_error_set(err, HD_ERR_DAMAGED, hd_input_path(input), damage->offset,
-                            "%s: the compressed data are damaged, and --strict refuses repairs", damage->code);
+                            "%s: the input is damaged, and --strict refuses repairs", damage->code);
     return HD_OK;
 }
 

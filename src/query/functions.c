@@ -148,5 +148,6 @@ hd_status query_functions_register(hd_query *query, hd_error *err)
     if (code == SQLITE_OK) code = add_names(db, "short_name", hd_name_short);
     if (code == SQLITE_OK) code = add_names(db, "demangle", hd_name_demangle);
     if (code == SQLITE_OK) code = query_aggregates_register(db);
+    if (code == SQLITE_OK) code = query_texts_register(query);
     return code == SQLITE_OK ? HD_OK : query_failed(query, code, err);
 }

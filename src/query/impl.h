@@ -1,28 +1,48 @@
 /* impl.h - what the files of src/query share
  *
  * query.c opens SQLite and gives it the tables; prepare.c makes statements of text, statement.c runs them, hint.c says
- * what was probably meant; functions.c and aggregate.c have what SQLite lacks; tables/ has the virtual tables, each a
- * sqlite3_module over traces or reports.
+ * what was probably meant; functions.c and aggregate.c have what SQLite lacks, texts.c those of its functions whose
+ * time is not bounded by the size of what they are given; watch.c and spill.c hold a statement's time and its temporary
+ * files within their limits; tables/ has the virtual tables, each a sqlite3_module over traces or reports.
  */
 #ifndef HD_QUERY_IMPL_H
 #define HD_QUERY_IMPL_H
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 
 #include "heddle/query.h"
+
+/* Why the statement that runs has to end. */
+typedef enum query_stop { QUERY_RUNS, QUERY_INTERRUPTED, QUERY_LATE } query_stop;
+
+typedef struct query_watch {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    const hd_statement *statement; /* whose time runs; the caller's thread alone */
+    int64_t deadline_ns;           /* of it, by hd_now_ns, then of the call that should have ended; INT64_MAX: none */
+    atomic_bool is_inside;         /* hd_statement_next */
+    bool is_there, is_late, is_ending;
+} query_watch;
 
 struct hd_query {
     sqlite3 *db;
     hd_query_input *inputs; /* ranks filled in */
     size_t input_count;
     hd_query_options options;
-    hd_error failure;    /* what a virtual table could not do, for the statement that runs; SQLite knows a text only */
-    atomic_bool stop;    /* hd_query_interrupt was called */
-    int64_t deadline_ns; /* of the statement that runs, by hd_now_ns; INT64_MAX: none */
-    bool is_authorized;  /* statements of our own may do anything */
-    bool is_dropping;    /* what SQLite asked for at last was to drop a view */
-    void *tables;        /* what tables/tables.c keeps */
+    hd_error failure;  /* what a virtual table could not do, for the statement that runs; SQLite knows a text only */
+    atomic_int stop;   /* a query_stop */
+    query_watch watch; /* where statements have a limit of time */
+    sqlite3_vfs vfs;   /* spill.c */
+    uint64_t spilled_bytes;
+    bool like_skips_blobs; /* SQLite was built so */
+    sqlite3 *plain;        /* texts.c: SQLite with its own functions; opened when first needed */
+    sqlite3_stmt *patch;
+    bool is_authorized; /* statements of our own may do anything */
+    bool is_dropping;   /* what SQLite asked for at last was to drop a view */
+    void *tables;       /* what tables/tables.c keeps */
 };
 
 struct hd_statement {
@@ -33,15 +53,26 @@ struct hd_statement {
     char **names; /* of the columns; NULL: they are SQLite's own, as no two of these are equal */
 };
 
-/* Whether the statement that runs has to end: it was interrupted, or has run for too long. For loops that take long
- * without SQLite, which then return SQLITE_INTERRUPT. It asks for the time: call it every thousand rows or so. */
+/* watch.c. Whether the statement that runs has to end: it was interrupted, or has run for too long. For loops that take
+ * long without SQLite, which then return SQLITE_INTERRUPT. */
 bool query_stopped(const hd_query *query);
+hd_status query_watch_start(hd_query *query, hd_error *err);
+/* The time of this statement counts from now on; NULL: of none. Quick where it did so already. */
+void query_watch_set(hd_query *query, const hd_statement *statement);
+void query_watch_end(hd_query *query);
+
+/* spill.c: a file system of SQLite for a query's temporary files; close the connection before it ends. */
+hd_status query_spill_start(hd_query *query, hd_error *err);
+void query_spill_end(hd_query *query);
 
 /* What SQLite's code means; a failure that a virtual table left in query->failure goes before it. */
 hd_status query_failed(hd_query *query, int code, hd_error *err);
 
 /* functions.c */
 hd_status query_functions_register(hd_query *query, hd_error *err);
+/* texts.c; returns SQLite's code */
+int query_texts_register(hd_query *query);
+void query_texts_end(hd_query *query);
 /* aggregate.c; returns SQLite's code */
 int query_aggregates_register(sqlite3 *db);
 

@@ -160,7 +160,7 @@ hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *quer
     const char *end = sql + size;
     if (rest) *rest = end;
     if (size >= INT_MAX) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query of %zu bytes", size);
-    atomic_store_explicit(&query->stop, false, memory_order_relaxed);
+    atomic_store_explicit(&query->stop, QUERY_RUNS, memory_order_relaxed);
     const char *start = find_statement(sql, end);
     if (start) end = behind_statement(start, end); /* what SQLite copies; all of it would be quadratic */
     const char *nul = memchr(sql, '\0', (size_t)(end - sql)), *tail = end;
@@ -186,6 +186,7 @@ hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *quer
 void hd_statement_free(hd_statement *statement)
 {
     if (!statement) return;
+    if (statement->query->watch.statement == statement) query_watch_set(statement->query, NULL);
     for (size_t i = 0; statement->names && statement->names[i]; i++) sqlite3_free(statement->names[i]);
     free(statement->names);
     sqlite3_finalize(statement->stmt);

@@ -1,5 +1,4 @@
 /* query.c - a connection to SQLite that may read, and has traces as its tables */
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "pass/merge/merge.h"
@@ -10,23 +9,14 @@
 
 enum {
     SQL_BYTES = 16 << 20,
-    VALUE_BYTES = 256 << 20,
+    VALUE_BYTES = 256 << 20, /* a function that goes over it once takes a second at most */
     PATTERN_BYTES = 1000,
     EXPRESSION_DEPTH = 500,
     CACHE_KIB = 64 << 10,      /* what a sort may take before it goes to a file */
     STEPS_BETWEEN_LOOKS = 1000 /* of SQLite's machine: some 20 us */
 };
 
-bool query_stopped(const hd_query *query)
-{
-    return atomic_load_explicit(&query->stop, memory_order_relaxed) ||
-           (query->deadline_ns != INT64_MAX && hd_now_ns() > query->deadline_ns);
-}
-
-void hd_query_interrupt(hd_query *query)
-{
-    atomic_store_explicit(&query->stop, true, memory_order_relaxed);
-}
+static const uint64_t SPILL_BYTES = (uint64_t)16 << 30;
 
 static int look_whether_stopped(void *query)
 {
@@ -112,7 +102,7 @@ static hd_status restrict_connection(hd_query *query, hd_error *err)
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, SQL_BYTES);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_BYTES);
+    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)query->options.value_bytes);
     sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES);
     sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH);
     sqlite3_set_authorizer(db, authorize, query);
@@ -149,7 +139,8 @@ static hd_status copy_inputs(hd_query *query, const hd_query_input *inputs, size
 static hd_status connect(hd_query *query, hd_error *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
-    int code = sqlite3_open_v2(":memory:", &query->db, flags, NULL);
+    HD_TRY(query_spill_start(query, err));
+    int code = sqlite3_open_v2(":memory:", &query->db, flags, query->vfs.zName);
     if (!query->db) return HD_NOMEM(err);
     if (code != SQLITE_OK) return query_failed(query, code, err);
     sqlite3_extended_result_codes(query->db, 1);
@@ -166,11 +157,14 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
     if (!count) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query needs a trace");
     hd_query *query = calloc(1, sizeof *query);
     if (!query) return HD_NOMEM(err);
-    query->deadline_ns = INT64_MAX;
     query->options = *options;
-    atomic_init(&query->stop, false);
+    if (!query->options.value_bytes || query->options.value_bytes > VALUE_BYTES)
+        query->options.value_bytes = VALUE_BYTES;
+    if (!query->options.spill_bytes) query->options.spill_bytes = SPILL_BYTES;
+    atomic_init(&query->stop, QUERY_RUNS);
     hd_status status = copy_inputs(query, inputs, count, err);
     if (status == HD_OK) status = connect(query, err);
+    if (status == HD_OK && options->timeout_ms) status = query_watch_start(query, err);
     if (status != HD_OK) {
         hd_query_free(query);
         return status;
@@ -182,7 +176,10 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
 void hd_query_free(hd_query *query)
 {
     if (!query) return;
+    query_watch_end(query);
+    query_texts_end(query);
     sqlite3_close_v2(query->db);
+    query_spill_end(query);
     query_tables_unregister(query);
     free(query->inputs);
     free(query);

@@ -10,7 +10,7 @@
 
 static hd_status stopped(const hd_query *query, hd_error *err)
 {
-    if (atomic_load_explicit(&query->stop, memory_order_relaxed))
+    if (atomic_load_explicit(&query->stop, memory_order_relaxed) != QUERY_LATE)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "interrupted");
     return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "stopped after %.12g seconds, the limit",
                         (double)query->options.timeout_ms / 1000);
@@ -149,14 +149,16 @@ hd_status hd_statement_next(hd_statement *statement, hd_error *err)
     if (statement->state == STATEMENT_FAILED)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the statement has failed before");
     if (statement->state == STATEMENT_NEW) begin(statement);
-    query->deadline_ns = statement->deadline_ns;
+    query_watch_set(query, statement);
     query->failure.status = HD_OK;
+    atomic_store_explicit(&query->watch.is_inside, true, memory_order_relaxed);
     int code = sqlite3_step(statement->stmt);
+    atomic_store_explicit(&query->watch.is_inside, false, memory_order_relaxed);
     if (code == SQLITE_ROW) return HD_OK;
     statement->state = code == SQLITE_DONE ? STATEMENT_ENDED : STATEMENT_FAILED;
     hd_status status = code == SQLITE_DONE ? HD_END : query_failed(query, code, err);
     sqlite3_reset(statement->stmt); /* what it holds is not needed any more */
-    query->deadline_ns = INT64_MAX;
+    query_watch_set(query, NULL);
     return status;
 }
 

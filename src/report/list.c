@@ -99,6 +99,7 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
         status = job_set_trust(out, used.job, err);
     else if (status == HD_OK && !out->trust && input->trace)
         status = report_set_trust(out, input->trace, NULL, err);
+    if (status == HD_OK) status = report_tell_beyond(out, err);
     if (status != HD_OK) hd_report_free(out); /* tables that were made before */
     hd_job_free(own);
     return status;
@@ -134,6 +135,7 @@ hd_status report_builder(hd_table_builder **out, const hd_report_about *about, c
     const hd_report_table_about *t = about->tables;
     while (strcmp(t->name, table) != 0) t++;
     HD_TRY(hd_table_builder_new(out, table, err));
+    hd_table_set_saturating(*out);
     for (const hd_report_column *c = t->columns; c->name; c++) hd_table_add_column(*out, c->name, c->type);
     return HD_OK;
 }

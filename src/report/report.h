@@ -23,6 +23,8 @@ hd_status report_builder(hd_table_builder **out, const hd_report_about *about, c
 /* How far the trace can be trusted, into report->trust and trust_text. trust NULL: what reading it tells. trust.c */
 struct gpu_trust;
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
+/* A row more if sums of the tables are beyond 63 bits. */
+hd_status report_tell_beyond(hd_report *report, hd_error *err);
 
 /* The same of a job, from what its summaries say and from what does not fit together. job_trust.c */
 hd_status job_set_trust(hd_report *report, const hd_job *job, hd_error *err);

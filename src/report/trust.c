@@ -1,5 +1,6 @@
 /* trust.c - how far a trace can be trusted, as every report carries it */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "model/trust/trust.h"
@@ -38,16 +39,79 @@ static void add_row(hd_table_builder *b, const hd_trace *trace, gpu_doubt_code c
     report_cell_int(b, is_shown ? (int64_t)doubt->row : HD_NO_NUMBER);
 }
 
+static hd_status builder_new(hd_table_builder **out, hd_error *err)
+{
+    HD_TRY(hd_table_builder_new(out, "trust", err));
+    for (const hd_report_column *c = report_trust_columns; c->name; c++) hd_table_add_column(*out, c->name, c->type);
+    return HD_OK;
+}
+
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err)
 {
     const gpu_trust of_input = trust ? (gpu_trust){0} : gpu_trust_of_input(trace);
     hd_table_builder *b;
     char text[GPU_DOUBT_TEXT];
     if (!trust) trust = &of_input;
-    HD_TRY(hd_table_builder_new(&b, "trust", err));
-    for (const hd_report_column *c = report_trust_columns; c->name; c++) hd_table_add_column(b, c->name, c->type);
+    HD_TRY(builder_new(&b, err));
     for (int i = 0; i < GPU_DOUBTS; i++)
         if (trust->doubts[i].count) add_row(b, trace, (gpu_doubt_code)i, &trust->doubts[i]);
     snprintf(report->trust_text, sizeof report->trust_text, "%s", gpu_trust_text(text, trust));
+    return hd_table_finish(&report->trust, b, err);
+}
+
+static bool has_note(const hd_table *notes, const char *text)
+{
+    for (size_t row = 0; row < hd_table_row_count(notes); row++) {
+        size_t size;
+        const char *note = hd_table_get_string(&size, notes, row, 0);
+        if (size == strlen(text) && memcmp(note, text, size) == 0) return true;
+    }
+    return false;
+}
+
+/* The notes of the report, if it has some, with one more; a report of reports may have it already. */
+static hd_status add_note(hd_report *report, const char *text, hd_error *err)
+{
+    for (size_t i = 0; i < report->table_count; i++) {
+        hd_table *old = report->tables[i];
+        size_t rows = hd_table_row_count(old);
+        hd_table_builder *b;
+        if (strcmp(hd_table_name(old), "notes") != 0 || hd_table_column_count(old) != 1 || has_note(old, text))
+            continue;
+        HD_TRY(hd_table_builder_new(&b, "notes", err));
+        hd_table_add_column(b, hd_table_get_column(old, 0)->name, HD_VALUE_STRING);
+        for (size_t row = 0; row < rows; row++) hd_table_add_cell(b, old, row, 0);
+        hd_table_add_text(b, text);
+        hd_table *made;
+        HD_TRY(hd_table_finish(&made, b, err));
+        hd_table_free(old);
+        report->tables[i] = made;
+    }
+    return HD_OK;
+}
+
+hd_status report_tell_beyond(hd_report *report, hd_error *err)
+{
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < report->table_count; i++) beyond += hd_table_beyond(report->tables[i]);
+    if (!beyond) return HD_OK;
+    char text[GPU_DOUBT_TEXT];
+    hd_table_builder *b;
+    snprintf(text, sizeof text, "figures that are null because they are beyond 2^63 - 1 (of durations 292 years): %llu",
+             (unsigned long long)beyond);
+    HD_TRY(add_note(report, text, err));
+    HD_TRY(builder_new(&b, err));
+    size_t rows = report->trust ? hd_table_row_count(report->trust) : 0;
+    for (size_t row = 0; row < rows; row++)
+        for (size_t c = 0; c < hd_table_column_count(report->trust); c++) hd_table_add_cell(b, report->trust, row, c);
+    hd_table_add_text(b, "beyond-63-bits");
+    hd_table_add_text(b, "error");
+    hd_table_add_count(b, beyond);
+    hd_table_add_null(b);
+    hd_table_add_null(b);
+    hd_table_add_text(b, text);
+    for (int i = 0; i < 3; i++) hd_table_add_null(b);
+    if (!rows) snprintf(report->trust_text, sizeof report->trust_text, "%s", text);
+    hd_table_free(report->trust);
     return hd_table_finish(&report->trust, b, err);
 }

@@ -7,6 +7,7 @@
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
+#include <stdatomic.h>
 
 #include "base/memory/memo.h"
 #include "symbolize/impl.h"
@@ -26,11 +27,12 @@ typedef struct sym_files {
     Elf *symbols_elf, *lines_elf; /* of one of the three; NULL: none has them */
     const char *symbols_path, *lines_path;
     hd_symbolize_result result; /* of what was not found */
+    bool has_silent_servers;    /* so that what is not here may be there */
     char why[SYM_WHY_BYTES];
 } sym_files;
 
-/* Nothing that is wrong with a file is an error. */
-void sym_files_find(sym_files *out, sym_module *module, const hd_symbolize_options *options);
+/* Nothing that is wrong with a file is an error. *silent: whether servers were silent before, for any module. */
+void sym_files_find(sym_files *out, sym_module *module, const hd_symbolize_options *options, atomic_bool *silent);
 void sym_files_close(sym_files *files);
 
 /* Whether the bytes are the build-id of the file, or it has one at all (*out_has). */
@@ -46,8 +48,10 @@ bool sym_file_section(GElf_Shdr *out, Elf_Scn **out_section, Elf *elf, const cha
 Dwarf *sym_file_dwarf(Elf *elf);
 uint32_t sym_file_crc(int fd);
 
-/* debuginfod.c: a descriptor of the file of symbols, -1: none. */
-int sym_debuginfod_find(const uint8_t *build_id, size_t size);
+#define SYM_SILENT "the servers of DEBUGINFOD_URLS do not answer"
+/* debuginfod.c: a descriptor of the file of symbols, -1: none. *out_silent: no server sent anything within the limit,
+ * which is 0 for the default. */
+int sym_debuginfod_find(bool *out_silent, const uint8_t *build_id, size_t size, unsigned limit_s);
 hd_status sym_debuginfod_check(hd_error *err);
 
 /* ---- symbols ---- */

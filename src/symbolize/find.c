@@ -29,6 +29,7 @@ typedef struct finder {
     char link[NAME_MAX + 1]; /* .gnu_debuglink, "": none */
     uint32_t link_crc;
     bool want_lines;
+    atomic_bool *silent;
 } finder;
 
 static bool is_done(const finder *f)
@@ -218,7 +219,16 @@ static void try_debuginfod(finder *f)
     sym_file file;
     bool has_build_id;
     if (is_done(f) || !f->options->debuginfod || !f->build_id_bytes) return;
-    int fd = sym_debuginfod_find(f->build_id, f->build_id_bytes);
+    bool is_silent = atomic_load(f->silent);
+    int fd = is_silent
+                 ? -1
+                 : sym_debuginfod_find(&is_silent, f->build_id, f->build_id_bytes, f->options->debuginfod_timeout_s);
+    if (is_silent) {
+        atomic_store(f->silent, true);
+        f->files->has_silent_servers = true;
+        if (f->files->result == HD_SYMBOLIZE_NOT_FOUND)
+            snprintf(f->files->why, sizeof f->files->why, "not here, and " SYM_SILENT);
+    }
     if (fd < 0 || !sym_file_take(&file, fd, "debuginfod")) return;
     if (sym_file_is(file.elf, &has_build_id, f->build_id, f->build_id_bytes))
         keep(f, &file, false);
@@ -228,9 +238,10 @@ static void try_debuginfod(finder *f)
 
 /* ---- all ---- */
 
-void sym_files_find(sym_files *out, sym_module *module, const hd_symbolize_options *options)
+void sym_files_find(sym_files *out, sym_module *module, const hd_symbolize_options *options, atomic_bool *silent)
 {
-    finder f = {.files = out, .module = module, .options = options, .root = options->root ? options->root : ""};
+    finder f = {.files = out, .module = module, .options = options, .silent = silent};
+    f.root = options->root ? options->root : "";
     *out = (sym_files){.result = HD_SYMBOLIZE_NOT_FOUND};
     f.want_lines = options->lines || !options->no_inline;
     memcpy(f.build_id, module->build_id, module->build_id_bytes);

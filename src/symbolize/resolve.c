@@ -123,7 +123,8 @@ static bool name_all(namer *n, sym_files *files)
     if (!keep_path(&m->symbols_path, symbols) || !keep_path(&m->lines_path, files->lines_path)) return false;
     m->result = n->table.count || files->lines_elf ? HD_SYMBOLIZE_NAMED : HD_SYMBOLIZE_NO_SYMBOLS;
     if (m->result == HD_SYMBOLIZE_NO_SYMBOLS)
-        snprintf(m->why, sizeof m->why, "it is stripped, and its file of symbols is not here");
+        snprintf(m->why, sizeof m->why, "it is stripped, and %s",
+                 files->has_silent_servers ? SYM_SILENT : "its file of symbols is not here");
     for (size_t i = 0; i < m->request_count; i++) {
         if (!name_request(n, i)) return false;
     }
@@ -131,12 +132,12 @@ static bool name_all(namer *n, sym_files *files)
 }
 
 /* false: no memory. */
-static bool resolve(sym_module *module, const hd_symbolize_options *options)
+static bool resolve(sym_module *module, const hd_symbolize_options *options, atomic_bool *silent)
 {
     namer n = {.module = module, .options = options};
     sym_files files;
     qsort(module->requests, module->request_count, sizeof *module->requests, by_address);
-    sym_files_find(&files, module, options);
+    sym_files_find(&files, module, options, silent);
     bool fine = name_all(&n, &files);
     sym_places_deinit(&n.places);
     sym_table_deinit(&n.table);
@@ -152,6 +153,7 @@ typedef struct work {
     size_t count;
     atomic_size_t next;
     atomic_bool failed;
+    atomic_bool silent;   /* servers of debuginfod: no other module waits for them */
     pthread_mutex_t lock; /* of what follows */
     uint64_t done, total;
 } work;
@@ -160,7 +162,7 @@ static void resolve_some(void *user)
 {
     work *w = user;
     for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->count && !atomic_load(&w->failed);) {
-        if (!resolve(w->modules[i], w->options)) atomic_store(&w->failed, true);
+        if (!resolve(w->modules[i], w->options, &w->silent)) atomic_store(&w->failed, true);
         pthread_mutex_lock(&w->lock);
         w->done += w->modules[i]->request_count;
         if (w->options->progress) w->options->progress(w->options->progress_user, w->done, w->total);

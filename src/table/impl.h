@@ -22,6 +22,12 @@ static inline bool table_is_null(const table_cell *cell)
     return cell->text_size == TABLE_NULL;
 }
 
+/* Null, because it is more than the type holds: the value is kept for the order of rows. */
+static inline bool table_is_beyond(const table_cell *cell)
+{
+    return table_is_null(cell) && cell->as.integer != 0;
+}
+
 /* Rows in a block. */
 enum { TABLE_BLOCK = 1024 };
 
@@ -43,6 +49,7 @@ struct hd_table {
     char *text; /* all strings; of equal ones often one */
     size_t text_size, text_room;
     bool has_names; /* the text: names of columns stand in it as well */
+    uint64_t beyond;
 };
 
 enum { TABLE_RECENT = 256, TABLE_WAYS = 4 };
@@ -50,6 +57,7 @@ enum { TABLE_RECENT = 256, TABLE_WAYS = 4 };
 struct hd_table_builder {
     hd_table *table;
     hd_error err; /* the first failure; what all later calls return */
+    bool saturates;
     struct table_recent {
         size_t offset, size;            /* of a string in the text */
     } recent[TABLE_RECENT][TABLE_WAYS]; /* by hash; the last that was met first */

@@ -5,7 +5,8 @@
 hd_status hd_table_add_cell(hd_table_builder *builder, const hd_table *table, size_t row, size_t column)
 {
     size_t size;
-    if (hd_table_is_null(table, row, column)) return hd_table_add_null(builder);
+    const table_cell cell = table_cell_at(table, row, column);
+    if (table_is_null(&cell) && !table_is_beyond(&cell)) return hd_table_add_null(builder);
     switch (hd_table_get_column(table, column)->type) {
     case HD_VALUE_STRING: {
         const char *text = hd_table_get_string(&size, table, row, column);
@@ -23,6 +24,7 @@ hd_status hd_table_head(hd_table **out, const hd_table *table, size_t rows, hd_e
 {
     hd_table_builder *builder;
     HD_TRY(hd_table_builder_new(&builder, hd_table_name(table), err));
+    if (table->beyond) hd_table_set_saturating(builder);
     size_t columns = hd_table_column_count(table);
     if (rows > hd_table_row_count(table)) rows = hd_table_row_count(table);
     for (size_t i = 0; i < columns; i++) {

@@ -39,7 +39,7 @@ static int compare_values(const hd_table *table, hd_value_type type, const table
 static int compare_up(const sorter *s, const table_cell *x, const table_cell *y, size_t column)
 {
     const table_cell *a = x + column, *b = y + column;
-    const bool no_a = table_is_null(a), no_b = table_is_null(b);
+    const bool no_a = table_is_null(a) && !table_is_beyond(a), no_b = table_is_null(b) && !table_is_beyond(b);
     if (no_a || no_b) return compare_int(!no_a, !no_b);
     return compare_values(s->table, s->table->columns[column].type, a, b);
 }
@@ -49,7 +49,7 @@ static int compare_down(const sorter *s, const table_cell *x, const table_cell *
     const hd_value_type type = s->table->columns[column].type;
     const bool is_count = type == HD_VALUE_COUNT || type == HD_VALUE_BYTES;
     table_cell a = x[column], b = y[column];
-    const bool no_a = table_is_null(&a), no_b = table_is_null(&b);
+    const bool no_a = table_is_null(&a) && !table_is_beyond(&a), no_b = table_is_null(&b) && !table_is_beyond(&b);
     if ((no_a || no_b) && (is_count || type == HD_VALUE_STRING)) return compare_int(no_a, no_b);
     table_cell missing = {.as = {.integer = -1}};
     if (type == HD_VALUE_DECIMAL) missing.as.decimal = -1;

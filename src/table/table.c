@@ -139,10 +139,25 @@ hd_status hd_table_add_text(hd_table_builder *builder, const char *text)
     return text ? hd_table_add_string(builder, text, strlen(text)) : hd_table_add_null(builder);
 }
 
+void hd_table_set_saturating(hd_table_builder *builder)
+{
+    builder->saturates = true;
+}
+
+static void set_beyond(hd_table_builder *builder, table_cell *cell)
+{
+    if (!builder->saturates) return;
+    cell->text_size = TABLE_NULL;
+    builder->table->beyond++;
+}
+
 hd_status hd_table_add_int(hd_table_builder *builder, int64_t value)
 {
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_INT | 1u << HD_VALUE_DURATION | 1u << HD_VALUE_TIME);
     if (cell) cell->as.integer = value;
+    const hd_table *table = builder->table;
+    bool is_sum = cell && table->columns[(table->cell_count - 1) % table->column_count].type != HD_VALUE_INT;
+    if (is_sum && (value == INT64_MAX || value == -INT64_MAX)) set_beyond(builder, cell);
     return builder->err.status;
 }
 
@@ -150,6 +165,7 @@ hd_status hd_table_add_count(hd_table_builder *builder, uint64_t value)
 {
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_COUNT | 1u << HD_VALUE_BYTES);
     if (cell) cell->as.count = value;
+    if (cell && (value == INT64_MAX || value == UINT64_MAX)) set_beyond(builder, cell);
     return builder->err.status;
 }
 
@@ -165,6 +181,11 @@ hd_status hd_table_add_bool(hd_table_builder *builder, bool value)
     table_cell *cell = next_cell(builder, 1u << HD_VALUE_BOOL);
     if (cell) cell->as.boolean = value;
     return builder->err.status;
+}
+
+uint64_t hd_table_beyond(const hd_table *table)
+{
+    return table->beyond;
 }
 
 hd_status hd_table_add_null(hd_table_builder *builder)

@@ -125,17 +125,49 @@ static void write_json(table_out *out, const hd_table *table, unsigned indent)
 
 /* ---- CSV ---- */
 
+static size_t skip_digits(const char *text, size_t size, size_t at)
+{
+    while (at < size && text[at] >= '0' && text[at] <= '9') at++;
+    return at;
+}
+
+/* -12, +.5, 1e-9 */
+static bool is_number(const char *text, size_t size)
+{
+    size_t at = size && (*text == '-' || *text == '+'), whole = skip_digits(text, size, at), digits = whole - at;
+    at = whole;
+    if (at < size && text[at] == '.') {
+        at = skip_digits(text, size, at + 1);
+        digits += at - whole - 1;
+    }
+    if (digits && at < size && (text[at] == 'e' || text[at] == 'E')) {
+        at++;
+        at += at < size && (text[at] == '-' || text[at] == '+');
+        size_t end = skip_digits(text, size, at);
+        digits = end - at;
+        at = end;
+    }
+    return digits && at == size;
+}
+
+/* Text that a spreadsheet would run as a formula, or a terminal as a sequence: names come from files. */
+static bool is_active(const char *text, size_t size)
+{
+    return size && memchr("=+-@\t\r\x1b", *text, 7) && !is_number(text, size);
+}
+
 static void put_csv_string(table_out *out, const char *text, size_t size)
 {
-    bool quoted = size == 0;
+    bool quoted = size == 0, active = is_active(text, size);
     for (size_t i = 0; i < size && !quoted; i++) {
         quoted = text[i] == ',' || text[i] == '"' || text[i] == '\r' || text[i] == '\n';
     }
     if (!quoted) {
+        if (active) table_put(out, "'", 1);
         table_put(out, text, size);
         return;
     }
-    table_put(out, "\"", 1);
+    table_put(out, active ? "\"'" : "\"", active ? 2 : 1);
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '"') table_put(out, "\"", 1);
         table_put(out, text + i, 1);

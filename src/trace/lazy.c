@@ -113,7 +113,7 @@ static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, la
     HD_TRY(source->load_block(source->user, &loaded, arena, item->place, columns_only, &item->error));
     if (!hd_correlation_fill(&loaded, trace, arena, NULL)) return HD_NOMEM(&item->error);
     HD_TRY(hd_shift_block(trace, &loaded, arena, trace->lazy->shift_ns, &item->error));
-    HD_TRY(hd_spill_block(&trace->spill, trace->shapes.list, &loaded, arena, &item->error));
+    HD_TRY(hd_spill_block(&trace->spill, hd_shapes_list(&trace->shapes), &loaded, arena, &item->error));
     *block = loaded;
     return HD_OK;
 }

@@ -3,6 +3,7 @@
 #define HD_TRACE_SHAPES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/map.h"
 #include "base/memory/arena.h"
@@ -14,11 +15,19 @@ typedef struct hd_shapes {
     hd_arena arena;
     uint32_t count;
     hd_slots slots;
-    hd_shape list[HD_SHAPE_LIMIT]; /* never moves: readers index it without the lock */
+    uint32_t capacity;
+    atomic_bool failed;       /* memory ran out once, which HD_NONE does not tell from the limit */
+    _Atomic(hd_shape *) list; /* of the arena: a wider copy takes its place, and readers without the lock keep theirs */
 } hd_shapes;
 
 /* Shape 0 is the empty one, shape 1 the raw one: see hd_builder_shape. */
 enum { HD_SHAPE_EMPTY = 0, HD_SHAPE_RAW = 1 };
+
+/* All of them that there are, by id. Any thread. */
+static inline const hd_shape *hd_shapes_list(const hd_shapes *shapes)
+{
+    return atomic_load_explicit(&shapes->list, memory_order_acquire);
+}
 
 hd_status hd_shapes_init(hd_shapes *shapes, const hd_strings *strings, uint32_t empty_key, hd_error *err);
 void hd_shapes_deinit(hd_shapes *shapes);

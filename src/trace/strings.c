@@ -27,7 +27,7 @@ static hd_string_slots *slots_new(uint64_t size)
 hd_status hd_strings_init(hd_strings *strings, hd_error *err)
 {
     *strings = (hd_strings){0};
-    hd_string_slots *slots = slots_new(1024);
+    hd_string_slots *slots = slots_new(128);
     if (!slots) return HD_NOMEM(err);
     atomic_store(&strings->slots, slots);
     pthread_mutex_init(&strings->lock, NULL);

@@ -8,7 +8,7 @@
 #include "base/memory/arena.h"
 #include "heddle/trace.h"
 
-enum { HD_STRING_SEGMENTS = 24, HD_STRING_FIRST_BITS = 9 };
+enum { HD_STRING_SEGMENTS = 27, HD_STRING_FIRST_BITS = 6 };
 
 typedef struct hd_string_slots hd_string_slots;
 

@@ -145,7 +145,7 @@ uint32_t hd_trace_shape_count(const hd_trace *trace)
 }
 const hd_shape *hd_trace_shape_at(const hd_trace *trace, uint32_t shape)
 {
-    return &trace->shapes.list[shape];
+    return &hd_shapes_list(&trace->shapes)[shape];
 }
 
 int hd_shape_find(const hd_shape *shape, uint32_t key, hd_arg_scope scope)

@@ -51,7 +51,7 @@ static uint64_t large_of(const hd_tracks *tracks)
 static uint32_t add_track(hd_tracks *tracks, hd_ident pid, hd_ident tid, bool process)
 {
     if (tracks->count == tracks->capacity) {
-        uint32_t capacity = tracks->capacity ? tracks->capacity * 2 : 64;
+        uint32_t capacity = tracks->capacity ? tracks->capacity * 2 : 4;
         if (!hd_large_resize((void **)&tracks->list, tracks->count, capacity, sizeof *tracks->list, large_of(tracks)))
             return HD_NONE;
         tracks->capacity = capacity;

@@ -13,6 +13,7 @@
 #include "base/capture_wire.h"
 #include "base/checksum.h"
 #include "dump.h"
+#include "model/roles/trace_roles.h"
 #include "read_text.h"
 
 enum { CHUNKS = 7 };
@@ -127,8 +128,34 @@ static void test_capture__a_file_made_by_hand_is_read(void **state)
     hd_string text = hd_trace_metadata_find(trace, "process");
     assert_int_equal(text.size, sizeof process - 1);
     assert_memory_equal(text.data, process, text.size);
+    assert_string_equal(hd_producer_of(trace), "Heddle");
     hd_trace_free(trace);
     hd_bytes_deinit(&m.bytes);
+}
+
+/* What Heddle adds to a trace of any other format is no sign of who wrote that. */
+static void test_capture__no_fact_that_a_writer_adds_names_a_producer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *producer;
+    } traces[] = {
+        {"{\"baseTimeNanoseconds\":5,\"distributedInfo\":{\"rank\":1},\"deviceProperties\":[{\"id\":0}],"
+         "\"traceEvents\":[]}",
+         NULL},
+        {"{\"schemaVersion\":1,\"traceEvents\":[]}", "PyTorch (Kineto)"},
+        {"[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1,\"args\":{\"External id\":1}}]", "PyTorch (Kineto)"},
+    };
+    for (size_t i = 0; i < sizeof traces / sizeof *traces; i++) {
+        hd_trace *trace;
+        assert_int_equal(read_text(&trace, traces[i].text, strlen(traces[i].text), NULL, 0, NULL), HD_OK);
+        const char *producer = hd_producer_of(trace);
+        if (!traces[i].producer)
+            assert_null(producer);
+        else
+            assert_string_equal(producer, traces[i].producer);
+        hd_trace_free(trace);
+    }
 }
 
 /* A thread that there was no memory for has no chunk, and one of a full disk has no last one. */
@@ -237,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_capture__a_file_made_by_hand_is_read),
+        cmocka_unit_test(test_capture__no_fact_that_a_writer_adds_names_a_producer),
         cmocka_unit_test(test_capture__what_only_the_end_says_is_in_the_ledger),
         cmocka_unit_test(test_capture__a_cut_anywhere_leaves_the_whole_chunks),
         cmocka_unit_test(test_capture__a_flipped_bit_costs_its_chunk_and_is_counted),

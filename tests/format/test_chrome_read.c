@@ -129,7 +129,11 @@ static const struct {
     {"{\"traceEvents\":A,B,C]}", false},
     {"{\"traceEvents\":A,B,C}", true}, /* the bracket that is left over is garbage */
     {"{\"traceEvents\":[A,B,C}", true},
-    {"{\"traceEvents\":[A,B,C", false},
+    {"{\"traceEvents\":[A,B,C", true}, /* it was cut: what came behind is lost */
+    {"{\"traceEvents\":[A,B,C]", true},
+    {"{\"traceEvents\":[A,B,C],\"a\":[1,2", true},
+    {"[A,B,C", false}, /* the format allows that */
+    {"[A,B,C,\n", false},
     {"{\"traceEvents\":[A,\"traceEvents\":[B,C]}", false},
     {"{\"a\":1\"traceEvents\":[A B C]\"b\":2}", false},
     {"{\"a\":,\"traceEvents\":[A,B,C]}", false},

@@ -204,6 +204,66 @@ static void test_chrome_write__an_event_with_two_thousand_keys_is_kept(void **st
     }
 }
 
+static void test_chrome_write__the_unix_time_of_zero_is_kept_once(void **state)
+{
+    (void)state;
+    hd_builder *builder;
+    hd_trace *trace;
+    size_t size;
+    static const hd_write_options pretty = {.pretty = true};
+    assert_int_equal(hd_builder_new(&builder, NULL), HD_OK);
+    hd_builder_facts(builder)->base_ns = 1700000000000000001;
+    hd_builder_facts(builder)->top_level_array = true; /* which has no place for it */
+    assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
+    char *text = write_text(trace, NULL, &size);
+    assert_string_equal(text, "{\n\"baseTimeNanoseconds\":1700000000000000001,\n\"traceEvents\":[\n]\n}\n");
+    hd_trace *again = read_whole(text, size);
+    assert_int_equal(hd_trace_facts_of(again)->base_ns, 1700000000000000001);
+    char *second = write_text(again, NULL, &size), *lines = write_text(trace, &pretty, &size);
+    assert_string_equal(text, second);
+    assert_non_null(strstr(lines, "\n  \"baseTimeNanoseconds\": 1700000000000000001,\n"));
+    free(text);
+    free(second);
+    free(lines);
+    hd_trace_free(trace);
+    hd_trace_free(again);
+}
+
+/* A store that lost its strings has such, in the place of numbers and objects. */
+static void test_chrome_write__what_is_no_json_becomes_a_string(void **state)
+{
+    (void)state;
+    hd_builder *builder;
+    hd_batch *batch;
+    hd_chunk *chunk;
+    hd_trace *trace;
+    size_t size;
+    assert_int_equal(hd_builder_new(&builder, NULL), HD_OK);
+    assert_int_equal(hd_batch_new(&batch, builder, NULL), HD_OK);
+    uint32_t lost = hd_builder_intern_text(builder, "(lost \"1\")"), half = hd_builder_intern_text(builder, "{\"a\":");
+    const hd_arg_key keys[] = {{lost, HD_ARG_NUMBER, HD_SCOPE_ARGS}, {half, HD_ARG_JSON, HD_SCOPE_EVENT}};
+    hd_row row = hd_row_of(HD_KIND_INSTANT, 'i');
+    row.track = hd_builder_track(builder, (hd_ident){HD_IDENT_NUMBER, lost}, (hd_ident){HD_IDENT_NUMBER, half}, false);
+    row.start_ns = 0;
+    row.shape = hd_builder_shape(builder, keys, 2, true);
+    assert_int_equal(hd_batch_add(batch, &row, (const int64_t[]){lost, half}, NULL), HD_OK);
+    row.shape = hd_builder_raw_shape(builder);
+    assert_int_equal(hd_batch_add(batch, &row, (const int64_t[]){half}, NULL), HD_OK);
+    assert_int_equal(hd_batch_take(&chunk, batch, NULL), HD_OK);
+    assert_int_equal(hd_builder_append(builder, chunk, NULL), HD_OK);
+    hd_batch_free(batch);
+    hd_builder_metadata(builder, lost, half, false);
+    assert_int_equal(hd_builder_finish(&trace, builder, NULL), HD_OK);
+    for (int i = 0; i < 2; i++) {
+        const hd_write_options options = {.pretty = i};
+        char *text = write_text(trace, &options, &size);
+        if (!hd_json_valid(text, size, 10)) fail_msg("no JSON: %s", text);
+        assert_non_null(strstr(text, i ? "\"pid\": \"(lost \\\"1\\\")\"" : "\"pid\":\"(lost \\\"1\\\")\""));
+        free(text);
+    }
+    hd_trace_free(trace);
+}
+
 static void test_chrome_write__a_trace_without_metadata_events_gets_names_for_its_tracks(void **state)
 {
     (void)state;
@@ -246,6 +306,8 @@ int main(void)
         cmocka_unit_test(test_chrome_write__no_key_is_written_twice),
         cmocka_unit_test(test_chrome_write__more_shapes_than_fit_are_kept_as_text),
         cmocka_unit_test(test_chrome_write__an_event_with_two_thousand_keys_is_kept),
+        cmocka_unit_test(test_chrome_write__the_unix_time_of_zero_is_kept_once),
+        cmocka_unit_test(test_chrome_write__what_is_no_json_becomes_a_string),
         cmocka_unit_test(test_chrome_write__a_trace_without_metadata_events_gets_names_for_its_tracks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,54 @@ static void test_databases__a_hostile_schema_is_a_list_of_names(NO_STATE)
     hd_trace_free(hostile);
 }
 
+/* small.rpd with one byte of the schema's row of rocpd_op changed: `by` bytes behind its type, "table". */
+static hd_trace *read_changed(long by, char to)
+{
+    const char *root = getenv("HEDDLE_SOURCE_ROOT");
+    char path[1024];
+    size_t size;
+    hd_byte_source *source;
+    hd_trace *trace;
+    snprintf(path, sizeof path, "%s/tests/format/rpd/small.rpd", root ? root : ".");
+    char *bytes = file_text(path, &size);
+    assert_non_null(bytes);
+    char *row = memmem(bytes, size, "tablerocpd_oprocpd_op", strlen("tablerocpd_oprocpd_op"));
+    assert_non_null(row);
+    row[by] = to;
+    assert_int_equal(hd_byte_source_new_memory(&source, bytes, size, NULL, NULL), HD_OK);
+    hd_error err = {0};
+    if (hd_trace_read_from(&trace, source, NULL, &err) != HD_OK) fail_msg("%s", err.message);
+    hd_byte_source_free(source);
+    free(bytes);
+    return trace;
+}
+
+static void test_databases__a_damaged_row_of_the_schema_is_in_the_ledger(NO_STATE)
+{
+    static const struct {
+        const char *what;
+        long by;
+        char to;
+        uint64_t repaired, lost;
+    } changes[] = {
+        {"the type is \"fable\"", 0, 'f', 1, 0},
+        {"the type is a blob", -6, 22, 1, 0},
+        {"CREATE of its SQL", 22, 'D', 0, 1},
+        {"its root page", 21, 1, 0, 1},
+    };
+    hd_trace *small = read_fixture("rpd/small.rpd");
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        hd_trace *trace = read_changed(changes[i].by, changes[i].to);
+        uint64_t repaired = fixture_noted(trace, "sqlite.schema-repaired");
+        uint64_t lost = fixture_noted(trace, "sqlite.row-damaged");
+        if (repaired != changes[i].repaired || lost != changes[i].lost)
+            fail_msg("%s: %d repaired, %d lost", changes[i].what, (int)repaired, (int)lost);
+        if (!lost) assert_int_equal(hd_trace_event_count(trace), hd_trace_event_count(small));
+        hd_trace_free(trace);
+    }
+    hd_trace_free(small);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_databases__ascend_work_is_what_moves_and_computes),
         cmocka_unit_test(test_databases__what_makes_no_sense_is_counted),
         cmocka_unit_test(test_databases__a_hostile_schema_is_a_list_of_names),
+        cmocka_unit_test(test_databases__a_damaged_row_of_the_schema_is_in_the_ledger),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -796,12 +796,29 @@ static void test_perfetto_write__samples_without_a_home_and_values_without_one_a
                  "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"cycles\",\"ts\":-1,\"sf\":1},"
                  "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"stack\",\"ts\":1,\"sf\":1,\"args\":{\"weight\":2}},"
                  "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"name\":\"stack\",\"ts\":1},"
-                 "{\"ph\":\"P\",\"pid\":\"one\",\"tid\":7,\"ts\":1,\"sf\":1},"
-                 "{\"ph\":\"P\",\"pid\":4294967296,\"tid\":7,\"ts\":1,\"sf\":1},"
-                 "{\"ph\":\"P\",\"tid\":7,\"ts\":1,\"sf\":1},"
-                 "{\"ph\":\"P\",\"sf\":1}]," FRAMES "}",
+                 "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"sf\":1},"
+                 "{\"ph\":\"P\",\"pid\":1,\"tid\":7,\"ts\":1,\"sf\":99}]," FRAMES "}",
                  "sample", "sample @0 of 1/7 main user\nsample @2000 of 1/7 main user\n",
-                 "event-sample 5\nsample-values 2\ntime-shifted 1\n");
+                 "event-sample 3\nsample-values 2\ntime-shifted 1\n");
+}
+
+/* As Firefox and samply write them: "12" and "12.1". The numbers are behind all of the trace. */
+static void test_perfetto_write__threads_without_numbers_get_some_for_their_samples(void **state)
+{
+    (void)state;
+#define OF(pid, tid, ts) "{\"ph\":\"P\"," pid "\"tid\":" tid ",\"ts\":" ts ",\"sf\":1},"
+    assert_shown("{\"traceEvents\":[" OF("\"pid\":\"12\",", "\"12.1\"", "1") OF("\"pid\":\"one\",", "7", "2")
+                     OF("\"pid\":4294967296,", "1073741830", "3") OF("", "7", "4") OF("\"pid\":12,", "4294967296", "5")
+                         X("a", 7, 1, 2) "," X("b", 8, 1, 2) "]," FRAMES "}",
+                 "sample",
+                 "sample @1000 of 12/1073741831 main user\nsample @2000 of 1073741832/7 main user\n"
+                 "sample @3000 of 1073741833/1073741830 main user\nsample @4000 of 1073741834/7 main user\n"
+                 "sample @5000 of 12/1073741835 main user\n",
+                 "number-made-up 5\n");
+    assert_shown("{\"traceEvents\":[" OF("\"pid\":\"one\",", "\"one.1\"", "1") X("a", 7, 1, 2) "]," FRAMES "}", "track",
+                 "track 1 process 1073741824 \"one\"\ntrack 2 process 1\n"
+                 "track 3 below 1 thread 1073741824/1073741825 \"one.1\"\ntrack 4 below 2 thread 1/7\n",
+                 "number-made-up 2\n");
 }
 
 /* ---- the whole ---- */
@@ -935,6 +952,7 @@ int main(void)
         cmocka_unit_test(test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_other),
         cmocka_unit_test(test_perfetto_write__stack_samples_have_their_stack_and_stand_in_order),
         cmocka_unit_test(test_perfetto_write__samples_without_a_home_and_values_without_one_are_counted),
+        cmocka_unit_test(test_perfetto_write__threads_without_numbers_get_some_for_their_samples),
         cmocka_unit_test(test_perfetto_write__what_has_no_home_is_counted),
         cmocka_unit_test(test_perfetto_write__groups_hold_the_raw_packets_whatever_the_threads),
         cmocka_unit_test(test_perfetto_write__random_documents_are_accounted_for),

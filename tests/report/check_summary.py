@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Holds `heddle report summary` against the slow reports of tests/report/oracle: what each finding would save, that none is
-missing, and the first rows of the other reports.
+"""Holds `heddle report summary` to what must be true of findings in any trace - no share above 100 %, no saving above the
+whole, each percentage that of the two numbers before it, no event in two findings, in order - and its other tables to
+the first rows of the slow reports of tests/report/oracle.
 
   check_summary.py --heddle HEDDLE [FILE.json[.gz] ...]
 """
@@ -9,6 +10,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,48 +27,66 @@ import trace  # noqa: E402
 problems, checked = [], collections.Counter()
 COPIED = {"breakdown": "breakdown", "kernels": "kernels", "idle": "idle", "communication": "communication"}
 ROWS = 5
+pages = {page.stem for page in (pathlib.Path(__file__).resolve().parents[2] / "docs/findings").glob("*.md")}
 
 
 def device(row):
     return row["rank"], row["device"]
 
 
-def wanted_findings(tables):
-    """[(rank, device, saves)] with whole ns, for all but launches, of which no saving is told."""
-    out = []
-    for row in tables["breakdown"]:
-        span = row["span"]
-
-        def add(saves, device_=device(row), span=span):
-            if saves > 0 and saves >= span // 100:
-                out.append((*device_, saves))
-        add(row["exposed_communication"])
-        add(row["exposed_copy"])
-        for cause in tables["idle"]:
-            if device(cause) == device(row) and cause["cause"] != "outside":
-                add(cause["total"])
-        totals = [k["total"] for k in tables["kernels"] if device(k) == device(row)]
-        if totals:
-            add(max(totals))
-    for rank in {row["rank"] for row in tables["breakdown"]}:
-        times = sorted(s["duration"] for s in tables["steps"] if s["rank"] == rank)
-        if len(times) > 2:
-            middle = len(times) // 2
-            median = times[middle] if len(times) % 2 else (times[middle - 1] + times[middle] + 1) // 2
-            if times[-1] // 2 > median:
-                out.append((rank, None, times[-1] - median))
-    return sorted(out, key=repr)
+def seconds(number, unit):
+    return float(number) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
 
 
-def shows(finding, event):
-    """A gap ends where the event starts, a step that repetition tells with its launch; all else is the event."""
-    if event is None:
-        return False
-    if " the GPU is idle " in finding["finding"]:
-        return finding["start"] + finding["duration"] == event.start
-    if finding["finding"].startswith("the slowest step") and event.role != "annotation":
-        return finding["start"] == (event.launch or event).start
-    return (finding["start"], finding["duration"]) == (event.start, event.end - event.start)
+def check_sentence(name, text):
+    """Every "X of Y (p %)", of times or of counts, has p = 100 X / Y."""
+    for x, unit, y, of, percent in re.findall(r"([\d.]+)(ns|us|ms|s) of ([\d.]+)(ns|us|ms|s) \(([\d.]+) %\)", text):
+        right = 100 * seconds(x, unit) / seconds(y, of)
+        if abs(float(percent) - right) > 0.06 + right / 500:
+            problems.append("%s: %r: right is %.1f %%" % (name, text, right))
+        checked["percentages"] += 1
+    for percent, x, y in re.findall(r"([\d.]+) % of \w+ \((\d+) of (\d+)\)", text):
+        if abs(float(percent) - 100 * int(x) / int(y)) > 0.5001:
+            problems.append("%s: %r: right is %.1f %%" % (name, text, 100 * int(x) / int(y)))
+        checked["percentages"] += 1
+
+
+def check_finding(name, f, by_id):
+    problem = lambda text: problems.append("%s: %s: %s: %r" % (name, f["code"], text, f))
+    for column in ("saves", "then", "amount"):
+        if f[column] is not None and not 0 <= f[column] <= f["whole"]:
+            problem("%s is outside of the whole" % column)
+    if f["share"] is not None and not 0 <= f["share"] <= 100:
+        problem("share")
+    if (f["saves"] is None) != (f["how"] is None) or (f["saves"] is None) != (f["reason"] is not None):
+        problem("either it is told how the saving is known, or why it is not")
+    if (f["then"] is None) != (f["behind"] is None):
+        problem("then and behind")
+    if (f["trust"] == "inferred") != (f["trust_reason"] is not None) and f["trust"] != "doubtful":
+        problem("trust without a reason")
+    if f["code"] not in pages:
+        problem("there is no page docs/findings/%s.md" % f["code"])
+    event = by_id.get(f["id"])
+    if f["id"] is not None and (event is None or f["start"] != event.start):
+        problem("its event is another")
+    check_sentence(name, f["finding"])
+
+
+def check_findings(name, findings, by_id):
+    """An event's time is in one finding: slices whose whole time is claimed are evidence once."""
+    seen, ranks = {}, []
+    for f in findings:
+        checked["findings"] += 1
+        check_finding(name, f, by_id)
+        ids = [] if f["code"] in ("idle-unexplained", "slow-step", "slow-first-step") else (f["evidence"] or "").split(",")
+        for i in ids:
+            if i and i in seen and seen[i] != f["code"] and "host-bound" not in (seen[i], f["code"]):
+                problems.append("%s: event %s shows %s and %s" % (name, i, seen[i], f["code"]))
+            seen[i] = f["code"]
+        group = 2 if f["saves"] is None else 3 if f["saves"] == 0 else f["severity"] == "note"
+        ranks.append((group, -(f["saves"] if group < 2 else f["amount"] if group == 2 else f["then"])))
+    if ranks != sorted(ranks):
+        problems.append("%s: findings are not in order: %r" % (name, ranks))
 
 
 def has_two_processes(tables):
@@ -87,18 +107,7 @@ def check(heddle, path, name):
         raise RuntimeError("heddle report summary %s: %d" % (path, done.returncode))
     got = json.loads(done.stdout)
     got = got[0] if isinstance(got, list) else got
-    found = sorted(((f["rank"], f["device"], f["saves"]) for f in got["findings"] if f["saves"] is not None), key=repr)
-    checked["findings"] += len(found)
-    if found != wanted_findings(tables):
-        problems.append("%s: findings save %r, right is %r" % (name, found, wanted_findings(tables)))
-    order = [f["saves"] for f in got["findings"] if f["saves"] is not None]
-    if order != sorted(order, reverse=True):
-        problems.append("%s: findings are not in order: %r" % (name, order))
-    by_id = {s.id: s for s in t.slices}
-    for f in got["findings"]:
-        if f["id"] is not None and not shows(f, by_id.get(f["id"])):
-            problems.append("%s: finding %r is not shown by event %d" % (name, f["finding"], f["id"]))
-        checked["events of findings"] += f["id"] is not None
+    check_findings(name, got["findings"], {s.id: s for s in t.slices})
     for table, of in COPIED.items():
         rows, seen = [], collections.Counter()
         for row in tables[of]:

@@ -162,6 +162,34 @@ static void test_check__tracks_of_equal_ids_are_one(void **state)
     assert_only(&report, "crossing", 1);
 }
 
+/* At the limit, and one above it, on two threads of one process. */
+static void test_check__ids_over_32_bits_are_found(void **state)
+{
+    (void)state;
+    static const char *const pids[] = {"4294967295", "4294967296", "-4294967296", "big"};
+    maker m = make();
+    for (size_t i = 0; i < sizeof pids / sizeof *pids; i++) {
+        for (int64_t tid = 1; tid < 3; tid++) {
+            hd_row row = event_row(&m, HD_KIND_SLICE, 'X', "s", tid, 0);
+            hd_ident pid = {i < 3 ? HD_IDENT_NUMBER : HD_IDENT_STRING, hd_builder_intern_text(m.builder, pids[i])};
+            hd_ident thread = {HD_IDENT_NUMBER, hd_builder_intern_text(m.builder, tid == 1 ? "1" : "2")};
+            row.track = hd_builder_track(m.builder, pid, thread, false);
+            row.duration_ns = 10;
+            add_row(&m, &row, NULL);
+        }
+    }
+    add_slice(&m, "s", UINT32_MAX, 0, 10);
+    add_slice(&m, "s", (int64_t)UINT32_MAX + 1, 0, 10);
+    add_slice(&m, "s", INT64_MAX, 0, 10);
+    hd_report report = check_trace(&m, NULL);
+    const hd_table *findings = hd_report_table(&report, "findings");
+    int row = row_of(&report, "tid-over-32-bits");
+    assert_true(row >= 0);
+    assert_int_equal(count_at(findings, (size_t)row, "count"), 2);
+    assert_text_at(findings, (size_t)row_of(&report, "pid-over-32-bits"), "pid", "4294967296");
+    assert_only(&report, "pid-over-32-bits", 2);
+}
+
 static void test_check__negative_tids_cross_on_the_main_thread(void **state)
 {
     (void)state;
@@ -484,6 +512,7 @@ int main(void)
         cmocka_unit_test(test_check__crossings_are_all_pairs_of_random_slices),
         cmocka_unit_test(test_check__crossings_in_masses_are_counted_exactly),
         cmocka_unit_test(test_check__tracks_of_equal_ids_are_one),
+        cmocka_unit_test(test_check__ids_over_32_bits_are_found),
         cmocka_unit_test(test_check__negative_tids_cross_on_the_main_thread),
         cmocka_unit_test(test_check__durations_that_are_negative_or_missing),
         cmocka_unit_test(test_check__begins_and_ends_without_the_other),

@@ -692,9 +692,76 @@ static void test_table__numbers_at_their_limits_are_raw(void **state)
     hd_table_free(table);
 }
 
+/* One below the most, and the most; the order of rows is by the sum, which is not shown. */
+static void test_table__saturated_sums_are_null_and_counted(void **state)
+{
+    (void)state;
+    static const int64_t sums[] = {5, INT64_MAX, -INT64_MAX, INT64_MAX - 1};
+    for (int saturates = 0; saturates < 2; saturates++) {
+        hd_table_builder *builder = new_builder();
+        hd_table_add_column(builder, "i", HD_VALUE_INT);
+        hd_table_add_column(builder, "d", HD_VALUE_DURATION);
+        hd_table_add_column(builder, "c", HD_VALUE_COUNT);
+        if (saturates) hd_table_set_saturating(builder);
+        for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+            hd_table_add_int(builder, sums[i]);
+            hd_table_add_int(builder, sums[i]);
+            hd_table_add_count(builder, i == 2 ? UINT64_MAX : (uint64_t)sums[i]);
+        }
+        hd_table_sort(builder, "", "d");
+        hd_table *table = finish(builder), *head;
+        assert_int_equal(hd_table_beyond(table), saturates ? 4 : 0);
+        assert_int_equal(hd_table_head(&head, table, 1, NULL), HD_OK);
+        assert_int_equal(hd_table_beyond(head), saturates ? 2 : 0);
+        hd_table_free(head);
+        assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
+                       saturates ? "i,d,c\r\n9223372036854775807,,\r\n9223372036854775806,9223372036854775806,"
+                                   "9223372036854775806\r\n5,5,5\r\n-9223372036854775807,,\r\n"
+                                 : "i,d,c\r\n9223372036854775807,9223372036854775807,9223372036854775807\r\n"
+                                   "9223372036854775806,9223372036854775806,9223372036854775806\r\n5,5,5\r\n"
+                                   "-9223372036854775807,-9223372036854775807,18446744073709551615\r\n");
+        hd_table_free(table);
+    }
+}
+
+static void test_table__text_that_a_spreadsheet_would_run_is_text(void **state)
+{
+    (void)state;
+    static const char *const cells[][2] = {{"=1+1", "'=1+1"},
+                                           {"+a", "'+a"},
+                                           {"-b", "'-b"},
+                                           {"@c", "'@c"},
+                                           {"\x1b[31m", "'\x1b[31m"},
+                                           {"\tq", "'\tq"},
+                                           {"=,\"", "\"'=,\"\"\""},
+                                           {"-12", "-12"},
+                                           {"+.5", "+.5"},
+                                           {"-1.5e-9", "-1.5e-9"},
+                                           {"-1e", "'-1e"},
+                                           {"-", "'-"},
+                                           {"a=b", "a=b"},
+                                           {"5", "5"}};
+    hd_table_builder *builder;
+    hd_table *table;
+    char expected[512] = "'@n,i\r\n";
+    assert_int_equal(hd_table_builder_new(&builder, "t", NULL), HD_OK);
+    hd_table_add_column(builder, "@n", HD_VALUE_STRING);
+    hd_table_add_column(builder, "i", HD_VALUE_INT);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        hd_table_add_text(builder, cells[i][0]);
+        hd_table_add_int(builder, -5);
+        strcat(strcat(expected, cells[i][1]), ",-5\r\n");
+    }
+    assert_int_equal(hd_table_finish(&table, builder, NULL), HD_OK);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, expected);
+    hd_table_free(table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table__saturated_sums_are_null_and_counted),
+        cmocka_unit_test(test_table__text_that_a_spreadsheet_would_run_is_text),
         cmocka_unit_test(test_table__cells_are_read_back),
         cmocka_unit_test(test_table__text_aligns_numbers_right_with_units),
         cmocka_unit_test(test_table__json_has_raw_values),

@@ -3,7 +3,11 @@
 #include "symbolize/elf_maker.h"
 #include "symbolize/symbolize_text.h"
 
+#include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -359,6 +363,52 @@ static void test_symbolize_files__threads_do_not_change_what_comes_out(NO_STATE)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
+/* ---- servers ---- */
+
+static int silent_server(char url[64])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(server, 8), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&address, &size), 0);
+    snprintf(url, 64, "http://127.0.0.1:%u/", ntohs(address.sin_port));
+    return server;
+}
+
+/* It takes connections, as the system does for it, and never sends anything: given up once, then not asked again. */
+static void test_symbolize_files__a_silent_server_is_given_up(NO_STATE)
+{
+    void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_LOCAL);
+    if (!library) skip();
+    char url[64];
+    int server = silent_server(url), taken = 0;
+    setenv("DEBUGINFOD_URLS", url, 1);
+    setenv("DEBUGINFOD_CACHE_PATH", in_folder("cache"), 1);
+    hd_symbolize_report *report;
+    hd_trace *out =
+        named(trace_of("{\"traceEvents\":[" SAMPLE(1, "1") "," SAMPLE(
+                  2, "2") "],\"modules\":[{\"name\":\"a.so\",\"path\":\"/not/here/a.so\",\"buildId\":\"" ID_TEXT
+                          "\"},{\"name\":\"b.so\",\"path\":\"/not/here/b.so\",\"buildId\":\"ff112233445566778899\"}],"
+                          "\"stackFrames\":{" FRAME(1, "a.so+0x1004") "," FRAME(2, "b.so+0x1024") "}}"),
+              &report, &(hd_symbolize_options){.debuginfod = true, .debuginfod_timeout_s = 1, .threads = 1});
+    assert_int_equal(report->module_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(report->modules[i].result, HD_SYMBOLIZE_NOT_FOUND);
+        assert_string_equal(report->modules[i].why, "not here, and the servers of DEBUGINFOD_URLS do not answer");
+    }
+    for (int fd; poll(&(struct pollfd){.fd = server, .events = POLLIN}, 1, 0) == 1; taken++) {
+        fd = accept(server, NULL, NULL);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+    assert_int_equal(taken, 1);
+    hd_symbolize_report_free(report);
+    hd_trace_free(out);
+    close(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -378,6 +428,7 @@ int main(void)
 #ifdef HD_HAS_LZMA
         TEST(test_symbolize_files__the_table_within_a_stripped_file_is_read),
 #endif
+        TEST(test_symbolize_files__a_silent_server_is_given_up),
         TEST(test_symbolize_files__threads_do_not_change_what_comes_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

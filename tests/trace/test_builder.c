@@ -1,4 +1,5 @@
 /* test_builder.c - src/trace: columns, blocks, strings, shapes, tracks, pairs, batches on several threads */
+#include <malloc.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,6 +222,39 @@ static void test_builder__shapes_end_at_their_limit(void **state)
     assert_int_equal(hd_column_at(&e.args->columns[0], e.args_row), raw);
     hd_trace_free(trace);
 }
+
+#ifdef __GLIBC__
+static hd_trace *one_event_trace(int64_t number)
+{
+    hd_builder *builder = builder_new();
+    hd_batch *batch = batch_new(builder);
+    hd_arg_key key = {.key = hd_builder_intern_text(builder, "correlation"), .type = HD_ARG_INT};
+    hd_row row = hd_row_of(HD_KIND_SLICE, 'X');
+    hd_ident pid = {HD_IDENT_NUMBER, hd_builder_intern_text(builder, "1")};
+    row.name = hd_builder_intern_text(builder, "gemm");
+    row.track = hd_builder_track(builder, pid, pid, false);
+    row.start_ns = number;
+    row.duration_ns = 10;
+    row.shape = hd_builder_shape(builder, &key, 1, true);
+    assert_int_equal(hd_batch_add(batch, &row, &number, NULL), HD_OK);
+    return finish(builder, batch);
+}
+
+/* A job has 10,000 ranks: what each trace holds at least is what their merge takes. */
+static void test_builder__a_trace_of_one_event_takes_under_10_kib(void **state)
+{
+    enum { TRACES = 100 };
+    static hd_trace *traces[TRACES];
+    (void)state;
+    struct mallinfo2 before = mallinfo2();
+    if (!before.uordblks) skip(); /* a sanitizer's allocator */
+    for (int i = 0; i < TRACES; i++) traces[i] = one_event_trace(i);
+    struct mallinfo2 behind = mallinfo2();
+    size_t held = behind.uordblks + behind.hblkhd - before.uordblks - before.hblkhd;
+    for (int i = 0; i < TRACES; i++) hd_trace_free(traces[i]);
+    if (held / TRACES >= 10240) fail_msg("%zu bytes a trace", held / TRACES);
+}
+#endif
 
 static void test_builder__decimals_pack_without_loss(void **state)
 {
@@ -468,6 +502,9 @@ int main(void)
         cmocka_unit_test(test_builder__a_cleared_batch_starts_again),
         cmocka_unit_test(test_builder__an_empty_trace_is_a_trace),
         cmocka_unit_test(test_builder__shapes_end_at_their_limit),
+#ifdef __GLIBC__
+        cmocka_unit_test(test_builder__a_trace_of_one_event_takes_under_10_kib),
+#endif
         cmocka_unit_test(test_builder__decimals_pack_without_loss),
         cmocka_unit_test(test_builder__ends_close_the_innermost_begin),
         cmocka_unit_test(test_builder__begins_and_ends_out_of_order_pair_by_time),

@@ -84,7 +84,7 @@ static inline view_limits served_limits(void)
 {
     view_limits limits = VIEW_LIMITS;
     limits.routes = served_routes;
-    limits.slow_ms = limits.poll_ms = INT64_C(10) * client_patience_ms();
+    limits.slow_ms = limits.poll_ms = limits.long_ms = INT64_C(10) * client_patience_ms();
     return limits;
 }
 

@@ -236,6 +236,16 @@ static void test_query__ends_when_its_client_has_gone(void **state)
     maker_close(&m);
 }
 
+static void test_query__values_are_bounded(void **state)
+{
+    (void)state;
+    maker m;
+    maker_open(&m, text);
+    has(ask(&m, "select length(zeroblob(16000000)) as n"), "[[16000000]]");
+    has(ask(&m, "select length(zeroblob(17000000)) as n"), "\"message\":\"string or blob too big\"");
+    maker_close(&m);
+}
+
 /* Requests at the same time have connections of their own. */
 static void *ask_often(void *user)
 {
@@ -404,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_query__parameters_come_from_the_request),
         cmocka_unit_test(test_query__what_takes_too_long_is_stopped),
         cmocka_unit_test(test_query__ends_when_its_client_has_gone),
+        cmocka_unit_test(test_query__values_are_bounded),
         cmocka_unit_test(test_query__requests_do_not_see_each_other),
         cmocka_unit_test(test_query__hostile_texts_are_refused_in_time),
         cmocka_unit_test(test_query__without_a_trace_there_is_nothing_to_ask),

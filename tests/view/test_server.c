@@ -270,6 +270,45 @@ static void test_server__a_long_poll_ends_when_there_is_news(void **state)
     hd_view_free(view);
 }
 
+/* Asks what takes for ever, from another address of this machine. */
+static int ask_slow_from(uint16_t port, uint32_t address)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(fd, (const struct sockaddr *)&from, sizeof from) != 0 ||
+        connect(fd, (const struct sockaddr *)&at, sizeof at) != 0) {
+        close(fd);
+        return -1;
+    }
+    client_say(fd, "GET /api/slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return fd;
+}
+
+static void test_server__long_requests_of_one_client_do_not_stop_those_of_others(void **state)
+{
+    (void)state;
+    enum { ASKED = 20 };
+    view_limits limits = served_limits();
+    limits.long_ms = 1;
+    hd_view *view = serve_with(&limits, NULL);
+    uint16_t port = hd_view_port(view);
+    int mine[ASKED];
+    for (int i = 0; i < ASKED; i++) mine[i] = ask_slow_from(port, INADDR_LOOPBACK);
+    assert_true(comes_to(&slow_running, VIEW_LONG_OF_ONE));
+    assert_true(jobs_come_to(view, VIEW_JOB_QUEUED, ASKED - VIEW_LONG_OF_ONE));
+    int other = ask_slow_from(port, INADDR_LOOPBACK + 1); /* behind all of those */
+    if (other >= 0) assert_true(comes_to(&slow_running, VIEW_LONG_OF_ONE + 1));
+    assert_int_equal(client_status(port, "/api/bytes?size=1", NULL), 200);
+    for (int i = 0; i < ASKED; i++) close(mine[i]);
+    assert_true(comes_to(&slow_running, other >= 0));
+    if (other >= 0) close(other);
+    assert_true(comes_to(&slow_running, 0));
+    assert_true(jobs_come_to(view, VIEW_JOB_RUNNING, 0));
+    assert_int_equal(view->running_long + view->gave_place, 0);
+    hd_view_free(view);
+}
+
 static void test_server__a_long_poll_ends_when_its_time_is_up(void **state)
 {
     (void)state;
@@ -524,6 +563,7 @@ static void test_server__long_work_leaves_room_for_quick(void **state)
     (void)state;
     hd_view *view = serve();
     int fds[30], most = (int)view->worker_count - 2;
+    if (most > VIEW_LONG_OF_ONE) most = VIEW_LONG_OF_ONE;
     for (int i = 0; i < 30; i++) {
         fds[i] = client_dial(hd_view_port(view));
         client_say(fds[i], "GET /api/slow HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -551,6 +591,7 @@ int main(void)
         cmocka_unit_test(test_server__a_dropped_file_becomes_a_trace),
         cmocka_unit_test(test_server__connections_that_wait_make_room_for_new_ones),
         cmocka_unit_test(test_server__a_long_poll_ends_when_there_is_news),
+        cmocka_unit_test(test_server__long_requests_of_one_client_do_not_stop_those_of_others),
         cmocka_unit_test(test_server__a_long_poll_ends_when_its_time_is_up),
         cmocka_unit_test(test_server__ranks_stand_on_one_axis),
         cmocka_unit_test(test_server__traces_of_other_days_begin_together),

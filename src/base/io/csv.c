@@ -141,6 +141,7 @@ hd_status hd_csv_next(hd_csv *csv, hd_error *err)
         for (size_t i = 0; i < csv->count; i++)
             if (csv->fields[i].doubled) undouble(&csv->fields[i]);
         csv->offset = csv->read_bytes - csv->end + csv->at;
+        if (stop == end && csv->ended) hd_input_note_cut(csv->input, csv->offset);
         csv->at = (size_t)(stop - csv->buffer) + (stop < end);
         return HD_OK;
     }

@@ -504,6 +504,11 @@ uint64_t hd_input_stored_position(const hd_input *in)
 {
     return in->stored_read - (in->end - in->begin);
 }
+void hd_input_note_cut(hd_input *in, uint64_t offset)
+{
+    note_damage(in, "input.line-cut", offset);
+}
+
 size_t hd_input_damage_count(const hd_input *in)
 {
     return in->damage_count;

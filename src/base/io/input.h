@@ -44,6 +44,7 @@ typedef struct hd_input_options {
  *   gzip.corrupt zstd.corrupt                     a member or frame cannot be decoded any further
  *   gzip.checksum zstd.checksum                   all was decoded, but a checksum differs
  *   gzip.trailing-garbage zstd.trailing-garbage   what follows a member or frame is neither
+ *   input.line-cut                                the last line of a text has no end: see hd_input_note_cut
  *   utf16.unpaired                                a half of a character, or of the last two bytes: U+FFFD
  * Behind all but the first, reading goes on with the next member or frame, if there is one.
  * Zero bytes after the last gzip member are padding, as gzip(1) has it, and no damage. */
@@ -99,6 +100,9 @@ const uint8_t *hd_input_memory(const hd_input *in);
 hd_compression hd_input_compression(const hd_input *in);
 uint64_t hd_input_size_bytes(const hd_input *in);      /* stored size; 0 unknown (a pipe that has not ended) */
 uint64_t hd_input_stored_position(const hd_input *in); /* stored bytes consumed since the start or rewind */
+
+/* The last line, which begins at `offset`, has no end where every writer of the format puts one: the text was cut. */
+void hd_input_note_cut(hd_input *in, uint64_t offset);
 
 /* Damage met so far, in the order of discovery, one row per code: at most as many as there are codes. */
 size_t hd_input_damage_count(const hd_input *in);

@@ -59,6 +59,7 @@ hd_status hd_lines_next(hd_line *out, hd_lines *lines, hd_error *err)
         if (lines->ended) {
             if (left == 0) return HD_END;
             *out = take(lines, left, 0, false);
+            if (!lines->may_end_open) hd_input_note_cut(lines->input, out->offset);
             return HD_OK;
         }
         lines->searched = left;

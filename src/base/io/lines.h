@@ -15,6 +15,7 @@ typedef struct hd_lines {
     uint64_t read_bytes;      /* of the input so far */
     uint64_t count;           /* lines given out */
     bool ended;
+    bool may_end_open; /* the last line may lack its end; else that is damage of the input */
 } hd_lines;
 
 typedef struct hd_line {

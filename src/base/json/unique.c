@@ -136,8 +136,12 @@ hd_status hd_json_put_unique(hd_json_out *out, uint64_t *out_gone, const char *t
 {
     walk w = {.text = text, .size = size};
     size_t at = 0;
-    bool may_have = size && memchr(text, '{', size) && hd_json_valid(text, size, DEPTH_LIMIT);
-    hd_status status = may_have ? list_members(&w, err) : HD_OK;
+    *out_gone = 0;
+    if (!hd_json_valid(text, size, DEPTH_LIMIT)) {
+        hd_json_put_string(out, text, size);
+        return HD_OK;
+    }
+    hd_status status = memchr(text, '{', size) ? list_members(&w, err) : HD_OK;
     keep_replaced(&w);
     *out_gone = w.count;
     for (size_t i = 0; status == HD_OK && i < w.count; i++) {

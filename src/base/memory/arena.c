@@ -9,7 +9,8 @@ struct hd_arena_piece {
     max_align_t data[];
 };
 
-enum { FIRST_PIECE_SIZE = 4 * 1024, DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
+/* Pieces begin small, since of 10,000 traces each has several arenas, and double. */
+enum { FIRST_PIECE_SIZE = 512, DEFAULT_PIECE_SIZE = 64 * 1024, ALIGNMENT = 16 };
 
 static hd_arena_piece *piece_new(hd_arena *arena, size_t size)
 {
@@ -17,6 +18,13 @@ static hd_arena_piece *piece_new(hd_arena *arena, size_t size)
     hd_arena_piece *piece = malloc(sizeof *piece + size);
     if (piece) arena->total_bytes += sizeof *piece + size;
     return piece;
+}
+
+static size_t next_piece_size(const hd_arena *arena)
+{
+    if (arena->piece_size) return arena->piece_size;
+    if (!arena->pieces) return FIRST_PIECE_SIZE;
+    return arena->capacity < DEFAULT_PIECE_SIZE / 2 ? arena->capacity * 2 : DEFAULT_PIECE_SIZE;
 }
 
 void *hd_arena_alloc(hd_arena *arena, size_t size)
@@ -28,7 +36,7 @@ void *hd_arena_alloc(hd_arena *arena, size_t size)
         arena->used += size;
         return p;
     }
-    size_t piece_size = arena->piece_size ? arena->piece_size : arena->pieces ? DEFAULT_PIECE_SIZE : FIRST_PIECE_SIZE;
+    size_t piece_size = next_piece_size(arena);
     if (size > piece_size / 4 && arena->pieces) { /* its own piece, behind the one in use */
         hd_arena_piece *piece = piece_new(arena, size);
         if (!piece) return NULL;

@@ -24,7 +24,7 @@ struct convert_options {
     double snap_threshold_us;
     cli_texts passes;
     int mpi; /* hd_mpi_kind; -1: not asked for */
-    bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync;
+    bool clip, fix, ranks, processes, strict, pretty, raw, clean, sync, in_place;
     uint64_t memory_limit, threads;
     int64_t level;
 };
@@ -490,12 +490,6 @@ static int run_with(cli_run *run, job_files *inputs, const pass_list *passes, co
 
 /* ---- an output that is missing ---- */
 
-static bool is_same(const char *path, const struct stat *other)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && about.st_dev == other->st_dev && about.st_ino == other->st_ino;
-}
-
 /* Paths, but for the digits of numbers, which may be of any length. */
 static bool are_alike(const char *a, const char *b)
 {
@@ -512,16 +506,19 @@ static bool are_alike(const char *a, const char *b)
 /* `heddle convert rank*.json` without OUT would write over the last rank. */
 static int check_not_an_input(cli_run *run, const job_files *inputs)
 {
+    const struct convert_options *o = run->options;
     const char *out = run->operands[run->operand_count - 1];
     struct stat there;
     bool is_alike = false;
-    if (inputs->count < 2 || stat(out, &there) != 0 || !(S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)))
-        return CLI_OK;
-    for (size_t i = 0; i < inputs->count; i++) {
-        if (is_same(inputs->list[i], &there)) return CLI_OK; /* it is named twice, and thus meant */
+    int result = o->in_place ? CLI_OK : cli_spare_input(run, out, o->memory_profile, "");
+    if (result != CLI_OK || o->in_place || stat(out, &there) != 0 ||
+        !(S_ISREG(there.st_mode) || S_ISDIR(there.st_mode)))
+        return result;
+    for (size_t i = 0; i < inputs->count && result == CLI_OK; i++) {
+        result = cli_spare_input(run, out, inputs->list[i], IN_PLACE_HINT);
         is_alike = is_alike || are_alike(inputs->list[i], out);
     }
-    if (!is_alike) return CLI_OK;
+    if (result != CLI_OK || !is_alike || inputs->count < 2) return result;
     return cli_usage_error(run,
                            "'%.100s' is named like the inputs and exists: is the output missing? To write over it, "
                            "remove it first",
@@ -642,6 +639,7 @@ static const cli_option options[] = {
              "eighth smaller, and read three to five times as slowly"},
     OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
+    OPTION_IN_PLACE(FIELD(in_place)),
     OPTION_SYNC(FIELD(sync)),
     {0},
 };

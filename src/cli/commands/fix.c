@@ -13,7 +13,7 @@ enum { REPORT_AUTO, REPORT_FULL };
 
 struct fix_options {
     double snap_threshold_us;
-    bool dry_run, pretty, strict, sync;
+    bool dry_run, pretty, strict, sync, in_place;
     int report;
     uint64_t threads;
 };
@@ -272,7 +272,10 @@ static int run(cli_run *run)
 {
     const struct fix_options *options = run->options;
     const char *in = run->operands[0], *out = run->operand_count > 1 ? run->operands[1] : NULL;
-    if (!out && !options->dry_run) return cli_usage_error(run, "fix needs an output: heddle fix IN OUT (or --dry-run)");
+    if (!out && !options->dry_run && !options->in_place)
+        return cli_usage_error(run, "fix needs an output: heddle fix IN OUT (or --in-place, --dry-run)");
+    if (out && !options->dry_run && !options->in_place && cli_spare_input(run, out, in, IN_PLACE_HINT) != CLI_OK)
+        return CLI_USAGE;
     if (!out) out = in;
     cli_progress progress;
     cli_progress_init(&progress, run, "reading");
@@ -333,6 +336,7 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(struct fix_options, strict),
      .help = "fail on broken JSON instead of repairing it"},
+    OPTION_IN_PLACE(.field = offsetof(struct fix_options, in_place)),
     OPTION_SYNC(.field = offsetof(struct fix_options, sync)),
     OPTION_THREADS(.field = offsetof(struct fix_options, threads), "threads that read"),
     {0},
@@ -352,7 +356,8 @@ const cli_command cmd_fix = {
         "unchanged.\n\n"
         "Flow arrows stay at their slices. Everything else keeps its bytes: the output is the input with patches, so "
         "a trace without crossings is copied byte for byte. Broken JSON becomes valid.\n\n"
-        "IN and OUT may be the same file, and may be - for standard input and output. Compression follows from the "
+        "OUT must be another file than IN, unless --in-place is given, which also means OUT = IN. Both may be - for "
+        "standard input and output. Compression follows from the "
         "content of IN and from the extension of OUT (.gz, .zst). The report goes to standard output, or to standard "
         "error if the trace goes to standard output.",
     .options = options,
@@ -360,7 +365,7 @@ const cli_command cmd_fix = {
         (const cli_example[]){
             {"heddle fix trace.json.gz fixed.json.gz", "repair a trace"},
             {"heddle fix --dry-run --report full trace.json", "what would be changed"},
-            {"heddle fix --snap-threshold-us 0 trace.json trace.json", "move every crossing slice, in the same file"},
+            {"heddle fix --in-place --snap-threshold-us 0 trace.json", "move every crossing slice, in the same file"},
             {0},
         },
     .defaults = &defaults,

@@ -45,7 +45,7 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     for (int i = 0; i < run->operand_count; i++) {
         streams += strcmp(run->operands[i], "-") == 0;
         if (streams > 1) return cli_usage_error(run, "standard input can be read once: only one FILE can be -");
-        status = flame_out_spare(run, out, run->operands[i]);
+        status = cli_spare_input(run, out->path, run->operands[i], "");
         if (status != CLI_OK) return status;
     }
     const hd_convert_options patterns = {.names = o->names, .from = flame->from, .until = flame->until};

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "heddle/format.h"
@@ -92,23 +91,24 @@ int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char 
     return CLI_OK;
 }
 
-int flame_out_spare(cli_run *run, const flame_out *out, const char *input)
-{
-    struct stat a, b;
-    if (!input || strcmp(input, "-") == 0 || strcmp(out->path, "-") == 0) return CLI_OK;
-    if (stat(input, &a) != 0 || stat(out->path, &b) != 0 || !S_ISREG(b.st_mode)) return CLI_OK;
-    if (a.st_dev != b.st_dev || a.st_ino != b.st_ino) return CLI_OK;
-    return cli_usage_error(run, "'%.100s' is an input, and would be lost: write to another file", out->path);
-}
-
 /* ---- writing ---- */
+
+/* The sum of all weights is 2^63 - 1, or more: it saturates. */
+static bool is_held(const hd_flame *flame)
+{
+    return flame->total && (flame->total[0] == INT64_MAX || flame->total[0] == INT64_MIN);
+}
 
 hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_out *out, const hd_flame *flame,
                           const hd_flame *base)
 {
     const hd_flame_write_options options = {
         .format = out->format, .title = out->title, .min_percent = out->min_percent, .base = base, .sync = out->sync};
-    return hd_flame_write(written, flame, out->path, &options, &run->err);
+    hd_status status = hd_flame_write(written, flame, out->path, &options, &run->err);
+    cli_printer p = {.run = run, .to_stderr = true};
+    if (status == HD_OK && (is_held(flame) || (base && is_held(base))))
+        cli_say(&p, "the sum of all weights is beyond 2^63 - 1, at which sums are held: widths and shares are wrong\n");
+    return status;
 }
 
 static const char *weight_text(char *text, const hd_flame *flame, int64_t weight)
@@ -208,21 +208,22 @@ void flame_out_say_damage(cli_run *run, const char *path, const hd_trace *trace)
     if ((run->global.quiet || run->global.json) && !lost) return;
     if (repaired + lost == 0) return;
     cli_say_name(&p, path);
-    cli_say(&p, " was damaged: %s repaired, %s lost while reading; heddle check says what\n",
+    cli_say(&p, " is not whole: %s repaired, %s lost while reading; heddle check says what\n",
             hd_text_count(a, repaired), hd_text_count(b, lost));
 }
 
 void flame_out_say_json(cli_printer *printer, const flame_out *out, const hd_flame *flame,
                         const hd_flame_written *written)
 {
+    char total[24] = "null";
+    if (!is_held(flame)) snprintf(total, sizeof total, "%" PRId64, flame->total ? flame->total[0] : 0);
     cli_say_text_json(printer, "output", out->path);
     cli_say(printer,
-            ",\n  \"format\": \"%s\",\n  \"of\": \"%s\",\n  \"unit\": \"%s\",\n  \"total\": %" PRId64
+            ",\n  \"format\": \"%s\",\n  \"of\": \"%s\",\n  \"unit\": \"%s\",\n  \"total\": %s"
             ",\n  \"no_stack\": %" PRId64 ",\n  \"no_stack_count\": %" PRIu64 ",\n  \"pending\": %" PRIu64
             ",\n  \"removed\": %" PRId64 ",\n  \"negative\": %" PRId64 ",\n  \"negative_count\": %" PRIu64,
-            out->format_name, hd_flame_of_name(flame->of), flame->unit, flame->total ? flame->total[0] : 0,
-            flame->no_stack, flame->no_stack_count, flame->pending_count, flame->removed, flame->negative,
-            flame->negative_count);
+            out->format_name, hd_flame_of_name(flame->of), flame->unit, total, flame->no_stack, flame->no_stack_count,
+            flame->pending_count, flame->removed, flame->negative, flame->negative_count);
     if (flame->event) {
         cli_say(printer, ",\n  ");
         cli_say_text_json(printer, "event", flame->event);

@@ -22,9 +22,6 @@ enum { FLAME_OUT_MIN_PERCENT_DEFAULT = 5 /* hundredths */ };
  */
 int flame_out_choose(cli_run *run, flame_out *out, const char *path, const char *to, bool traces_too);
 
-/* Whether the output is this input, which would be lost: then a usage error. An input may be NULL. */
-int flame_out_spare(cli_run *run, const flame_out *out, const char *input);
-
 hd_status flame_out_write(hd_flame_written *written, cli_run *run, const flame_out *out, const hd_flame *flame,
                           const hd_flame *base);
 

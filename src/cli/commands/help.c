@@ -1,5 +1,9 @@
 /* help.c - heddle help: the overview, the help of one command, and man pages */
 #include "cli/cli.h"
+#include "heddle/report.h"
+
+#include <limits.h>
+#include <string.h>
 
 struct help_options {
     bool man, all;
@@ -18,11 +22,32 @@ static const cli_option options[] = {
     {0},
 };
 
+/* What findings of report summary mean: one, or all of them. */
+static int explain_findings(cli_run *run, const char *code)
+{
+    const char *best = NULL;
+    unsigned distance = UINT_MAX;
+    bool any = false;
+    for (size_t i = 0; i < hd_finding_code_count(); i++) {
+        const hd_finding_code *of = hd_finding_code_at(i);
+        if (code) hd_name_suggest(code, of->code, &best, &distance);
+        if (code && strcmp(code, of->code) != 0) continue;
+        cli_print(run, "%s%s (%s)\n  %s\n  What to do: %s\n", any ? "\n" : "", of->code, of->severity, of->meaning,
+                  of->advice);
+        any = true;
+    }
+    if (any) return CLI_OK;
+    return cli_usage_error(run, "there is no finding '%.60s'%s%s%s", code, best ? "; did you mean '" : "",
+                           best ? best : "", best ? "'?" : "");
+}
+
 static int run(cli_run *run)
 {
     const struct help_options *wanted = run->options;
     cli_asked asked = {0};
     const char *topic = NULL;
+    if (run->operand_count && strcmp(run->operands[0], "finding") == 0)
+        return explain_findings(run, run->operand_count > 1 ? run->operands[1] : NULL);
     if (run->operand_count) {
         asked = cli_resolve(run->operands, run->operand_count);
         if (!asked.used) {
@@ -50,7 +75,7 @@ const cli_command cmd_help = {
     .offer = "<commands>",
     .description =
         "Lists the commands, or prints the help of one command or report. `heddle COMMAND --help` prints the "
-        "same as `heddle help COMMAND`.",
+        "same as `heddle help COMMAND`. `heddle help finding CODE` explains a finding of the summary.",
     .options = options,
     .options_size = sizeof(struct help_options),
     .operands_max = 2,
@@ -58,6 +83,7 @@ const cli_command cmd_help = {
     .examples = (const cli_example[]){{"heddle help", "the commands"},
                                       {"heddle help kernels", "a report: its options, tables and columns"},
                                       {"heddle help --all", "the commands and the reports"},
+                                      {"heddle help finding data-loading", "what a finding means, and what to do"},
                                       {"heddle help --man help | man -l -", "a manual page, without installing it"},
                                       {0}},
 };

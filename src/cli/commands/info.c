@@ -161,9 +161,14 @@ void info_text(const report_text *t)
               hd_text_count(a, count_of(file, "track_count")), hd_text_count(b, count_of(file, "streams")),
               hd_text_count(c, count_of(file, "process_count")));
     if (count_of(file, "repairs") || count_of(file, "losses"))
-        cli_print(run, "  %sdamage       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
+        cli_print(run, "  %sledger       %s repaired, %s lost%s\n", cli_style(run, CLI_YELLOW),
                   hd_text_count(a, count_of(file, "repairs")), hd_text_count(b, count_of(file, "losses")),
                   cli_style(run, CLI_PLAIN));
+    uint64_t beyond = 0;
+    for (size_t i = 0; i < t->report->table_count; i++) beyond += hd_table_beyond(t->report->tables[i]);
+    if (beyond)
+        cli_print(run, "  %sbeyond       %s figures are 2^63 or more, and not shown%s\n", cli_style(run, CLI_YELLOW),
+                  hd_text_count(a, beyond), cli_style(run, CLI_PLAIN));
     print_table(t, "devices", "devices", true);
     print_table(t, "processes", "processes", true);
     print_table(t, "tracks", "tracks, busiest first", true);

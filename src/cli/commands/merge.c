@@ -57,8 +57,8 @@ static int fill_options(cli_run *run, hd_attribution_options *join, flame_out *o
         return cli_usage_error(run, "--full-names is for flame graphs; a trace keeps the names it has");
     if (!o->summary && !run->global.json && o->rows != ROWS_DEFAULT)
         return cli_usage_error(run, "--rows is for the summary: add -s");
-    status = flame_out_spare(run, out, o->gpu);
-    if (status == CLI_OK) status = flame_out_spare(run, out, o->cpu);
+    status = cli_spare_input(run, out->path, o->gpu, "");
+    if (status == CLI_OK) status = cli_spare_input(run, out->path, o->cpu, "");
     if (status != CLI_OK) return status;
     join->tolerance_ns = (int64_t)llround(o->tolerance_ms * 1e6);
     if (join->tolerance_ns < 1) join->tolerance_ns = 1;

@@ -1,6 +1,7 @@
 /* symbolize.c - heddle symbolize: names for the addresses in the stacks of a trace */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands/flame_out.h"
@@ -13,7 +14,7 @@ struct symbolize_options {
     const char *output, *to, *root;
     cli_texts debug_dirs, perf_maps;
     bool no_inline, lines, paths, debuginfod, strict, sync;
-    uint64_t threads;
+    uint64_t threads, debuginfod_timeout;
 };
 
 /* ---- options ---- */
@@ -38,6 +39,7 @@ static int fill_options(cli_run *run, hd_symbolize_options *out)
         .lines = o->lines,
         .paths = o->paths,
         .debuginfod = o->debuginfod,
+        .debuginfod_timeout_s = (unsigned)o->debuginfod_timeout,
         .debug_dirs = o->debug_dirs.items,
         .debug_dir_count = o->debug_dirs.count,
         .perf_maps = o->perf_maps.items,
@@ -152,6 +154,9 @@ static hd_status symbolize(hd_trace **out, hd_symbolize_report **report, cli_run
     progress.events = true;
     options->progress = cli_progress_update;
     options->progress_user = &progress;
+    cli_printer note = {.run = run, .to_stderr = true};
+    if (options->debuginfod && getenv("DEBUGINFOD_URLS") && !run->global.quiet)
+        cli_say(&note, "files that are not here are asked from the servers of DEBUGINFOD_URLS, which may take long\n");
     hd_status status = hd_symbolize(out, report, trace, options, &run->err);
     cli_progress_deinit(&progress);
     return status;
@@ -248,6 +253,14 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(debuginfod),
      .help = "ask the servers of $DEBUGINFOD_URLS for what is not here; without it nothing goes to the network"},
+    {.name = "debuginfod-timeout",
+     .kind = CLI_COUNT,
+     .value = "SECONDS",
+     .min = 1,
+     .max = 86400,
+     FIELD(debuginfod_timeout),
+     .help = "how long these servers may send nothing before none of them is asked again; "
+             "else as $DEBUGINFOD_TIMEOUT says, else 30"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
     OPTION_SYNC(FIELD(sync)),

@@ -84,6 +84,17 @@ static hd_status note(reader *r, const char *code, hd_ledger_level level, uint64
     return HD_OK;
 }
 
+/* Without an end, what stood in the rings of the program is lost, how much nobody knows. It is lost there and not here: a
+ * capture that has just begun is an empty trace, and not one that cannot be read. */
+static hd_status note_end(reader *r)
+{
+    static const char code[] = "capture.not-finished";
+    if (r->is_finished) return HD_OK;
+    if (r->options->strict) return note(r, code, HD_LEDGER_LOSS, 1, r->file.size);
+    hd_builder_ledger(r->builder, "program", code, HD_LEDGER_LOSS, 1, r->file.size);
+    return HD_OK;
+}
+
 /* ---- header ---- */
 
 static hd_status read_header(reader *r)
@@ -426,7 +437,7 @@ static hd_status note_losses(reader *r)
     if (r->nested)
         hd_builder_ledger(r->builder, CAPTURE_STAGE, "capture.dropped-nested", HD_LEDGER_LOSS, r->nested,
                           HD_OFFSET_NONE);
-    return r->is_finished ? HD_OK : note(r, "capture.not-finished", HD_LEDGER_REPAIR, 1, r->file.size);
+    return note_end(r);
 }
 
 static hd_status read_chunks(reader *r)

@@ -60,7 +60,6 @@ hd_status capture_rows_new(capture_rows **out, hd_builder *builder, capture_cont
     rows->key_device_type = hd_builder_intern_text(builder, "Device Type");
     rows->key_device = hd_builder_intern_text(builder, "Device Id");
     rows->key_correlation = hd_builder_intern_text(builder, "correlation");
-    rows->key_external = hd_builder_intern_text(builder, "External id");
     rows->key_copied = hd_builder_intern_text(builder, "bytes");
     rows->key_node = hd_builder_intern_text(builder, "graph node id");
     rows->key_weight = hd_builder_intern_text(builder, "weight");
@@ -250,13 +249,20 @@ static uint32_t stack_of(capture_rows *rows, const capture_event *event, const c
     return node && node->stack ? capture_lists_stack(rows->context->lists, node->stack) : HD_STACK_NONE;
 }
 
+/* Interned at its first use: a trace that has the text shows that PyTorch was recorded (model/roles/producers.c). */
+static uint32_t external_key(capture_rows *rows)
+{
+    if (!rows->key_external) rows->key_external = hd_builder_intern_text(rows->builder, "External id");
+    return rows->key_external;
+}
+
 /* What tracers say of an event besides. */
 static void add_more(capture_rows *rows, const capture_event *event)
 {
     const capture_call *call = capture_calls_find(&rows->context->calls, event->correlation);
     const capture_args *args = capture_lists_args(rows->context->lists, event->args);
     bool is_memory = event->kind == CAPTURE_ALLOCATE || event->kind == CAPTURE_RELEASE;
-    if (call && call->external) add_unsigned(rows, rows->key_external, call->external);
+    if (call && call->external) add_unsigned(rows, external_key(rows), call->external);
     if (event->correlation) add_unsigned(rows, rows->key_correlation, event->correlation);
     if (event->bytes && !is_memory) add_unsigned(rows, rows->key_copied, event->bytes);
     if (event->node) add_unsigned(rows, rows->key_node, event->node);

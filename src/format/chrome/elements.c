@@ -203,7 +203,7 @@ static step repair_element(place *at)
     if (outcome == HD_REPAIR_HOPELESS && at->added_comma) take_back_comma(at);
     for (size_t i = 0; i < parser->repair.issue_count; i++) {
         const hd_json_issue *issue = &parser->repair.issues[i];
-        chrome_note(parser, issue->code, HD_LEDGER_REPAIR, issue->count, offset + issue->offset);
+        chrome_note(parser, issue->code, hd_json_issue_level(issue), issue->count, offset + issue->offset);
     }
     if (outcome == HD_REPAIR_HOPELESS) /* the comma or bracket behind it sees to the commas */
         return mend(parser, *start == '{' ? "chrome.event-lost" : "json.garbage", HD_LEDGER_LOSS, offset, consumed,

@@ -150,6 +150,21 @@ hd_status chrome_commit_rows(chrome_reader *reader)
     return hd_builder_append(reader->builder, chunk, reader->err);
 }
 
+hd_status chrome_add_elements(chrome_reader *reader, const chrome_span *span)
+{
+    chrome_parser *parser = &reader->parsers[0];
+    size_t position = 0;
+    bool after_value = false;
+    uint64_t comma = HD_OFFSET_NONE;
+    if (chrome_parse_elements(parser, span, &position, &after_value, &comma, SIZE_MAX) == CHROME_STOPPED) {
+        if (reader->err && reader->err->status == HD_OK) *reader->err = parser->error;
+        return parser->error.status;
+    }
+    for (size_t i = 0; i < parser->issue_count; i++) parser->issues[i].first_offset = span->offset;
+    HD_TRY(commit_found(reader));
+    return chrome_commit_rows(reader);
+}
+
 /* Up to max_elements of what rest holds. */
 static hd_status read_in_place(chrome_reader *reader, chrome_stop *out_stop, size_t max_elements)
 {

@@ -133,8 +133,10 @@ static hd_status repair_value(chrome_reader *reader, uint32_t key, size_t size, 
     const char *object = kept ? r->text : nothing;
     size_t object_size = kept ? r->size : sizeof nothing - 1;
     if (!add_members(reader, key, object, object_size, after_events)) return HD_NOMEM(reader->err);
-    return mend(reader, r->issue_count ? r->issues[0].code : "json.invalid", kept ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS,
-                reader->rest.offset, size, object + BEFORE, object_size - BEFORE - 1);
+    bool cut = reader->input_ended && size == left(reader);
+    const char *code = cut ? HD_JSON_TRUNCATED : r->issue_count ? r->issues[0].code : "json.invalid";
+    return mend(reader, code, kept && !cut ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS, reader->rest.offset, size,
+                object + BEFORE, object_size - BEFORE - 1);
 }
 
 /* rest stands at the value of a top-level key that is not the events. */
@@ -151,7 +153,9 @@ static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_even
     }
     size_t size = end ? (size_t)(end - here(reader))
                       : (size_t)(chrome_probable_end(here(reader), here(reader) + left(reader)) - here(reader));
-    if (end)
+    if (end && chrome_is_samples(hd_builder_string(reader->builder, key), here(reader), end)) {
+        if (!chrome_keep_samples(reader, here(reader), end)) return HD_NOMEM(reader->err);
+    } else if (end)
         hd_builder_metadata(reader->builder, key, hd_builder_intern(reader->builder, here(reader), size), after_events);
     else
         HD_TRY(repair_value(reader, key, size, after_events));
@@ -182,14 +186,16 @@ static hd_status read_key(chrome_reader *reader, uint32_t *out_key, bool *out_fo
     return HD_OK;
 }
 
-/* The events behind `[`, and their `]`. */
+/* The events behind `[`, and their `]`. An object without its end was cut: what came behind is lost. An array by itself
+ * may end without one: the format lets programs write event after event and stop at any. */
 static hd_status read_array(chrome_reader *reader, bool in_object)
 {
     HD_TRY(chrome_read_elements(reader));
     if (left(reader) == 0) {
         const char *close = in_object ? "]}" : "]";
         reader->cut = true;
-        return mend(reader, "json.unclosed", HD_LEDGER_REPAIR, reader->rest.offset, 0, close, in_object ? 2 : 1);
+        return mend(reader, "json.unclosed", in_object ? HD_LEDGER_LOSS : HD_LEDGER_REPAIR, reader->rest.offset, 0,
+                    close, in_object ? 2 : 1);
     }
     if (*here(reader) != ']')
         return mend(reader, "json.close-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "]", 1);
@@ -285,7 +291,7 @@ static hd_status read_member(chrome_reader *reader, bool *seen_events, bool *los
     }
     if (left(reader) == 0) {
         *lost = true;
-        return mend(reader, "json.truncated", HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
+        return mend(reader, HD_JSON_TRUNCATED, HD_LEDGER_LOSS, offset, reader->rest.offset - offset, NULL, 0);
     }
     if (!chrome_loose_events(here(reader), here(reader) + left(reader))) return read_value(reader, key, *seen_events);
     uint32_t nothing = hd_builder_intern(reader->builder, "null", 4); /* the key of the events stands in its place */
@@ -312,8 +318,9 @@ static hd_status drop_comment(chrome_reader *reader, bool *out_dropped)
     return HD_OK;
 }
 
-/* rest stands behind the `{` of the outermost object. */
-static hd_status read_object(chrome_reader *reader, bool *seen_events)
+/* rest stands behind the `{` of the outermost object, or at its first member, where that is missing: then the missing
+ * `}` is no sign of a cut. */
+static hd_status read_object(chrome_reader *reader, bool *seen_events, bool opened)
 {
     uint64_t comma = HD_OFFSET_NONE;
     bool after_value = false;
@@ -328,7 +335,8 @@ static hd_status read_object(chrome_reader *reader, bool *seen_events)
             if (reader->cut) return HD_OK;
             if (comma != HD_OFFSET_NONE && !after_value)
                 HD_TRY(mend(reader, "json.comma-trailing", HD_LEDGER_REPAIR, comma, 1, NULL, 0));
-            return mend(reader, "json.unclosed", HD_LEDGER_REPAIR, reader->rest.offset, 0, "}", 1);
+            return mend(reader, "json.unclosed", opened ? HD_LEDGER_LOSS : HD_LEDGER_REPAIR, reader->rest.offset, 0,
+                        "}", 1);
         }
         if (c == '}') {
             if (comma != HD_OFFSET_NONE && !after_value)
@@ -390,7 +398,7 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
     HD_TRY(chrome_fill(reader, 65536));
     if (first != '{') { /* a member that has lost it */
         HD_TRY(mend(reader, "json.open-missing", HD_LEDGER_REPAIR, reader->rest.offset, 0, "{", 1));
-        return read_object(reader, seen_events);
+        return read_object(reader, seen_events, false);
     }
     if (is_lone_event(reader)) {
         note_layout(reader, "json.lines", HD_LEDGER_NOTE);
@@ -400,7 +408,7 @@ static hd_status read_document(chrome_reader *reader, char first, bool *seen_eve
         return chrome_read_elements(reader);
     }
     advance(reader, 1);
-    return read_object(reader, seen_events);
+    return read_object(reader, seen_events, true);
 }
 
 /* Does a document begin at p: an object, an array, or the key of the events alone? */
@@ -491,6 +499,7 @@ static hd_status read_documents(chrome_reader *reader)
     bool seen_events = false;
     HD_TRY(read_all_documents(reader, &seen_events));
     HD_TRY(chrome_commit_rows(reader));
+    HD_TRY(chrome_read_samples(reader));
     if (seen_events && holds_no_event(reader->builder))
         return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), 0,
                             "a JSON array, but none of its elements is a trace event");
@@ -563,6 +572,7 @@ static void reader_deinit(chrome_reader *reader)
     hd_pipeline_free(reader->pipeline);
     for (unsigned i = 0; reader->parsers && i < reader->parser_count; i++) parser_deinit(&reader->parsers[i]);
     free(reader->parsers);
+    free(reader->samples.data);
     chrome_text_deinit(&reader->rest);
 }
 

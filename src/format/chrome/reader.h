@@ -48,7 +48,9 @@ typedef struct chrome_reader {
     /* where the array of events stands between pieces */
     bool after_value;
     uint64_t comma;
-    bool halted; /* the oldest job did not end where the next one begins */
+    bool halted;             /* the oldest job did not end where the next one begins */
+    hd_json_out samples;     /* elements of top-level keys of that name, until all events are read */
+    uint64_t samples_offset; /* of the first */
     hd_error *err;
 } chrome_reader;
 
@@ -70,5 +72,14 @@ hd_status chrome_pipeline_new(chrome_reader *reader);
 hd_status chrome_read_elements(chrome_reader *reader);
 /* The rows that chrome_read_elements kept for later enter the trace. */
 hd_status chrome_commit_rows(chrome_reader *reader);
+/* Elements of a text that was made of the input's at span->offset; all enters the trace. */
+hd_status chrome_add_elements(chrome_reader *reader, const chrome_span *span);
+
+/* samples.c: is the top-level member with that valid JSON value a list of stack samples? */
+bool chrome_is_samples(hd_string key, const char *value, const char *end);
+/* Keep its text; false: no memory. */
+bool chrome_keep_samples(chrome_reader *reader, const char *value, const char *end);
+/* What was kept becomes events; all others are read. */
+hd_status chrome_read_samples(chrome_reader *reader);
 
 #endif

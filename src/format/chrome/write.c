@@ -30,7 +30,9 @@ typedef struct writer {
     uint8_t *plain;             /* by string id */
     uint64_t lost_members;      /* of JSON texts */
     bool array;                 /* the outermost value is the array of events */
-    char rank[HD_RANK_BYTES];   /* of a trace of another format */
+    /* of a trace of another format */
+    char rank[HD_RANK_BYTES];
+    char base_time[HD_BASE_TIME_BYTES];
 } writer;
 
 static hd_status flush(writer *w)
@@ -47,13 +49,7 @@ static void put_string_id(writer *w, hd_json_out *out, uint32_t id)
     hd_json_put_string(out, s.data, s.size);
 }
 
-static void put_raw_id(writer *w, hd_json_out *out, uint32_t id)
-{
-    hd_string s = hd_trace_string(w->trace, id);
-    hd_json_put(out, s.data, s.size);
-}
-
-/* JSON text, without what stands in it twice. */
+/* JSON text, without what stands in it twice; what is no JSON, in a damaged store, is a string. */
 static void put_json(writer *w, hd_json_out *out, hd_string json)
 {
     uint64_t lost;
@@ -62,16 +58,16 @@ static void put_json(writer *w, hd_json_out *out, hd_string json)
     w->lost_members += lost;
 }
 
-/* A bit per string: it was looked at, and has no key twice. */
+/* A bit per string: it was looked at, and is JSON that has no key twice. */
 static void put_json_id(writer *w, hd_json_out *out, uint32_t id)
 {
     uint32_t count = hd_trace_string_count(w->trace);
     if (!w->plain) w->plain = calloc((size_t)count / 8 + 1, 1);
+    hd_string s = hd_trace_string(w->trace, id);
     if (w->plain && id < count && w->plain[id / 8] & 1 << id % 8) {
-        put_raw_id(w, out, id);
+        hd_json_put(out, s.data, s.size);
         return;
     }
-    hd_string s = hd_trace_string(w->trace, id);
     size_t before = out->size;
     put_json(w, out, s);
     if (w->plain && id < count && out->size - before == s.size) w->plain[id / 8] |= (uint8_t)(1 << id % 8);
@@ -85,8 +81,7 @@ static void put_value(writer *w, hd_json_out *out, unsigned type, int64_t bits)
     case HD_ARG_INT: hd_json_put_int(out, bits); break;
     case HD_ARG_DECIMAL: hd_json_put_decimal(out, hd_decimal_mantissa(bits), hd_decimal_scale(bits)); break;
     case HD_ARG_STRING: put_string_id(w, out, (uint32_t)bits); break;
-    case HD_ARG_JSON: put_json_id(w, out, (uint32_t)bits); break;
-    default: put_raw_id(w, out, (uint32_t)bits); break;
+    default: put_json_id(w, out, (uint32_t)bits); break; /* JSON, and numbers as they were written */
     }
 }
 
@@ -131,7 +126,7 @@ static void put_ident(writer *w, hd_json_out *out, bool *first, const char *key,
     if (ident.type == HD_IDENT_STRING)
         put_string_id(w, out, ident.text);
     else
-        put_raw_id(w, out, ident.text);
+        put_json_id(w, out, ident.text);
 }
 
 static void put_id(writer *w, hd_json_out *out, bool *first, const hd_event *e)
@@ -401,24 +396,29 @@ static void write_metadata(writer *w, bool after, bool *first)
     }
 }
 
-static void write_rank(writer *w, bool *first)
+/* A top-level key that other formats have as a fact; value "": none. */
+static void write_fact(writer *w, bool *first, const char *key, const char *value)
 {
-    if (!*w->rank) return;
+    if (!*value) return;
     hd_json_put_text(&w->out, *first ? "" : ",");
-    hd_json_put_text(&w->out, w->options->pretty ? "\n  \"distributedInfo\": " : "\n\"distributedInfo\":");
-    hd_json_put_text(&w->out, w->rank);
+    hd_json_put_text(&w->out, w->options->pretty ? "\n  \"" : "\n\"");
+    hd_json_put_text(&w->out, key);
+    hd_json_put_text(&w->out, w->options->pretty ? "\": " : "\":");
+    hd_json_put_text(&w->out, value);
     *first = false;
 }
 
 static hd_status write_all(writer *w)
 {
-    w->array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0;
+    hd_conventions_base_time(w->base_time, w->trace);
+    w->array = hd_trace_facts_of(w->trace)->top_level_array && hd_trace_metadata_count(w->trace) == 0 && !*w->base_time;
     if (!w->array) hd_conventions_rank(w->rank, w->trace);
     bool first = true;
     if (!w->array) {
         hd_json_put_text(&w->out, "{");
         write_metadata(w, false, &first);
-        write_rank(w, &first);
+        write_fact(w, &first, "distributedInfo", w->rank);
+        write_fact(w, &first, HD_BASE_TIME, w->base_time);
         hd_json_put_text(&w->out, first ? "" : ",");
         hd_json_put_text(&w->out, w->options->pretty ? "\n  \"traceEvents\": " : "\n\"traceEvents\":");
         first = false;

@@ -153,7 +153,7 @@ static hd_status damaged_line(cupti_parser *p, const char *line, size_t size)
     }
     for (size_t i = 0; i < p->repair.issue_count; i++) {
         const hd_json_issue *issue = &p->repair.issues[i];
-        if (!cupti_note(p, issue->code, HD_LEDGER_REPAIR, line + issue->offset)) return p->error.status;
+        if (!cupti_note(p, issue->code, hd_json_issue_level(issue), line + issue->offset)) return p->error.status;
     }
     return cupti_emit(p);
 }

@@ -95,6 +95,8 @@ static hd_status next_piece(reader *r, piece_text *text)
         cut = r->input_ended && limit == text->size ? limit : cut_before_record(text->data, limit, text->size);
         if (cut == 0 && limit >= CUPTI_LINE_LIMIT) cut = limit;
     }
+    bool is_last = r->input_ended && cut == text->size && r->form != CUPTI_FORM_JSON; /* whose objects say their end */
+    if (is_last && text->data[cut - 1] != '\n') hd_input_note_cut(r->input, r->offset);
     size_t left = text->size - cut;
     if (!hd_reserve(&r->rest.data, &r->rest.capacity, left + 1)) return HD_NOMEM(r->err);
     memcpy(r->rest.data, text->data + cut, left);

@@ -288,7 +288,7 @@ hd_status folded_read(hd_builder *builder, hd_input *input, const hd_read_option
     const uint8_t *peeked;
     unsigned char head[HD_INPUT_PEEK_BYTES];
     size_t head_size;
-    hd_lines lines = {.input = input};
+    hd_lines lines = {.input = input, .may_end_open = true}; /* scripts join lines as they like */
     reader r = {.input = input, .err = err, .name = hd_builder_intern_text(builder, "stack")};
     HD_TRY(hd_input_peek(input, &peeked, &head_size, err));
     if (head_size > sizeof head) head_size = sizeof head;

@@ -292,12 +292,13 @@ static hd_status stack_of(perfdata_reader *r, uint32_t *out, const perfdata_reco
 
 /* ---- samples ---- */
 
+enum { TRACEPOINT = 2 }; /* perf_event_attr.type */
+
 /* The raw data of a tracepoint, as text; switches also make slices of CPUs and states of threads. *out_known: its
  * layout is. *out_placed: it was taken without a place in code, so that it is an event, and no sample. */
 static hd_status place_raw(perfdata_reader *r, bool *out_known, bool *out_placed, hd_stack_sample *sample,
                            const perfdata_fields *f, uint64_t offset)
 {
-    enum { TRACEPOINT = 2 };
     tp_event event;
     bool has_place = f->has_ip || f->chain_count;
     bool is_one = f->event->type == TRACEPOINT && f->event->config <= UINT32_MAX;
@@ -335,7 +336,10 @@ static hd_status place_sample(perfdata_reader *r, const perfdata_record *record)
     if (f.has_address) sample.address_type = hd_value_of_unsigned(&sample.address, r->samples.builder, f.address);
     bool is_known = true, is_placed = false;
     if (f.raw_size) HD_TRY(place_raw(r, &is_known, &is_placed, &sample, &f, record->offset));
-    if (f.has_others || !is_known) HD_TRY(perfdata_count(r, PERFDATA_FIELDS, 1, record->offset));
+    if (!is_known && f.event->type == TRACEPOINT)
+        HD_TRY(perfdata_count(r, PERFDATA_LAYOUT_MISSING, 1, record->offset));
+    else if (f.has_others || !is_known)
+        HD_TRY(perfdata_count(r, PERFDATA_FIELDS, 1, record->offset));
     if (f.has_user_stack) HD_TRY(perfdata_count(r, PERFDATA_USER_STACK, 1, record->offset));
     return is_placed ? HD_OK : hd_stack_samples_add(&r->samples, &sample);
 }

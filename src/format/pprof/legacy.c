@@ -461,6 +461,8 @@ static hd_status read_heap(pprof_profile *p, stack *s)
 {
     heap_header h;
     cursor text = {(const char *)p->data, (const char *)p->data + p->size}, line;
+    bool is_cut = p->data[p->size - 1] != '\n';
+    if (is_cut) HD_TRY(pprof_count(p, PPROF_TRUNCATED, 1, text.end - 1));
     next_line(&line, &text);
     read_heap_header(&h, line);
     HD_TRY(add_heap_types(p, &h));
@@ -470,7 +472,7 @@ static hd_status read_heap(pprof_profile *p, stack *s)
     uint32_t bytes_key = hd_builder_intern_text(p->builder, "bytes");
     while (next_line(&line, &samples) && !is_map_title(line)) {
         if (line.at == line.end || *line.at == '#') continue;
-        if (samples.at == samples.end && samples.at[-1] != '\n') return pprof_count(p, PPROF_TRUNCATED, 1, line.at);
+        if (is_cut && samples.at == samples.end) break; /* its numbers may be shorter than they were */
         HD_TRY(add_heap_line(p, line, &h, s, bytes_key));
     }
     return HD_OK;

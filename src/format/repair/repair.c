@@ -15,7 +15,7 @@ static const char *const issue_names[HD_JSON_ISSUE_CODES] = {
     "json.escape",        "json.unicode-escape", "json.quote",        "json.quote-lost",    "json.utf8",
     "json.comma-extra",   "json.comma-missing",  "json.colon",        "json.single-quote",  "json.key-bare",
     "json.value-missing", "json.comment",        "json.open-missing", "json.close-missing", "json.mismatch",
-    "json.stray",         "json.truncated",      "json.depth",
+    "json.stray",         HD_JSON_TRUNCATED,     "json.depth",
 };
 
 void hd_json_repair_init(hd_json_repair *r, hd_event_key *find_key)
@@ -540,6 +540,11 @@ static void list_issues(const repairer *rp, hd_json_repair *r)
         for (; i > 0 && r->issues[i - 1].offset > issue.offset; i--) r->issues[i] = r->issues[i - 1];
         r->issues[i] = issue;
     }
+}
+
+hd_ledger_level hd_json_issue_level(const hd_json_issue *issue)
+{
+    return strcmp(issue->code, HD_JSON_TRUNCATED) == 0 ? HD_LEDGER_LOSS : HD_LEDGER_REPAIR;
 }
 
 hd_status hd_json_repair_object(hd_repair_outcome *out_outcome, size_t *out_consumed, hd_json_repair *r,

@@ -58,7 +58,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "heddle/status.h"
+#include "heddle/trace.h"
 
 enum { HD_JSON_REPAIR_DEPTH = 1000, HD_JSON_ISSUE_CODES = 23 };
 
@@ -68,6 +68,11 @@ typedef struct hd_json_issue {
     uint64_t offset; /* of the first, relative to the input text */
     uint64_t count;
 } hd_json_issue;
+
+#define HD_JSON_TRUNCATED "json.truncated"
+
+/* A cut is a loss: nobody knows what came behind it. All else is a repair. */
+hd_ledger_level hd_json_issue_level(const hd_json_issue *issue);
 
 /* A number, 1 to HD_EVENT_KEY_MAX, for each key that events have; 0 for all others. */
 typedef int hd_event_key(const char *key, size_t size);

@@ -10,6 +10,7 @@
 #include "format/sqlite/sqlite.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 enum { HEADER = 100, INTERIOR = 5, LEAF = 13, DEPTH = 24, RECORD_LIMIT = 64 << 20 };
 
@@ -302,23 +303,57 @@ static void free_table(sq_table *table)
     free(table->name);
 }
 
-/* A row of the schema: type, name, tbl_name, rootpage, sql. */
-static hd_status add_table(sq_file *file, const sq_value *row, hd_error *err)
+/* What a row of the schema describes. Its type and its SQL say the same unless it is damaged; SQL alone is enough for a
+ * table, since SQLite stores it as "CREATE TABLE NAME(…)" whatever the program wrote. */
+typedef enum schema_row { ROW_UNKNOWN, ROW_TABLE, ROW_TABLE_OF_OTHER_TYPE, ROW_WITHOUT_DATA } schema_row;
+
+static bool begins(const sq_value *sql, const char *words)
 {
+    return sql->type == SQ_TEXT && sql->size > strlen(words) && strncasecmp(sql->data, words, strlen(words)) == 0;
+}
+
+static schema_row classify_row(const sq_value *row)
+{
+    static const struct {
+        const char *type, *sql[2];
+    } others[] = {{"index", {"CREATE INDEX ", "CREATE UNIQUE INDEX "}},
+                  {"view", {"CREATE VIEW "}},
+                  {"trigger", {"CREATE TRIGGER "}}};
+    const sq_value *sql = &row[4];
+    if (is_text(&row[0], "table")) return ROW_TABLE;
+    if (begins(sql, "CREATE TABLE ")) return ROW_TABLE_OF_OTHER_TYPE;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        bool fits = begins(sql, others[i].sql[0]) || (others[i].sql[1] && begins(sql, others[i].sql[1]));
+        if (is_text(&row[0], others[i].type) && (fits || sql->type == SQ_NULL)) return ROW_WITHOUT_DATA;
+    }
+    return ROW_UNKNOWN;
+}
+
+/* A row of the schema: type, name, tbl_name, rootpage, sql. */
+static hd_status add_table(sq_file *file, const sq_cursor *cursor, hd_error *err)
+{
+    const sq_value *row = cursor->values;
     bool no_memory = false;
-    if (!is_text(&row[0], "table")) return HD_OK;
-    bool fine = row[1].type == SQ_TEXT && row[3].type == SQ_INT && row[4].type == SQ_TEXT && row[3].number > 1 &&
-                row[3].number <= UINT32_MAX && !memchr(row[1].data, 0, row[1].size);
+    schema_row kind = classify_row(row);
+    if (kind == ROW_WITHOUT_DATA) return HD_OK;
+    bool fine = kind != ROW_UNKNOWN && row[1].type == SQ_TEXT && row[3].type == SQ_INT && row[4].type == SQ_TEXT &&
+                row[3].number > 1 && row[3].number <= UINT32_MAX && !memchr(row[1].data, 0, row[1].size);
+    bool is_other_kind = kind == ROW_TABLE && begins(&row[4], "CREATE VIRTUAL TABLE ");
     sq_table table = {.root = fine ? (uint32_t)row[3].number : 0, .rowid_column = -1};
-    if (fine) fine = sq_schema_parse(&table, &no_memory, row[4].data, row[4].size);
+    if (fine && !is_other_kind) fine = sq_schema_parse(&table, &no_memory, &is_other_kind, row[4].data, row[4].size);
     if (fine) table.name = strndup(row[1].data, row[1].size);
     if (fine && table.name && hd_grow((void **)&file->tables, &file->table_capacity, file->table_count, sizeof table)) {
         file->tables[file->table_count++] = table;
+        file->schema_repaired += kind == ROW_TABLE_OF_OTHER_TYPE;
         return HD_OK;
     }
     free_table(&table);
-    file->unreadable++;
-    return no_memory || fine ? HD_NOMEM(err) : HD_OK;
+    if (no_memory || fine) return HD_NOMEM(err);
+    if (is_other_kind)
+        file->unreadable++;
+    else
+        note_damage(&file->damage, &file->damage.rows, cursor->page_offset);
+    return HD_OK;
 }
 
 static hd_status read_schema(sq_file *file, hd_error *err)
@@ -329,9 +364,8 @@ static hd_status read_schema(sq_file *file, hd_error *err)
     if (!cursor) return HD_NOMEM(err);
     hd_status status = sq_file_leaves(&leaves, file, &schema, err);
     sq_cursor_begin(cursor, file, &schema, leaves.pages, leaves.count);
-    while (status == HD_OK && (status = sq_cursor_next(cursor, err)) == HD_OK)
-        status = add_table(file, cursor->values, err);
-    file->damage = leaves.damage;
+    while (status == HD_OK && (status = sq_cursor_next(cursor, err)) == HD_OK) status = add_table(file, cursor, err);
+    sq_damage_add(&file->damage, &leaves.damage);
     sq_damage_add(&file->damage, &cursor->damage);
     sq_cursor_deinit(cursor);
     free(cursor);

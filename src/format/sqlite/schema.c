@@ -140,14 +140,13 @@ static bool is_without_rowid(lexer *l)
     return false;
 }
 
-bool sq_schema_parse(sq_table *table, bool *out_memory, const char *sql, size_t size)
+bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const char *sql, size_t size)
 {
     lexer l = {.at = sql, .end = sql + size};
-    *out_memory = false;
+    *out_memory = *out_other = false;
     take_token(&l);
     if (!is(&l, "CREATE")) return false;
     take_token(&l);
-    if (is(&l, "VIRTUAL")) return false;
     while (l.kind && l.kind != '(') take_token(&l);
     do {
         take_token(&l);
@@ -161,11 +160,14 @@ bool sq_schema_parse(sq_table *table, bool *out_memory, const char *sql, size_t 
             take_token(&l);
         said about = take_definition(&l);
         if (is_constraint || (about.is_generated && !about.is_stored)) continue;
-        if (table->column_count == SQ_COLUMN_LIMIT) return false;
+        *out_other = table->column_count == SQ_COLUMN_LIMIT;
+        if (*out_other) return false;
         if (!add_column(table, &name, &about)) {
             *out_memory = true;
             return false;
         }
     } while (l.kind == ',');
-    return l.kind == ')' && !is_without_rowid(&l);
+    if (l.kind != ')') return false;
+    *out_other = is_without_rowid(&l);
+    return !*out_other;
 }

@@ -50,9 +50,10 @@ typedef struct sq_file {
     uint32_t page_size, usable, page_count;
     sq_table *tables;
     size_t table_count, table_capacity;
-    atomic_uchar *seen;  /* by page */
-    sq_damage damage;    /* of the schema */
-    uint64_t unreadable; /* tables of other kinds: virtual ones, those without rowids */
+    atomic_uchar *seen;       /* by page */
+    sq_damage damage;         /* of the schema */
+    uint64_t unreadable;      /* tables of other kinds: virtual ones, those without rowids */
+    uint64_t schema_repaired; /* tables whose row of the schema has a damaged type, but whose SQL says what they are */
 } sq_file;
 
 bool sq_is_file(const unsigned char *head, size_t size);
@@ -97,9 +98,10 @@ void sq_cursor_deinit(sq_cursor *cursor);
 
 /* ---- the schema: schema.c ---- */
 
-/* Names of the columns, as stored in rows, out of "CREATE TABLE …". false: not a table whose rows we can read. The
- * table's `columns` are the caller's to free, also then; *out_memory: whether memory ran out. */
-bool sq_schema_parse(sq_table *table, bool *out_memory, const char *sql, size_t size);
+/* Names of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory), the rows of the
+ * table are of a kind that is not read (*out_other: without rowids, or too many columns), or the text is damaged. The
+ * table's `columns` are the caller's to free, also then. */
+bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const char *sql, size_t size);
 
 void sq_damage_add(sq_damage *sum, const sq_damage *more);
 

@@ -37,7 +37,7 @@ static const hd_stack_code codes[] = {
     [DAMAGED] = {"torchmemory.pickle-damaged", HD_LEDGER_LOSS, NULL},
     [OBJECT_SKIPPED] = {"torchmemory.object-skipped", HD_LEDGER_LOSS, NULL},
     [EVENT_UNREADABLE] = {"torchmemory.event-unreadable", HD_LEDGER_LOSS, NULL},
-    [METADATA_CUT] = {"torchmemory.metadata-cut", HD_LEDGER_LOSS, NULL},
+    [METADATA_CUT] = {"torchmemory.metadata-cut", HD_LEDGER_NOTE, NULL},
     [ARGUMENT_LOST] = {"torchmemory.argument-lost", HD_LEDGER_LOSS, NULL},
     [TEXT_UTF8] = {"torchmemory.utf8", HD_LEDGER_REPAIR, NULL},
     [TIME_MISSING] = {"torchmemory.time-missing", HD_LEDGER_LOSS, NULL},
@@ -440,10 +440,10 @@ static hd_status tell_rest(reader *r)
         HD_TRY(intern(r, &id, key));
         bool fine = make_json(r, value);
         if (!fine) {
-            HD_TRY(count(r, METADATA_CUT, 1, key.bits));
             r->leaves_frames = true;
             fine = make_json(r, value);
             r->leaves_frames = false;
+            HD_TRY(count(r, fine ? METADATA_CUT : ARGUMENT_LOST, 1, key.bits));
         }
         if (fine) hd_builder_metadata(r->builder, id, hd_builder_intern(r->builder, r->json.data, r->json.size), true);
     }

@@ -25,7 +25,7 @@ __attribute__((visibility("hidden"))) void arc4random_buf(void *bytes, size_t si
 }
 #endif
 
-enum { BUFFER_BYTES = 1 << 18, RESTARTS = 10000, LEVELS = 256 };
+enum { BUFFER_BYTES = 1 << 18, PIECE_LIMIT = 1 << 30, RESTARTS = 10000, LEVELS = 256 };
 enum { NODE = 2, TABLE = 3, COLUMN = 4, FIELD = 5, VALUE = 4 };
 
 typedef struct parse {
@@ -44,6 +44,7 @@ typedef struct parse {
     hd_bytes text, late; /* late: `fmt` of the value that was opened last, if it may not be needed */
     uint64_t base;       /* offset of the parser's first byte in the file, without what was put before it */
     uint64_t prefix;
+    uint64_t left; /* bytes of the token that is unfinished */
     unsigned restarts;
 } parse;
 
@@ -376,7 +377,10 @@ static hd_status parse_piece(parse *p, const char *data, size_t size, uint64_t o
             HD_TRY(open_parser(p, is_node ? in_result : in_node, offset + at));
             *skipping = false;
         }
-        if (XML_Parse(p->xml, data + at, (int)(size - at), XML_FALSE) == XML_STATUS_OK) return HD_OK;
+        if (XML_Parse(p->xml, data + at, (int)(size - at), XML_FALSE) == XML_STATUS_OK) {
+            p->left = XML_GetCurrentByteIndex(p->xml) < 0 ? 0 : offset + size - offset_of(p);
+            return HD_OK;
+        }
         if (p->status != HD_OK) return p->status;
         uint64_t error = offset_of(p);
         HD_TRY(xctrace_note(p->r, p->is_deep ? "xctrace.too-deep" : "xctrace.damaged", HD_LEDGER_LOSS, error));
@@ -385,7 +389,14 @@ static hd_status parse_piece(parse *p, const char *data, size_t size, uint64_t o
     }
 }
 
-static hd_status parse_all(parse *p, hd_input *input, char *buffer)
+/* Expat before 2.6 begins an unfinished token anew with each piece: an attribute of 64 MB would take quadratic time. So
+ * the next piece is at least as long as what there is of the token. */
+static bool is_long_enough(const parse *p, size_t size)
+{
+    return size >= p->left || size >= PIECE_LIMIT;
+}
+
+static hd_status parse_all(parse *p, hd_input *input, hd_bytes *piece)
 {
     xctrace_reader *r = p->r;
     hd_trace_facts *facts = hd_builder_facts(r->builder);
@@ -393,9 +404,17 @@ static hd_status parse_all(parse *p, hd_input *input, char *buffer)
     bool skipping = false;
     size_t size;
     HD_TRY(open_parser(p, "", 0));
-    while ((status = hd_input_next(input, buffer, BUFFER_BYTES, &size, r->err)) == HD_OK) {
-        HD_TRY(parse_piece(p, buffer, size, facts->input_bytes, &skipping));
-        facts->input_bytes += size;
+    for (;;) {
+        uint8_t *room = hd_bytes_room(piece, BUFFER_BYTES);
+        if (!room) return HD_NOMEM(r->err);
+        status = hd_input_next(input, room, BUFFER_BYTES, &size, r->err);
+        if (status == HD_OK) piece->size += size;
+        if (piece->size && (status != HD_OK || is_long_enough(p, piece->size))) {
+            HD_TRY(parse_piece(p, (char *)piece->data, piece->size, facts->input_bytes, &skipping));
+            facts->input_bytes += piece->size;
+            piece->size = 0;
+        }
+        if (status != HD_OK) break;
         if (r->options->progress)
             r->options->progress(r->options->progress_user, hd_input_stored_position(input),
                                  hd_input_size_bytes(input));
@@ -409,12 +428,12 @@ static hd_status parse_all(parse *p, hd_input *input, char *buffer)
 hd_status xctrace_parse(xctrace_reader *r, hd_input *input)
 {
     parse p = {.r = r, .table = HD_NONE};
-    char *buffer = malloc(BUFFER_BYTES);
-    hd_status status = buffer ? parse_all(&p, input, buffer) : HD_NOMEM(r->err);
+    hd_bytes piece = {0};
+    hd_status status = parse_all(&p, input, &piece);
     if (p.in_row) r->cell_count = r->row_first;
     if (p.xml) XML_ParserFree(p.xml);
     hd_bytes_deinit(&p.text);
     hd_bytes_deinit(&p.late);
-    free(buffer);
+    hd_bytes_deinit(&piece);
     return status;
 }

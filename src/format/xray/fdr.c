@@ -111,9 +111,10 @@ static hd_status next_extents(buffer *out, xray_reader *r, uint64_t *at)
     return HD_OK;
 }
 
-static hd_status next_fixed(buffer *out, const xray_reader *r, uint64_t *at)
+static hd_status next_fixed(buffer *out, xray_reader *r, uint64_t *at)
 {
     uint64_t left = r->pieces.size - *at;
+    if (left && left < r->buffer_bytes) HD_TRY(xray_note(r, "xray.truncated", HD_LEDGER_LOSS, 1, *at));
     bool is_told = r->buffer_bytes >= METADATA_BYTES && r->buffer_bytes < left;
     *out = (buffer){.offset = *at, .size = is_told ? r->buffer_bytes : left};
     *at += out->size;

@@ -345,6 +345,52 @@ hd_status gpu_innermost_names(uint32_t *out, gpu_place *places, size_t count, co
     return status;
 }
 
+typedef struct coverer {
+    uint32_t *out;
+    const gpu_cover *covers;
+    const gpu_slices *slices;
+    const hd_trace *trace;
+} coverer;
+
+static hd_status choose_covering(void *user, uint32_t id, const uint32_t *around, size_t count, hd_error *err)
+{
+    const coverer *c = user;
+    const gpu_cover *of = &c->covers[id];
+    (void)err;
+    for (size_t i = count; i-- > 0;) {
+        const gpu_slice *slice = &c->slices->list[around[i]];
+        int64_t start = slice->start > of->start ? slice->start : of->start;
+        int64_t end = slice->end < of->end ? slice->end : of->end;
+        if ((gpu_i128)2 * (end - start) <= of->end - of->start) continue;
+        if (hd_is_profiler_step(hd_trace_string(c->trace, slice->name))) continue;
+        c->out[id] = slice->name;
+        break;
+    }
+    return HD_OK;
+}
+
+/* What covers more than half of a stretch runs in its middle, so that one look there finds all candidates. */
+hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *s, unsigned roles,
+                             hd_error *err)
+{
+    gpu_slices slices = {0};
+    gpu_place *places = hd_large_new(count + 1, sizeof *places, s->large);
+    for (uint32_t i = 0; places && i < count; i++) {
+        bool is_somewhere = covers[i].lane != HD_NONE && covers[i].end > covers[i].start;
+        int64_t half = (int64_t)(((uint64_t)covers[i].end - (uint64_t)covers[i].start) / 2);
+        places[i] =
+            (gpu_place){covers[i].start + (is_somewhere ? half : 0), is_somewhere ? covers[i].lane : HD_NONE, i};
+        out[i] = HD_STRING_NONE;
+    }
+    hd_status status = places && sort_places(places, count, s->large) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = find_around(&slices, s, roles, places, count, err);
+    if (status == HD_OK)
+        status = gpu_around(&slices, places, count, choose_covering, &(coverer){out, covers, &slices, s->trace}, err);
+    gpu_slices_deinit(&slices);
+    hd_large_free(places);
+    return status;
+}
+
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *s, hd_error *err)
 {
     size_t launches = s->launches->launch_count;

@@ -40,6 +40,8 @@ typedef struct convention {
     uint8_t sort; /* of PROCESS and LABELS; of ROW within a device's process */
 } convention;
 
+/* What our own readers and writers add says nothing of the producer: the keys baseTimeNanoseconds, distributedInfo and
+ * deviceProperties, which Kineto has as well. */
 /* clang-format off */
 static const convention conventions[] = {
     {"MindSpore",                    LABELS,   IS,        "AICORE OP", QUEUES},
@@ -79,8 +81,7 @@ static const convention conventions[] = {
     {"TensorFlow or JAX",            PROCESS,  TF_DEVICE, "", BY_XLA},
     {"TensorFlow or JAX",            PROCESS,  BEGINS,    "/host:", THREADS},
     {"CUPTI injection",              TEXTS,    IS,        "GPU_Kernel", HOST},
-    {"PyTorch (Kineto)",             METADATA, IS,        "baseTimeNanoseconds", HOST},
-    {"PyTorch (Kineto)",             METADATA, IS,        "distributedInfo", HOST},
+    {"PyTorch (Kineto)",             METADATA, IS,        "schemaVersion", HOST},
     {"PyTorch (Kineto)",             TEXTS,    IS,        "External id", HOST},
     {"PyTorch (Kineto)",             TEXTS,    IS,        "External Id", HOST},
     {"Chrome (catapult)",            PROCESS,  IS,        "Browser", HOST},
@@ -167,6 +168,7 @@ static bool is_in_trace(const hd_trace *trace, const convention *c)
 const char *hd_producer_of(const hd_trace *trace)
 {
     const convention *first = NULL;
+    if (hd_trace_is_made_from(trace, "capture")) return "Heddle";
     for (uint32_t t = 0; t < hd_trace_track_count(trace); t++) {
         const hd_track *track = hd_trace_track_at(trace, t);
         bool is_process = track->kind == HD_TRACK_PROCESS;

@@ -12,6 +12,7 @@ const gpu_doubt_about gpu_doubt_abouts[GPU_DOUBTS] = {
     [GPU_DOUBT_INPUT_LOST] = {"input-lost", "error", ALL_FIGURES},
     [GPU_DOUBT_INPUT_REPAIRED] = {"input-repaired", "note", 0},
     [GPU_DOUBT_CLOCKS] = {"clocks-apart", "error", GPU_FIGURE_IDLE | GPU_FIGURE_DELAY | GPU_FIGURE_STEP},
+    [GPU_DOUBT_BEYOND] = {"gpu-beyond", "error", GPU_FIGURE_TIME | GPU_FIGURE_IDLE | GPU_FIGURE_STEP},
     [GPU_DOUBT_FAR] = {"gpu-far", "error", GPU_FIGURE_IDLE | GPU_FIGURE_DELAY | GPU_FIGURE_STEP},
     [GPU_DOUBT_OVERLAP] = {"gpu-overlap", "error", GPU_FIGURE_TIME | GPU_FIGURE_IDLE | GPU_FIGURE_STEP},
     [GPU_DOUBT_TOO_LONG] = {"gpu-too-long", "error", GPU_FIGURE_TIME | GPU_FIGURE_IDLE | GPU_FIGURE_STEP},
@@ -54,6 +55,9 @@ static int put_clocks(char *out, const gpu_doubt *d)
 static const char *const forms[GPU_DOUBTS] = {
     [GPU_DOUBT_INPUT_LOST] = "parts of the input that were lost while reading, see the ledger: %llu",
     [GPU_DOUBT_INPUT_REPAIRED] = "parts of the input that were damaged, and repaired while reading: %llu",
+    [GPU_DOUBT_BEYOND] =
+        "%llu of %llu GPU activities end more than 146 years from the zero of the clock: there they are "
+        "held in all reports, so that durations and sums with them are too low",
     [GPU_DOUBT_FAR] = "%llu of %llu GPU activities lie more than an hour outside the time of all launches: their times "
                       "are wrong, and spans and idle time with them",
     [GPU_DOUBT_OVERLAP] = "%llu of %llu GPU activities begin while an earlier one of their stream runs, by up to %.6g "

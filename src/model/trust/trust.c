@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/identity/process.h"
 #include "model/steps/steps.h"
+#include "trace/event.h"
 
 /* Activities of a stream that is in order may overlap by so much: programmatic dependent launches do by about 1 us, and
  * clocks are read with some noise, by which an activity may begin before its launch, too. */
@@ -99,6 +100,18 @@ static hd_status find_too_long(gpu_trust *t, const gpu_scope *s, hd_error *err)
     free(stats);
     gpu_groups_deinit(&names);
     return fine ? HD_OK : HD_NOMEM(err);
+}
+
+static void find_beyond(gpu_trust *t, const gpu_scope *s)
+{
+    gpu_doubt *doubt = &t->doubts[GPU_DOUBT_BEYOND];
+    doubt->of = s->launches->work_count;
+    for (size_t i = 0; i < s->launches->work_count; i++) {
+        const hd_work *work = &s->launches->works[i];
+        int64_t end = hd_end_or_last(work->start_ns, work->duration_ns);
+        if (gpu_time(end) == end && gpu_time(work->start_ns) == work->start_ns) continue;
+        doubt_work(t, s, GPU_DOUBT_BEYOND, (uint32_t)i);
+    }
 }
 
 /* ---- clocks ---- */
@@ -228,6 +241,7 @@ static hd_status find(gpu_trust *t, const gpu_scope *s, hd_error *err)
     if (!t->of_works || !t->of_lanes) return HD_NOMEM(err);
     for (uint32_t r = 0; r < s->row_count; r++)
         if (s->rows[r].device != HD_NONE) find_overlaps(t, s, &s->rows[r]);
+    find_beyond(t, s);
     if (!find_times(t, s) || !find_unlinked(t, s)) return HD_NOMEM(err);
     HD_TRY(find_too_long(t, s, err));
     HD_TRY(trust_find_graphs(t, s, err));

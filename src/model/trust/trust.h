@@ -14,6 +14,7 @@ typedef enum gpu_doubt_code {
     GPU_DOUBT_INPUT_LOST,     /* what the reader could not read */
     GPU_DOUBT_INPUT_REPAIRED, /* what it mended */
     GPU_DOUBT_CLOCKS, /* activities of devices of which all begin before or behind their launch by more than all launches take */
+    GPU_DOUBT_BEYOND,     /* activities that end beyond GPU_LAST_TIME, where their ends are held */
     GPU_DOUBT_FAR,        /* activities far outside the time of all launches */
     GPU_DOUBT_OVERLAP,    /* activities that run within another one of their stream, which runs one after the other */
     GPU_DOUBT_TOO_LONG,   /* activities out of all proportion to others of their name */

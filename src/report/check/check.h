@@ -18,6 +18,7 @@ typedef enum check_code {
     CHECK_NEGATIVE_DURATION,
     CHECK_MERGED_TRACK,
     CHECK_DEVICES_ON_ROW,
+    CHECK_WIDE_PID,
     CHECK_BEGIN_WITHOUT_END,
     CHECK_END_WITHOUT_BEGIN,
     CHECK_END_OF_OTHER_NAME,
@@ -29,6 +30,7 @@ typedef enum check_code {
     CHECK_GPU_BEFORE_LAUNCH,
     CHECK_GPU_OVERLAP,
     CHECK_CLOCKS_APART,
+    CHECK_GPU_BEYOND,
     CHECK_GPU_FAR,
     CHECK_GPU_TOO_LONG,
     CHECK_GPU_UNRECORDED,
@@ -44,6 +46,7 @@ typedef enum check_code {
     CHECK_LAUNCH_WITHOUT_GPU,
     CHECK_OUT_OF_ORDER,
     CHECK_MIXED_IDS,
+    CHECK_WIDE_TID,
     CHECK_TIME_OUTLIER,
     CHECK_CODES,
     CHECK_LEDGER = CHECK_CODES /* a reader's code: in check_finding.ledger */

@@ -18,6 +18,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_DEVICES_ON_ROW] = {HD_DEVICES_ON_ROW, "warning", "GPU activities of several devices are on one (pid, tid)",
                               "viewers draw the devices on one row, where they overlap; Heddle gives each device its "
                               "own: heddle convert writes the trace that way"},
+    [CHECK_WIDE_PID] = {"pid-over-32-bits", "warning",
+                        "the pid is over 32 bits: Perfetto draws the process as process 0",
+                        "several such processes become one there: write other pids"},
     [CHECK_BEGIN_WITHOUT_END] = {"begin-without-end", "warning", "a B event that no E event closes",
                                  "viewers draw it to the end of the trace: the program was cut, or an E is missing"},
     [CHECK_END_WITHOUT_BEGIN] = {"end-without-begin", "warning", "an E event with no open B event on its track",
@@ -49,6 +52,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
          "all GPU activities of a device begin before or behind their launches by more than the launches take",
          "CPU and GPU have clocks of their own: delays, idle time and steps are wrong; record with clocks that are "
          "joined"},
+    [CHECK_GPU_BEYOND] =
+        {"gpu-beyond", "error", "GPU activities end more than 146 years from the zero of the clock",
+         "their durations are wrong, as after an overflow: reports hold them there, remove them or correct them"},
     [CHECK_GPU_FAR] =
         {"gpu-far", "error", "GPU activities lie more than an hour outside the time of all launches",
          "their times are wrong, and spans and idle time with them: remove them, or give them their time"},
@@ -90,6 +96,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
                             "readers that do not sort by time go wrong; `worst` is the largest step back"},
     [CHECK_MIXED_IDS] = {"mixed-ids", "note", "a pid or tid is a number in some events and text in others",
                          "viewers split the track in two, flows and slices lose each other: write one type"},
+    [CHECK_WIDE_TID] = {"tid-over-32-bits", "note",
+                        "tids are over 32 bits: Perfetto draws their tracks on the main thread",
+                        "merged-track counts the slices that do not nest there: write other tids"},
     [CHECK_TIME_OUTLIER] = {"time-outlier", "note", "an event far outside the time of all others, as at 0",
                             "viewers that show everything zoom out to nothing: remove it or give it its time"},
 };

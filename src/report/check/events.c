@@ -216,13 +216,42 @@ static void check_outliers(check *c, int64_t low, int64_t high)
     }
 }
 
+/* The events that begin first and end last, as far as they are found: one of them has the wrong time. */
+static check_example ends_of_span(const hd_trace *trace, const hd_trace_facts *facts, int64_t span)
+{
+    check_example out = {.kind = -1, .other_kind = -1, .value_ns = span};
+    for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
+        for (size_t b = 0; kind != HD_KIND_META && b < hd_trace_block_count(trace, (hd_kind)kind); b++) {
+            const hd_block *block = hd_trace_block_at(trace, (hd_kind)kind, b);
+            bool has_first = out.kind < 0 && block->start_ns <= facts->start_ns;
+            bool has_last = out.other_kind < 0 && block->end_ns >= facts->end_ns;
+            for (uint32_t i = 0; (has_first || has_last) && i < block->row_count; i++) {
+                hd_event event;
+                hd_block_event(&event, block, i);
+                if (event.start_ns == HD_NO_TIME) continue;
+                if (has_first && out.kind < 0 && event.start_ns == facts->start_ns) {
+                    out.kind = (int8_t)kind;
+                    out.row = event.row;
+                }
+                if (has_last && out.other_kind < 0 &&
+                    hd_end_or_last(event.start_ns, event.duration_ns) == facts->end_ns) {
+                    out.other_kind = (int8_t)kind;
+                    out.other_row = event.row;
+                }
+            }
+        }
+    }
+    if (out.kind < 0 && out.other_kind >= 0)
+        out = (check_example){.kind = out.other_kind, .row = out.other_row, .other_kind = -1, .value_ns = span};
+    return out;
+}
+
 void check_clock(check *c)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(c->trace);
     int64_t low, high, span;
     if (facts->start_ns == HD_NO_TIME) return;
     if (__builtin_sub_overflow(facts->end_ns, facts->start_ns, &span)) span = INT64_MAX;
-    if (span > YEAR_NS)
-        check_found(c, CHECK_SPAN_OVER_YEAR, HD_NONE, (check_example){.kind = -1, .other_kind = -1, .value_ns = span});
+    if (span > YEAR_NS) check_found(c, CHECK_SPAN_OVER_YEAR, HD_NONE, ends_of_span(c->trace, facts, span));
     if (check_wants(c, CHECK_TIME_OUTLIER) && core_of(&low, &high, c->trace)) check_outliers(c, low, high);
 }

@@ -75,13 +75,10 @@ static hd_status check_trust(check *c, const hd_launches *l, hd_error *err)
     static const struct {
         gpu_doubt_code doubt;
         check_code code;
-    } codes[] = {{GPU_DOUBT_OVERLAP, CHECK_GPU_OVERLAP},
-                 {GPU_DOUBT_CLOCKS, CHECK_CLOCKS_APART},
-                 {GPU_DOUBT_FAR, CHECK_GPU_FAR},
-                 {GPU_DOUBT_TOO_LONG, CHECK_GPU_TOO_LONG},
-                 {GPU_DOUBT_UNRECORDED, CHECK_GPU_UNRECORDED},
-                 {GPU_DOUBT_STEPS, CHECK_STEPS_WITHOUT_GPU},
-                 {GPU_DOUBT_GRAPHS, CHECK_GRAPH_NODES},
+    } codes[] = {{GPU_DOUBT_OVERLAP, CHECK_GPU_OVERLAP},     {GPU_DOUBT_CLOCKS, CHECK_CLOCKS_APART},
+                 {GPU_DOUBT_BEYOND, CHECK_GPU_BEYOND},       {GPU_DOUBT_FAR, CHECK_GPU_FAR},
+                 {GPU_DOUBT_TOO_LONG, CHECK_GPU_TOO_LONG},   {GPU_DOUBT_UNRECORDED, CHECK_GPU_UNRECORDED},
+                 {GPU_DOUBT_STEPS, CHECK_STEPS_WITHOUT_GPU}, {GPU_DOUBT_GRAPHS, CHECK_GRAPH_NODES},
                  {GPU_DOUBT_NO_CALLS, CHECK_NO_CALLS}};
     const gpu_trust *trust;
     HD_TRY(gpu_trust_of(&trust, c->trace, l, err));

@@ -1,13 +1,14 @@
-/* merged.c - tracks that Perfetto draws on the main thread of their process
+/* merged.c - tracks that Perfetto draws elsewhere, because it holds pids and tids in 32 bits without sign
  *
- * It holds a tid in 32 bits without sign. A track whose tid is absent, negative or larger becomes the thread whose tid
- * is the pid, where its slices stand among those of the main thread and no longer nest.
+ * A process whose pid is larger becomes process 0. A track whose tid is absent, negative or larger becomes the thread
+ * whose tid is the pid, where its slices stand among those of the main thread and may no longer nest.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/identity/process.h"
 #include "report/check/check.h"
 #include "trace/spill.h"
 
@@ -81,8 +82,36 @@ static hd_status check_process(check *c, const merged_lane *lanes, size_t lane_c
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
+static bool exceeds_32_bits(const hd_trace *trace, const hd_ident *ident)
+{
+    hd_string text = hd_trace_string(trace, ident->text);
+    if (ident->type != HD_IDENT_NUMBER || fits_32_bits(text)) return false;
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < '0' || text.data[i] > '9') return false;
+    return text.size > 0;
+}
+
+/* Of each process, how many events have such numbers. */
+static void check_wide_ids(check *c)
+{
+    const check_example none = {.kind = -1, .other_kind = -1, .value_ns = HD_NO_TIME};
+    for (uint32_t id = 0; id < hd_trace_track_count(c->trace); id++) {
+        const hd_track *track = hd_trace_track_at(c->trace, id);
+        uint64_t events = 0;
+        for (int kind = 0; kind < HD_KIND_COUNT; kind++) events += kind == HD_KIND_META ? 0 : track->rows[kind];
+        bool is_pid = exceeds_32_bits(c->trace, &track->pid), is_tid = exceeds_32_bits(c->trace, &track->tid);
+        if (!events || !(is_pid || is_tid)) continue;
+        check_finding *finding =
+            check_finding_of(c, is_pid ? CHECK_WIDE_PID : CHECK_WIDE_TID, hd_process_of(c->trace, id));
+        if (!finding) continue;
+        if (!finding->count) check_keep(c, finding, none);
+        finding->count += events;
+    }
+}
+
 hd_status check_merged_tracks(check *c, hd_error *err)
 {
+    check_wide_ids(c);
     if (!check_wants(c, CHECK_MERGED_TRACK)) return HD_OK;
     merged_lane *lanes = malloc((size_t)c->spans.lane_count * sizeof *lanes + 1);
     hd_status status = lanes ? HD_OK : HD_NOMEM(err);

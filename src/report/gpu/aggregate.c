@@ -187,7 +187,7 @@ static void add_cell(hd_table_builder *b, const gpu_aggregate *a, uint32_t group
     case GPU_MEDIAN: add_number(b, c, a->stats[group].median, known); break;
     case GPU_STDDEV: add_number(b, c, a->stats[group].stddev, of->known > 1); break;
     case GPU_RATIO: gpu_cell_ratio(b, of->sum, sum_of(a, group, f->with)->sum, f->times != 0 ? f->times : 1); break;
-    case GPU_SHARE: gpu_cell_ratio(b, gpu_whole(of->sum), known ? a->share_sums[a->share_of[group]] : 0, 100); break;
+    case GPU_SHARE: gpu_cell_ratio(b, of->sum, known ? a->share_sums[a->share_of[group]] : 0, 100); break;
     case GPU_BITS:
     case GPU_OWN: f->own(b, a, group, c); break;
     default: add_part(b, a, group, c);

@@ -375,14 +375,75 @@ void gpu_gaps_deinit(gpu_gaps *gaps)
     *gaps = (gpu_gaps){0};
 }
 
-gpu_place gpu_gap_place(const gpu_scope *s, const gpu_gap *gap, const gpu_slice *syncs)
+/* ---- what the host did ---- */
+
+gpu_cover gpu_gap_cover(const gpu_scope *s, const gpu_gap *gap, const gpu_slice *syncs)
 {
-    gpu_place nowhere = {0, HD_NONE, 0};
-    if (gap->cause == GPU_CAUSE_SYNC) return (gpu_place){syncs[gap->sync].start, syncs[gap->sync].lane, 0};
-    if (gap->cause == GPU_CAUSE_UNKNOWN || gap->cause == GPU_CAUSE_TRANSFER) return nowhere;
+    if (gap->cause == GPU_CAUSE_SYNC) return (gpu_cover){gap->start, syncs[gap->sync].end, syncs[gap->sync].lane};
+    if (gap->cause == GPU_CAUSE_UNKNOWN || gap->cause == GPU_CAUSE_TRANSFER) return (gpu_cover){0, 0, HD_NONE};
     const hd_launch *launch = launch_of(s, gap);
-    int64_t ahead =
-        gap->cause == GPU_CAUSE_HOST ? (int64_t)(((uint64_t)launch->start_ns - (uint64_t)gap->start) / 2) : 0;
-    int64_t time = gap->cause == GPU_CAUSE_HOST ? gap->start + ahead : launch->start_ns;
-    return (gpu_place){time, gpu_lane_of(s->trace, launch->track), 0};
+    uint32_t lane = gpu_lane_of(s->trace, launch->track);
+    if (gap->cause == GPU_CAUSE_HOST) return (gpu_cover){gap->start, launch->start_ns, lane};
+    return (gpu_cover){launch->start_ns, launch->start_ns + 1, lane};
+}
+
+/* Until the launch, whether a call waited before that or not. */
+static gpu_cover cover_until_launch(const gpu_scope *s, const gpu_gap *gap)
+{
+    bool is_host = gap->cause == GPU_CAUSE_HOST || gap->cause == GPU_CAUSE_SYNC || gap->cause == GPU_CAUSE_LAUNCH;
+    if (!is_host) return (gpu_cover){0, 0, HD_NONE};
+    const hd_launch *launch = launch_of(s, gap);
+    int64_t end = gap->cause == GPU_CAUSE_LAUNCH ? gap->end : launch->start_ns;
+    return (gpu_cover){gap->start, end, gpu_lane_of(s->trace, launch->track)};
+}
+
+/* Profilers may write their overhead on a row of their own, beside those of the program: all such slices by start. */
+static hd_status list_overheads(gpu_slices *out, const gpu_scope *s, hd_error *err)
+{
+    size_t kept = 0;
+    HD_TRY(gpu_slices_init(out, s, 1u << HD_ROLE_OVERHEAD, err));
+    bool *launches = lanes_that_launch(s);
+    gpu_slice *spare = hd_large_new(out->count + 1, sizeof *spare, s->large);
+    for (size_t i = 0; launches && i < out->count; i++)
+        if (!launches[out->list[i].lane]) out->list[kept++] = out->list[i];
+    if (spare) HD_SORT_RUNS(out->list, spare, kept, x, y, x->start < y->start);
+    out->count = kept;
+    bool fine = launches && spare;
+    free(launches);
+    hd_large_free(spare);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+/* The last that began by the middle of a stretch, if it covers more than half. */
+static uint32_t overhead_of(const gpu_scope *s, const gpu_slices *overheads, const gpu_cover *of)
+{
+    int64_t middle = of->start + (of->end - of->start) / 2;
+    size_t low = 0, high = overheads->count;
+    HD_PARTITION_POINT(low, high, at, overheads->list[at].start <= middle);
+    if (!low) return HD_STRING_NONE;
+    const gpu_slice *found = &overheads->list[low - 1];
+    int64_t start = found->start > of->start ? found->start : of->start,
+            end = found->end < of->end ? found->end : of->end;
+    bool is_same = s->ranks[found->lane] == s->ranks[of->lane] || s->ranks[found->lane] == HD_NO_NUMBER;
+    return is_same && (gpu_i128)2 * (end - start) > of->end - of->start ? found->name : HD_STRING_NONE;
+}
+
+hd_status gpu_gap_hosts(uint32_t **out, const gpu_scope *s, const gpu_gaps *gaps, hd_error *err)
+{
+    const unsigned roles = 1u << HD_ROLE_OP | 1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER |
+                           1u << HD_ROLE_OVERHEAD;
+    gpu_slices overheads = {0};
+    gpu_cover *covers = hd_large_new(gaps->count + 1, sizeof *covers, s->large);
+    *out = hd_large_new(gaps->count + 1, sizeof **out, s->large);
+    hd_status status = covers && *out ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; status == HD_OK && i < gaps->count; i++) covers[i] = cover_until_launch(s, &gaps->list[i]);
+    if (status == HD_OK && gaps->count) status = gpu_covering_names(*out, covers, gaps->count, s, roles, err);
+    if (status == HD_OK) status = list_overheads(&overheads, s, err);
+    for (size_t i = 0; status == HD_OK && overheads.count && i < gaps->count; i++) {
+        uint32_t found = covers[i].lane == HD_NONE ? HD_STRING_NONE : overhead_of(s, &overheads, &covers[i]);
+        if (found != HD_STRING_NONE) (*out)[i] = found;
+    }
+    gpu_slices_deinit(&overheads);
+    hd_large_free(covers);
+    return status;
 }

@@ -40,7 +40,7 @@ typedef struct sum {
 
 typedef struct behind_row {
     gpu_key on;
-    uint32_t cause, op; /* op: string */
+    uint32_t cause, host, op, zero; /* host, op: string */
     int64_t time;
 } behind_row;
 
@@ -50,7 +50,7 @@ typedef struct idle {
     const idle_options *options;
     gpu_slices syncs;
     gpu_gaps gaps;
-    uint32_t *ops; /* by gap, string */
+    uint32_t *ops, *hosts; /* by gap, string */
     uint32_t device;
     gpu_windows windows;
     part *parts; /* that may be among the longest of their window */
@@ -113,7 +113,8 @@ static void count_stretch(sum *s, int64_t start, int64_t end)
 static bool add_part(idle *r, int64_t start, int64_t end, size_t gap, uint32_t window)
 {
     const gpu_gap *g = &r->gaps.list[gap];
-    const behind_row row = {{r->device, r->windows.windows[window].step}, g->cause, r->ops[gap], end - start};
+    const behind_row row = {
+        {r->device, r->windows.windows[window].step}, g->cause, r->hosts[gap], r->ops[gap], 0, end - start};
     if (!gpu_aggregate_add(&r->behind, &row)) return false;
     sum *s = &r->sums[window][g->cause];
     count_stretch(s, start, end);
@@ -239,35 +240,33 @@ static hd_status add_device(idle *r, hd_error *err)
 
 /* ---- where the host was ---- */
 
-static gpu_place place_of(const idle *r, size_t gap, uint32_t id)
+static gpu_cover cover_of(const idle *r, size_t gap)
 {
-    gpu_place place = gpu_gap_place(&r->scope, &r->gaps.list[gap], r->syncs.list);
-    place.id = id;
-    return place;
+    return gpu_gap_cover(&r->scope, &r->gaps.list[gap], r->syncs.list);
 }
 
 static hd_status find_ops(idle *r, hd_error *err)
 {
-    gpu_place *places = hd_large_new(r->gaps.count + 1, sizeof *places, r->scope.large);
+    gpu_cover *covers = hd_large_new(r->gaps.count + 1, sizeof *covers, r->scope.large);
     r->ops = hd_large_new(r->gaps.count + 1, sizeof *r->ops, r->scope.large);
-    hd_status status = places && r->ops ? HD_OK : HD_NOMEM(err);
-    for (uint32_t i = 0; i < r->gaps.count && status == HD_OK; i++) places[i] = place_of(r, i, i);
+    hd_status status = covers && r->ops ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < r->gaps.count && status == HD_OK; i++) covers[i] = cover_of(r, i);
     if (status == HD_OK && r->gaps.count)
-        status = gpu_innermost_names(r->ops, places, r->gaps.count, &r->scope, HD_ROLE_OP, err);
-    hd_large_free(places);
-    return status;
+        status = gpu_covering_names(r->ops, covers, r->gaps.count, &r->scope, 1u << HD_ROLE_OP, err);
+    hd_large_free(covers);
+    return status == HD_OK ? gpu_gap_hosts(&r->hosts, &r->scope, &r->gaps, err) : status;
 }
 
 static hd_status find_frames(idle *r, hd_error *err)
 {
-    gpu_place *places = hd_large_new(r->listed_count + 1, sizeof *places, r->scope.large);
+    gpu_cover *covers = hd_large_new(r->listed_count + 1, sizeof *covers, r->scope.large);
     uint32_t *frames = hd_large_new(r->listed_count + 1, sizeof *frames, r->scope.large);
-    hd_status status = places && frames ? HD_OK : HD_NOMEM(err);
-    for (uint32_t i = 0; i < r->listed_count && status == HD_OK; i++) places[i] = place_of(r, r->listed[i].gap, i);
+    hd_status status = covers && frames ? HD_OK : HD_NOMEM(err);
+    for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) covers[i] = cover_of(r, r->listed[i].gap);
     if (status == HD_OK && r->listed_count)
-        status = gpu_innermost_names(frames, places, r->listed_count, &r->scope, HD_ROLE_PYTHON, err);
+        status = gpu_covering_names(frames, covers, r->listed_count, &r->scope, 1u << HD_ROLE_PYTHON, err);
     for (size_t i = 0; i < r->listed_count && status == HD_OK; i++) r->listed[i].frame = frames[i];
-    hd_large_free(places);
+    hd_large_free(covers);
     hd_large_free(frames);
     return status;
 }
@@ -283,8 +282,8 @@ static void add_listed(idle *r, const listed *l)
     hd_table_add_int(r->list, l->start);
     hd_table_add_int(r->list, l->duration);
     hd_table_add_text(r->list, gpu_cause_names[gap->cause]);
-    const uint32_t names[] = {work->name, call, r->ops[l->gap], l->frame};
-    for (int i = 0; i < 4; i++) report_cell_string(r->list, r->scope.trace, names[i]);
+    const uint32_t names[] = {work->name, call, r->hosts[l->gap], r->ops[l->gap], l->frame};
+    for (int i = 0; i < 5; i++) report_cell_string(r->list, r->scope.trace, names[i]);
     hd_table_add_int(r->list, (int64_t)work->row);
     report_cell_int(r->list, gap->cause == GPU_CAUSE_SYNC ? r->syncs.list[gap->sync].row
                              : work->launch == HD_NONE    ? HD_NO_NUMBER
@@ -394,6 +393,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_large_free(r.parts);
     hd_large_free(r.listed);
     hd_large_free(r.ops);
+    hd_large_free(r.hosts);
     gpu_aggregate_deinit(&r.behind);
     gpu_gaps_deinit(&r.gaps);
     gpu_slices_deinit(&r.syncs);
@@ -426,8 +426,11 @@ static const hd_report_column gaps_columns[] = {
     {"cause", HD_VALUE_STRING, "as above"},
     {"work", HD_VALUE_STRING, "what ended it"},
     {"call", HD_VALUE_STRING, "the call that waited, of cause sync, else that which launched the work"},
-    {"op", HD_VALUE_STRING, "the operator that ran meanwhile: the innermost around the call, of host in the middle"},
-    {"frame", HD_VALUE_STRING, "the Python function there, the innermost"},
+    {"host", HD_VALUE_STRING,
+     "of causes host, sync and launch, what took more than half of the host's time until the launch: operator, range, "
+     "API call, or the profiler's overhead; the innermost"},
+    {"op", HD_VALUE_STRING, "the operator that took more than half of it, or is around the call; the innermost"},
+    {"frame", HD_VALUE_STRING, "the same of Python functions"},
     {"work_id", HD_VALUE_INT, GPU_ID_OF "work"},
     {"call_id", HD_VALUE_INT, GPU_ID_OF "call"},
     {0},
@@ -436,7 +439,9 @@ static const hd_report_column gaps_columns[] = {
 static const hd_report_column behind_columns[] = {
     GPU_COLUMNS_DEVICE,
     {"cause", HD_VALUE_STRING, "as above", GPU_FILL(WORD, behind_row, cause, .words = gpu_cause_names)},
-    {"op", HD_VALUE_STRING, "the operator that ran meanwhile", GPU_FILL(STRING, behind_row, op)},
+    {"host", HD_VALUE_STRING, "what took more than half of the host's time until the launch",
+     GPU_FILL(STRING, behind_row, host)},
+    {"op", HD_VALUE_STRING, "the operator that took more than half of it", GPU_FILL(STRING, behind_row, op)},
     {"gaps", HD_VALUE_COUNT, "stretches in which nothing runs", GPU_FILL(ROWS, behind_row, time)},
     {"total", HD_VALUE_DURATION, "sum of their lengths", GPU_FILL(SUM, behind_row, time)},
     {0},
@@ -455,8 +460,8 @@ static const hd_report_table_about tables[] = {
     {"idle", "what each device waits for; sums to the idle time of breakdown", idle_columns, HD_CHART_BARS,
      "rank,device,step,cause", "total"},
     {"gaps", "the longest gaps", gaps_columns},
-    {"behind", "all gaps, by cause and the operator that ran meanwhile", behind_columns, HD_CHART_BARS,
-     "rank,device,step,cause,op", "total"},
+    {"behind", "all gaps, by cause and what the host did meanwhile", behind_columns, HD_CHART_BARS,
+     "rank,device,step,cause,host,op", "total"},
     {"hta", "with --hta: the classes of HolisticTraceAnalysis, per row, of the whole recording", hta_columns},
     GPU_NOTES,
     {0},
@@ -475,7 +480,7 @@ const hd_report_about report_idle_about = {
     .text =
         "Every stretch in which a device runs nothing gets one cause, by what the work that ends it waited for: the "
         "host, a call that waits for the GPU, the launch itself, an event of another queue, a transfer elsewhere. "
-        "They add up to the idle time. For each the operator and the Python function that ran meanwhile are told.",
+        "They add up to the idle time. For each the report names what the host did in most of it.",
     .options = options,
     .options_size = sizeof(idle_options),
     .tables = tables,

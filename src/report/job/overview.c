@@ -10,6 +10,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "report/job/cells.h"
+#include "report/job/slowdown/findings.h"
 #include "trace/text.h"
 
 /* A rank of a member: nearly always the only one. */
@@ -59,7 +60,7 @@ typedef struct overview {
     size_t last_capacity, group_capacity, ledger_capacity;
     uint64_t events, lost_events, damaged;
     uint32_t damaged_member; /* that was counted last */
-    hd_table_builder *job, *missing, *doubles, *worlds, *other_steps, *behind, *ledgers, *lost;
+    hd_table_builder *job, *findings, *missing, *doubles, *worlds, *other_steps, *behind, *ledgers, *lost;
 } overview;
 
 /* ---- what members tell ---- */
@@ -535,6 +536,7 @@ static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 
 static const hd_report_table_about tables[] = {
     {.name = "job", .meaning = "one row: the job as a whole", .columns = job_columns},
+    {.name = "findings", .meaning = "what to do first, by what it saves at most", .columns = job_findings_columns},
     {.name = "missing", .meaning = "a row per run of missing ranks", .columns = missing_columns},
     {.name = "doubles", .meaning = "a row per summary of a rank that has several", .columns = double_columns},
     {.name = "world_sizes",
@@ -551,6 +553,16 @@ static const hd_report_table_about tables[] = {
     {.name = "lost", .meaning = "what of the summaries cannot be read", .columns = lost_columns},
     {0}};
 
+/* What of the summaries cannot be read is told once. */
+static hd_status find_first(overview *o, hd_error *err)
+{
+    hd_table_builder *lost;
+    HD_TRY(report_builder(&lost, &report_job_about, "lost", err));
+    hd_status status = job_add_findings(o->findings, o->of, lost, err);
+    hd_table_builder_free(lost);
+    return status;
+}
+
 static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
 {
     overview o = {.of = of,
@@ -560,8 +572,8 @@ static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
                   .seats.key_size = sizeof(seat),
                   .ledger_keys.key_size = 3 * sizeof(uint32_t),
                   .hosts.key_size = sizeof(uint32_t)};
-    hd_table_builder **builders[] = {&o.job,         &o.missing, &o.doubles, &o.worlds,
-                                     &o.other_steps, &o.behind,  &o.ledgers, &o.lost};
+    hd_table_builder **builders[] = {&o.job,         &o.findings, &o.missing, &o.doubles, &o.worlds,
+                                     &o.other_steps, &o.behind,   &o.ledgers, &o.lost};
     enum { TABLES = sizeof builders / sizeof *builders };
     hd_status status = HD_OK;
     *out = (hd_report){0};
@@ -569,6 +581,7 @@ static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
         status = report_builder(builders[i], &report_job_about, tables[i].name, err);
     for (size_t m = 0; status == HD_OK && m < hd_job_count(of); m++) status = see_member(&o, (uint32_t)m, err);
     if (status == HD_OK) status = add_tables(&o, err);
+    if (status == HD_OK) status = find_first(&o, err);
     for (size_t i = 0; i < TABLES && status == HD_OK; i++) {
         hd_table_builder *table = *builders[i];
         *builders[i] = NULL;

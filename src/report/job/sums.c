@@ -120,6 +120,7 @@ static hd_status add_table(hd_report *out, const sums *s, bool kernels, hd_error
     hd_table_builder *b;
     hd_json_out text = {0};
     HD_TRY(hd_table_builder_new(&b, kernels ? "kernels" : "operators", err));
+    hd_table_set_saturating(b);
     for (const hd_report_column *c = kernels ? job_kernel_columns : job_operator_columns; c->name; c++)
         hd_table_add_column(b, c->name, c->type);
     for (uint32_t i = 0; i < s->keys.count; i++) {

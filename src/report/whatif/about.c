@@ -302,6 +302,7 @@ static hd_status builder(hd_table_builder **out, const char *name, hd_error *err
     const hd_report_table_about *t = tables;
     while (strcmp(t->name, name) != 0) t++;
     HD_TRY(hd_table_builder_new(out, name, err));
+    hd_table_set_saturating(*out);
     for (const hd_report_column *c = t->columns; c->name; c++) {
         hd_table_add_column(*out, c->name, c->type);
         if (c->type == HD_VALUE_DECIMAL) hd_table_set_decimals(*out, 6);

@@ -185,7 +185,7 @@ hd_status hd_batch_add(hd_batch *batch, const hd_row *row, const int64_t *values
         return HD_NOMEM(err);
     if (open->count == open->capacity) HD_TRY(grow_rows(batch, open, row->kind, err));
     uint32_t args_row = 0;
-    uint32_t key_count = batch->builder->trace.shapes.list[row->shape].key_count;
+    uint32_t key_count = hd_shapes_list(&batch->builder->trace.shapes)[row->shape].key_count;
     if (key_count) HD_TRY(add_values(&args_row, open, row->shape, key_count, values, err));
     open->rows[open->count++] = (batch_row){.row = *row, .args_row = args_row};
     chunk->order[chunk->order_count++] = (uint8_t)row->kind;

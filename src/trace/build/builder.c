@@ -140,7 +140,7 @@ void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes)
 
 static hd_status append(hd_trace *trace, hd_chunk *chunk, hd_error *err)
 {
-    HD_TRY(hd_spill_chunk(&trace->spill, trace->shapes.list, chunk, err));
+    HD_TRY(hd_spill_chunk(&trace->spill, hd_shapes_list(&trace->shapes), chunk, err));
     for (size_t i = 0; i < chunk->block_count; i++) {
         hd_block *block = chunk->blocks[i];
         hd_table *table = &trace->tables[block->kind];
@@ -267,7 +267,8 @@ void hd_builder_fail(hd_builder *builder)
 
 bool hd_builder_failed(const hd_builder *builder)
 {
-    return builder->trace.failed || atomic_load(&builder->trace.strings.failed);
+    return builder->trace.failed || atomic_load(&builder->trace.strings.failed) ||
+           atomic_load(&builder->trace.shapes.failed);
 }
 
 hd_status hd_builder_finish(hd_trace **out, hd_builder *builder, hd_error *err)

@@ -1,5 +1,6 @@
 /* answer.c - a request from its first byte to the last of its answer, as libmicrohttpd calls us */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,20 @@ enum { FREE_PART = 20, FREE_AT_MOST = 1 << 30 }; /* of a disk stays free: a twen
 
 /* ---- connections and requests come and go ---- */
 
+static uint64_t address_of(const struct sockaddr *from)
+{
+    uint32_t v4;
+    uint64_t address = 0;
+    if (from->sa_family == AF_INET) {
+        memcpy(&v4, &((const struct sockaddr_in *)from)->sin_addr, sizeof v4);
+        return v4;
+    }
+    if (from->sa_family != AF_INET6) return 0;
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)from)->sin6_addr;
+    memcpy(&address, v6->s6_addr, sizeof address);
+    return address;
+}
+
 void view_answer_connection(void *user, struct MHD_Connection *connection, void **slot,
                             enum MHD_ConnectionNotificationCode what)
 {
@@ -25,6 +40,8 @@ void view_answer_connection(void *user, struct MHD_Connection *connection, void 
         if (!client) return; /* without one every request is refused */
         client->view = view;
         client->fd = info->connect_fd;
+        info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        if (info && info->client_addr) client->address = address_of(info->client_addr);
         client->deadline_ms = hd_now_ms() + view->limits.slow_ms;
         pthread_mutex_lock(&view->lock);
         client->next = view->clients;

@@ -3,7 +3,8 @@
  * libmicrohttpd has one thread (two where it listens on IPv4 and IPv6), which reads requests and sends answers and does
  * nothing else. A request that needs work becomes a job: its connection is suspended, one of our workers makes the
  * answer, and the connection goes on. A watcher looks after time: connections that are too slow are shut, long polls
- * end, and jobs learn that their client went away.
+ * end, and jobs learn that their client went away. Long jobs have some of the workers; one that runs for half a second
+ * gives its place to another one and goes on, up to so many, of which one client has half: clients take turns.
  *
  * One lock, view->lock. The session's lock may be taken inside it, and libmicrohttpd's; never the other way round.
  *
@@ -23,6 +24,8 @@
 
 enum {
     VIEW_WORKERS_MAX = 18,
+    VIEW_WORKERS_MORE = 16, /* for long jobs that have run for limits.long_ms: they keep no others from running */
+    VIEW_LONG_OF_ONE = 8,   /* long jobs of one client that run at once */
     VIEW_CONNECTION_MEMORY = 64 << 10, /* the head of a request must fit */
     VIEW_SLOW_BYTES_A_MS = 16,         /* what is progress of bodies and answers: 16 kB/s */
     VIEW_LOST_BYTES = 64 << 20,
@@ -38,15 +41,17 @@ typedef struct view_limits {
     int64_t slow_ms;    /* without progress a connection ends */
     uint64_t body_room; /* largest body, if the disk has room for it */
     int64_t poll_ms;    /* a long poll is answered */
+    int64_t long_ms;    /* a long job gives its place to another, and goes on beside it */
 } view_limits;
 
-#define VIEW_LIMITS ((view_limits){view_routes, 1024, 30000, UINT64_MAX, 20000})
+#define VIEW_LIMITS ((view_limits){view_routes, 1024, 30000, UINT64_MAX, 20000, 500})
 
 /* A connection. In the list of the view. */
 typedef struct view_client {
     struct view_client *next, *previous;
     hd_view *view;
     int fd;
+    uint64_t address;    /* of the machine: IPv4, the first half of IPv6 */
     int64_t deadline_ms; /* it is shut then; 0: a job runs, nothing is awaited from the client */
     bool is_shut;
 } view_client;
@@ -74,6 +79,8 @@ typedef struct view_job {
     view_reply reply;
     hd_error err;
     atomic_bool gone;
+    int64_t run_since_ms; /* by a worker */
+    bool gave_place;      /* it has run for long, and does not count among view->running_long */
     bool is_begun;        /* the head was looked at */
     bool has_run;         /* reply is the route's */
     bool zstd, gzip;      /* the client accepts */
@@ -106,9 +113,11 @@ struct hd_view {
     view_job *jobs; /* in order of arrival, first and last */
     view_job *last_job;
     unsigned worker_count, running, running_long;
+    unsigned long_limit;       /* what running_long is at most */
+    unsigned gave_place;       /* long jobs that run beside those */
     bool stopping, ending;     /* no new jobs; threads go */
     bool is_quiet, is_stopped; /* nobody new gets in; all threads of the server ended */
-    pthread_t workers[VIEW_WORKERS_MAX], watcher;
+    pthread_t workers[VIEW_WORKERS_MAX + VIEW_WORKERS_MORE], watcher;
     bool has_watcher;
 };
 

@@ -46,13 +46,29 @@ static void finish_job(view_job *job)
     MHD_resume_connection(job->connection);
 }
 
+static unsigned long_jobs_of(const hd_view *view, uint64_t address)
+{
+    unsigned count = 0;
+    for (const view_job *job = view->jobs; job; job = job->next)
+        count += job->state == VIEW_JOB_RUNNING && job->route->is_long && job->client->address == address;
+    return count;
+}
+
+/* The first that is quick; else of the long ones the first whose client has the fewest that run. */
 static view_job *take_job(hd_view *view)
 {
-    bool long_may = view->running_long + WORKERS_KEPT < view->worker_count;
+    bool long_may = view->running_long < view->long_limit;
+    unsigned fewest = VIEW_LONG_OF_ONE;
+    view_job *best = NULL;
     for (view_job *job = view->jobs; job; job = job->next) {
-        if (job->state == VIEW_JOB_QUEUED && (long_may || !job->route->is_long)) return job;
+        if (job->state != VIEW_JOB_QUEUED) continue;
+        if (!job->route->is_long) return job;
+        unsigned count = long_may && fewest ? long_jobs_of(view, job->client->address) : VIEW_LONG_OF_ONE;
+        if (count >= fewest) continue;
+        best = job;
+        fewest = count;
     }
-    return NULL;
+    return best;
 }
 
 bool view_job_queue(view_job *job)
@@ -103,13 +119,14 @@ static void *work(void *user)
         }
         bool is_long = job->route->is_long;
         job->state = VIEW_JOB_RUNNING;
+        job->run_since_ms = hd_now_ms();
         view->running++;
         view->running_long += is_long;
         pthread_mutex_unlock(&view->lock);
         view_job_run(job, compressor);
         pthread_mutex_lock(&view->lock);
         view->running--;
-        view->running_long -= is_long;
+        *(job->gave_place ? &view->gave_place : &view->running_long) -= is_long;
         finish_job(job);
         if (is_long) pthread_cond_broadcast(&view->work);
         pthread_cond_broadcast(&view->idle);
@@ -117,6 +134,21 @@ static void *work(void *user)
     pthread_mutex_unlock(&view->lock);
     hd_compressor_free(compressor);
     return NULL;
+}
+
+/* A job that runs for long gives its place to others, for which there is a worker then. The lock is held. */
+static void give_place(hd_view *view, view_job *job)
+{
+    unsigned wanted = view->long_limit + WORKERS_KEPT + view->gave_place + 1;
+    if (view->worker_count < wanted) {
+        if (wanted > sizeof view->workers / sizeof *view->workers) return;
+        if (pthread_create(&view->workers[view->worker_count], NULL, work, view) != 0) return;
+        view->worker_count++;
+    }
+    job->gave_place = true;
+    view->gave_place++;
+    view->running_long--;
+    pthread_cond_broadcast(&view->work);
 }
 
 /* ---- the watcher ---- */
@@ -135,6 +167,8 @@ static void watch_jobs(hd_view *view, int64_t now)
     for (view_job *job = view->jobs, *next; job; job = next) {
         next = job->next;
         if (!atomic_load(&job->gone) && has_hung_up(job->client->fd)) atomic_store(&job->gone, true);
+        bool is_long = job->state == VIEW_JOB_RUNNING && job->route->is_long && !job->gave_place;
+        if (is_long && now - job->run_since_ms >= view->limits.long_ms) give_place(view, job);
         if (job->state == VIEW_JOB_RUNNING) continue;
         if (atomic_load(&job->gone)) {
             finish_job(job);
@@ -215,6 +249,7 @@ hd_status view_jobs_start(hd_view *view, hd_error *err)
     pthread_mutex_lock(&view->lock);
     while (view->worker_count < wanted && pthread_create(&view->workers[view->worker_count], NULL, work, view) == 0)
         view->worker_count++;
+    view->long_limit = view->worker_count > WORKERS_KEPT ? view->worker_count - WORKERS_KEPT : 0;
     view->has_watcher = pthread_create(&view->watcher, NULL, watch, view) == 0;
     bool enough = view->worker_count > WORKERS_KEPT && view->has_watcher;
     pthread_mutex_unlock(&view->lock);

@@ -5,7 +5,7 @@
 #include "pass/merge/merge.h"
 #include "view/sql/sql.h"
 
-enum { KEPT = 2 };
+enum { KEPT = 2, VALUE_BYTES = 16 << 20, SPILL_BYTES = 512 << 20 };
 
 struct view_sql {
     pthread_mutex_t lock;
@@ -82,7 +82,8 @@ static hd_status open_query(view_sql_connection *connection, view_session *sessi
         inputs[i] = (hd_query_input){
             .trace = view_scene_trace(of->scene), .path = view_session_name(session, of->trace), .rank = of->rank};
     }
-    return hd_query_new(&connection->query, inputs, count, NULL, err);
+    const hd_query_options options = {.value_bytes = VALUE_BYTES, .spill_bytes = SPILL_BYTES};
+    return hd_query_new(&connection->query, inputs, count, &options, err);
 }
 
 static hd_status open_connection(view_sql_connection **out, view_session *session, hd_error *err)

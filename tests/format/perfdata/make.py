@@ -174,6 +174,14 @@ def others():
                 record(9, struct.pack("<QIIQ", 0x10, 1, 1, 2**63) + data[24:]), {})
 
 
+def fields():
+    """a healthy file whose samples carry counter values, branches and weights, which a trace does not keep"""
+    kind = IP | TID | TIME | READ | BRANCH | WEIGHT
+    data = b"".join(record(9, struct.pack("<QIIQ", 0x10 + i, 1, 1, 50 + i) + struct.pack("<QQQQQ", 2, 10, 20, 30, 40) + struct.pack("<Q", 1) + bytes(24) +
+                                  struct.pack("<Q", 7)) for i in range(3))
+    return file([(attr(kind, 2, 99, SAMPLE_ID_ALL, 4 | 8, 3), [])], data, {})
+
+
 def tracing_data():
     data = b"\x17\x08\x44tracing0.6\0" + struct.pack("<BBI", 0, 8, 4096) + ftrace.header_info() + struct.pack("<I", 0) + \
         ftrace.systems() + struct.pack("<II", 0, 0) + ftrace.block("7 worker\n")
@@ -205,7 +213,7 @@ if __name__ == "__main__":
     zero = bytearray(whole)
     at = bytes(whole).index(struct.pack("<I", 9) + b"\2\0")
     zero[at + 6:at + 8] = b"\0\0"
-    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("edge-big", File(plain()).turned()), ("edge-period", periods()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
+    for name, data in (("small", whole), ("edge-pipe", pipe()), ("edge-plain", plain()), ("edge-big", File(plain()).turned()), ("edge-period", periods()), ("edge-fields", fields()), ("bad-others", others()), ("bad-tracepoints", tracepoints()),
                        ("bad-tracepoints-pipe", tracepoints(True)),
                        ("bad-cut", whole[:len(whole) // 2]), ("bad-zero-size", bytes(zero))):
         (place / f"{name}.data").write_bytes(data)

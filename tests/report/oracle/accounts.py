@@ -5,7 +5,7 @@ import re
 
 import spans
 from scope import class_of, nearest, ordered, ratio, together
-from trace import Around, outer_first, slices_around
+from trace import Around, by_row, outer_first, slices_around
 
 CLASSES = ("compute", "communication", "copy")
 WAIT = re.compile("notify[ _]wait|hcom_.*", re.I | re.S)
@@ -116,7 +116,7 @@ def sync_calls(trace):
 class Gap:
     def __init__(self, start, end, work):
         self.start, self.end, self.work = start, end, work
-        self.cause, self.sync, self.place = None, None, None
+        self.cause, self.sync, self.place, self.host = None, None, None, None
 
 
 def gaps_of(works, waits):
@@ -163,20 +163,52 @@ def explain(scope, key, gaps):
         ended = [s for s in syncs_at[gap.start] if s.end <= launch.start]
         if ended:
             gap.cause, gap.sync = "sync", max(ended, key=lambda s: (s.end, s.index))
-            gap.place = gap.sync.row, gap.sync.start
+            gap.place = gap.sync.row, gap.start, gap.sync.end
+            gap.host = launch.row, gap.start, launch.start
         elif others_at[gap.start]:
             gap.cause = "transfer"
         elif launch.start > gap.start:
-            gap.cause, gap.place = "host", (launch.row, gap.start + (launch.start - gap.start) // 2)
+            gap.cause, gap.place = "host", (launch.row, gap.start, launch.start)
+            gap.host = gap.place
         elif launch.end > gap.start:
-            gap.cause, gap.place = "launch", (launch.row, launch.start)
+            gap.cause, gap.place = "launch", (launch.row, launch.start, launch.start + 1)
+            gap.host = launch.row, gap.start, gap.end
         else:
             found = waits.get(row) and is_dependency(scope, gap.work, waits[row], sorted(starts[row]))
-            gap.cause, gap.place = "dependency" if found else "device", (launch.row, launch.start)
+            gap.cause, gap.place = "dependency" if found else "device", (launch.row, launch.start, launch.start + 1)
 
 
 def name_of(s):
     return s.name if s is not None else None
+
+
+def covering(slices, stretches):
+    """{stretch: name} of the innermost slice that covers more than half of (row, start, end); of none it is left out."""
+    wanted, rows, out = collections.defaultdict(set), by_row(slices), {}
+    for row, start, end in stretches:
+        wanted[row].add((start, end))
+    for row, parts in wanted.items():
+        around = slices_around(rows.get(row, []), [start + (end - start) // 2 for start, end in parts])
+        for start, end in parts:
+            for s in around[start + (end - start) // 2]:
+                is_step = re.match(r"ProfilerStep#\d", s.name)
+                if 2 * (min(s.end, end) - max(s.start, start)) > end - start and not is_step:
+                    out[row, start, end] = s.name
+    return out
+
+
+def hosts_of(trace, rank, gaps):
+    """By stretch what the host did: overhead on a row of its own comes first."""
+    stretches = [gap.host for gap in gaps if gap.host]
+    overheads = trace.of("overhead")
+    found = covering([*trace.ops, *trace.annotations, *trace.calls, *overheads], stretches)
+    launching = {w.launch.row for w in trace.works if w.launch is not None}
+    apart = sorted((s for s in overheads if s.row not in launching), key=lambda s: (s.start, s.index))
+    for row, start, end in stretches:
+        begun = [s for s in apart if s.start <= start + (end - start) // 2]
+        if begun and 2 * (min(begun[-1].end, end) - max(begun[-1].start, start)) > end - start and begun[-1].rank in (rank, None):
+            found[row, start, end] = begun[-1].name
+    return found
 
 
 def idle_rows(cells, parts, outside):
@@ -191,10 +223,10 @@ def idle_rows(cells, parts, outside):
                    "longest": max(lengths), "after_sync": after}
 
 
-def gap_row(cells, gap, start, end, op, frame):
+def gap_row(cells, gap, start, end, host, op, frame):
     call = gap.sync if gap.sync is not None else gap.work.launch
     return {**cells, "start": start, "duration": end - start, "cause": gap.cause, "work": gap.work.name,
-            "call": name_of(call), "op": op, "frame": frame, "work_id": gap.work.id,
+            "call": name_of(call), "host": host, "op": op, "frame": frame, "work_id": gap.work.id,
             "call_id": call.id if call is not None else None}
 
 
@@ -204,7 +236,8 @@ def idle(scope):
         gaps = gaps_of(scope.devices[key], waits_of(scope, key))
         explain(scope, key, gaps)
         places = [gap.place for gap in gaps if gap.place]
-        ops, frames = Around(scope.trace.ops, places), Around(scope.trace.frames, places)
+        ops, frames = covering(scope.trace.ops, places), covering(scope.trace.frames, places)
+        hosts = hosts_of(scope.trace, key[0], gaps)
         span = spans.union([scope.span(key)])
         for step, window, _ in scope.windows(key):
             cells = {**scope.device_cells(key), **scope.step_cells(step)}
@@ -212,17 +245,16 @@ def idle(scope):
             outside = [e - s for s, e in spans.without(window, span)]
             rows, listed, behind = list(idle_rows(cells, parts, outside)), [], collections.defaultdict(list)
             for gap, start, end in parts:
-                op = name_of(ops.innermost(*gap.place)) if gap.place else None
-                frame = name_of(frames.innermost(*gap.place)) if gap.place else None
-                listed.append(gap_row(cells, gap, start, end, op, frame))
-                behind[gap.cause, op].append(end - start)
+                host, op, frame = hosts.get(gap.host), ops.get(gap.place), frames.get(gap.place)
+                listed.append(gap_row(cells, gap, start, end, host, op, frame))
+                behind[gap.cause, host, op].append(end - start)
             busy = spans.length(spans.common(spans.union([*spans.of(scope.devices[key]), *waits_of(scope, key)]), window))
             assert sum(row["total"] for row in rows) == spans.length(window) - busy
             listed.sort(key=lambda row: (-row["duration"], row["start"]))
             out["idle"] += rows
             out["gaps"] += listed[:scope.options.rows]
-            out["behind"] += [{**cells, "cause": cause, "op": op, "gaps": len(list_), "total": sum(list_)}
-                              for (cause, op), list_ in behind.items()]
+            out["behind"] += [{**cells, "cause": cause, "host": host, "op": op, "gaps": len(list_),
+                               "total": sum(list_)} for (cause, host, op), list_ in behind.items()]
     return {"idle": ordered(out["idle"], "total"), "gaps": together(out["gaps"]), "behind": ordered(out["behind"], "total")}
 
 

@@ -105,7 +105,7 @@ def role_of(category, name, row_sort):
             return "copy" if name.startswith("dma_request") else "kernel"
         for words, role in ((KERNELS, "kernel"), (COPIES, "copy"), (SETS, "set"), (OPS, "op"),
                             (ANNOTATIONS, "annotation"), ({"python_function"}, "frame"), ({"cuda_sync", "gpu_sync"}, "wait"),
-                            ({"hip_api", "hsa_api"}, "call")):
+                            ({"overhead"}, "overhead"), ({"hip_api", "hsa_api"}, "call")):
             if lower in words:
                 return role
         return "call" if re.search("runtime|hip_api|driver", lower) else None

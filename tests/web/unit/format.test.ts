@@ -73,3 +73,9 @@ test("short forms and plurals", () => {
   assert.equal(plural(1, "hit"), "1 hit");
   assert.equal(plural(1234, "hit"), "1,234 hits");
 });
+
+test("a sum that the server holds at 2^63 - 1 says that it is more", () => {
+  assert.ok(formatDuration(Number(2n ** 63n - 1n)).startsWith("≥ "));
+  assert.ok(formatMicros(9223372036854775807).startsWith("≥ "));
+  assert.ok(!formatDuration(9.2e18).startsWith("≥"));
+});

@@ -71,7 +71,8 @@ hd_status session_out_write(void *user, const char *data, size_t size)
 {
     session_out *out = user;
     if (!out->file) return cli_write(out->run, data, size);
-    return fwrite(data, 1, size, out->file) == size ? HD_OK : HD_ERR_IO;
+    /* at once: what comes after knows only that it failed */
+    return fwrite(data, 1, size, out->file) == size ? HD_OK : failed(out, &out->run->err);
 }
 
 hd_status session_out_close(session_out *out, hd_status status, hd_error *err)

@@ -229,12 +229,26 @@ static int run_script(query_session *session, const asked *a)
     return status == CLI_OK && written != HD_OK ? CLI_FAILED : status;
 }
 
+/* A statement is within a step that nothing ends: the program ends with it. */
+static void give_up(void *user)
+{
+    cli_run *run = user;
+    const struct query_options *chosen = run->options;
+    cli_remove_unfinished();
+    fflush(stdout);
+    hd_error_set(&run->err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                 "stopped after %.12g seconds, the limit, within one step", chosen->timeout_s);
+    cli_report(run);
+    _exit(CLI_FAILED);
+}
+
 static int run_session(query_session *session, const asked *a)
 {
     cli_run *run = session->run;
     const struct query_options *chosen = run->options;
     inputs in = {0};
-    const hd_query_options query_options = {.timeout_ms = (uint64_t)(chosen->timeout_s * 1000 + 0.5)};
+    const hd_query_options query_options = {
+        .timeout_ms = (uint64_t)(chosen->timeout_s * 1000 + 0.5), .overdue = give_up, .overdue_user = run};
     int status = CLI_FAILED;
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;

@@ -61,10 +61,26 @@ hd_status session_read_script(char **out, cli_run *run, const char *path)
 
 static hd_query *running; /* a handler has nothing else to go by */
 static volatile sig_atomic_t was_interrupted;
+static double first_s;
 
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Once more, a second later: it did not help, so the program ends. */
 static void interrupt(int signal_number)
 {
-    (void)signal_number;
+    enum { PATIENCE_S = 1 };
+    if (was_interrupted && now_s() - first_s > PATIENCE_S) {
+        cli_remove_unfinished();
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+        return;
+    }
+    if (!was_interrupted) first_s = now_s();
     was_interrupted = 1; /* also between two statements */
     hd_query_interrupt(running);
 }
@@ -307,13 +323,6 @@ static hd_status write_parquet(query_session *session, hd_statement *statement)
     hd_byte_sink_free(sink);
     if (checked.err.status != HD_OK) run->err = checked.err;
     return status;
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 /* Takes the statement. */

@@ -23,6 +23,7 @@ struct report_options {
     const char *output, *table;
     bool all, csv, strict;
     const char *binary;
+    double timeout_s;
 };
 
 enum { OPTIONS_MAX = 64 };
@@ -69,6 +70,12 @@ static const cli_option options[] = {
      .help =
          "peaks of more GPUs, for flops: a table such as share/heddle/gpus.toml; ~/.config/heddle/gpus.toml is read "
          "if it is there"},
+    {.name = "timeout",
+     .kind = CLI_DECIMAL,
+     .value = "SECONDS",
+     .max = 1e8,
+     .field = offsetof(struct report_options, timeout_s),
+     .help = "end after that time, reading included, without a result; 0 is never"},
     OPTION_STRICT(.field = offsetof(struct report_options, strict)),
     OPTION_BINARY(.field = offsetof(struct report_options, binary)),
     {0},
@@ -572,6 +579,7 @@ static int run(cli_run *run)
         return run->err.status == HD_OK ? CLI_OK : CLI_FAILED;
     }
     choose_heap();
+    cli_end_after(chosen->timeout_s);
     int status = find_reports(&a, run);
     if (status == CLI_OK) status = check_tables(&a, run);
     if (status == CLI_OK) status = check_output(&format, &a, run);

@@ -195,8 +195,9 @@ static hd_status survey_end(store_map *map, hd_error *err)
     store_section footer;
     if (size < STORE_HEADER_BYTES + STORE_SECTION_BYTES + STORE_TRAILER_BYTES) return HD_OK;
     HD_TRY(hd_pieces_read(&map->file, bytes, size - sizeof bytes, sizeof bytes, err));
-    if (!store_get_trailer(&offset, &payload_size, bytes, size) || !store_map_section_at(&footer, map, offset) ||
-        footer.type != STORE_FOOTER || footer.payload_size != payload_size)
+    map->has_end = store_get_trailer(&offset, &payload_size, bytes, size);
+    if (!map->has_end || !store_map_section_at(&footer, map, offset) || footer.type != STORE_FOOTER ||
+        footer.payload_size != payload_size)
         return HD_OK;
     HD_TRY(read_footer(map, &footer, err));
     map->has_trailer = map->has_footer;

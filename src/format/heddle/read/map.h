@@ -14,6 +14,7 @@ typedef struct store_map {
     bool header_whole;
     bool has_footer;  /* sections are those it lists; else those found by going through the file */
     bool has_trailer; /* it led to the footer */
+    bool has_end;     /* the file ends with a whole trailer: it was not cut */
     store_section footer;
     uint64_t skipped_bytes, skipped_offset; /* bytes that are part of no section, where they begin */
 } store_map;

@@ -167,7 +167,8 @@ static hd_status report_survey(const store_opening *o)
                             "a store of which no section is whole: there is nothing to read");
     if (!map->header_whole) HD_TRY(store_report(o, "heddle.header-damaged", HD_LEDGER_REPAIR, 1, 0));
     if (!map->has_footer)
-        HD_TRY(store_report(o, "heddle.recovered", HD_LEDGER_REPAIR, 1, map->file.size));
+        HD_TRY(
+            store_report(o, "heddle.recovered", map->has_end ? HD_LEDGER_REPAIR : HD_LEDGER_LOSS, 1, map->file.size));
     else if (!map->has_trailer)
         HD_TRY(store_report(o, "heddle.trailer-damaged", HD_LEDGER_REPAIR, 1, map->file.size));
     if (map->skipped_bytes && !map->has_footer)

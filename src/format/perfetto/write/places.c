@@ -3,6 +3,8 @@
  * Process    a pid that is an int32 and not negative: a process descriptor; any other: a track without one
  * Thread     a tid that is no stream and not negative: a thread descriptor; any other, and streams: a track below the
  *            process, so that no stream passes for a thread
+ * Samples    need numbers: what has samples, and a pid or tid that is none of these, is a process or thread whose number
+ *            is made up, behind all that the trace has
  * Lanes      siblings of the same name, which Perfetto draws as one because of their merge key
  * Order      sort indexes are ranks among siblings; streams without one are ordered by their number
  */
@@ -33,6 +35,65 @@ static bool ident_number(int64_t *out, const hd_trace *trace, hd_ident ident, in
     if (value > (uint64_t)limit) return false;
     *out = (int64_t)value;
     return true;
+}
+
+/* The pid or tid of a track, as a descriptor and a sample have it; false: it has none. */
+static bool own_number(int64_t *out, const pf_writer *w, const hd_track *track)
+{
+    bool is_process = track->kind == HD_TRACK_PROCESS;
+    *out = w->made_numbers[track->id];
+    return *out ||
+           ident_number(out, w->trace, is_process ? track->pid : track->tid, is_process ? INT32_MAX : INT64_MAX);
+}
+
+static bool process_number(int64_t *out, const pf_writer *w, const hd_track *track)
+{
+    if (track->kind == HD_TRACK_PROCESS) return own_number(out, w, track);
+    *out = track->parent == HD_NONE ? 0 : w->made_numbers[track->parent];
+    return *out || ident_number(out, w->trace, track->pid, INT32_MAX);
+}
+
+static const hd_track *first_twin(const hd_trace *trace, uint32_t track)
+{
+    const hd_track *t = hd_trace_track_at(trace, track);
+    return t->same_as < track ? hd_trace_track_at(trace, t->same_as) : t;
+}
+
+bool pf_numbers_of_track(uint32_t *out_pid, uint32_t *out_tid, const pf_writer *w, uint32_t track)
+{
+    int64_t pid, tid;
+    if (track >= hd_trace_track_count(w->trace)) return false;
+    const hd_track *t = first_twin(w->trace, track);
+    if (!process_number(&pid, w, t)) return false;
+    bool is_process = t->kind == HD_TRACK_PROCESS || t->tid.type == HD_IDENT_NONE; /* its first thread, as in Linux */
+    if (!is_process && !own_number(&tid, w, t)) return false;
+    if (is_process) tid = pid;
+    *out_pid = (uint32_t)pid;
+    *out_tid = (uint32_t)tid;
+    return tid <= INT32_MAX;
+}
+
+/* Numbers for all that has samples and none that they can hold, as long as there are some left. */
+static void make_numbers(pf_writer *w)
+{
+    int64_t number, next = INT64_C(1) << 30;
+    uint32_t count = hd_trace_track_count(w->trace);
+    for (uint32_t i = 0; i < count; i++) {
+        const hd_track *track = hd_trace_track_at(w->trace, i);
+        if (ident_number(&number, w->trace, track->pid, INT32_MAX) && number >= next) next = number + 1;
+        if (ident_number(&number, w->trace, track->tid, INT32_MAX) && number >= next) next = number + 1;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const hd_track *track = first_twin(w->trace, i);
+        bool has_samples = hd_trace_track_at(w->trace, i)->rows[HD_KIND_SAMPLE] > 0;
+        bool is_process = track->kind == HD_TRACK_PROCESS;
+        uint32_t process = is_process ? track->id : track->parent;
+        if (!has_samples || next > INT32_MAX - 1) continue;
+        if (process != HD_NONE && !process_number(&number, w, track)) w->made_numbers[process] = (int32_t)next++;
+        if (is_process || track->tid.type == HD_IDENT_NONE) continue;
+        if (!own_number(&number, w, track) || number > INT32_MAX) w->made_numbers[track->id] = (int32_t)next++;
+    }
+    for (uint32_t i = 0; i < count; i++) w->notes[PF_NOTE_NUMBER_MADE] += w->made_numbers[i] != 0;
 }
 
 /* HD_NONE: no memory. */
@@ -70,10 +131,8 @@ uint32_t pf_place_add_lane(pf_writer *w, uint32_t first)
 static pf_place_kind kind_of_track(const pf_writer *w, const hd_track *track)
 {
     int64_t number;
-    if (track->kind == HD_TRACK_PROCESS)
-        return ident_number(&number, w->trace, track->pid, INT32_MAX) ? PF_PLACE_PROCESS : PF_PLACE_GROUP;
-    if (track->kind == HD_TRACK_STREAM || !ident_number(&number, w->trace, track->tid, INT64_MAX) ||
-        !ident_number(&number, w->trace, track->pid, INT32_MAX))
+    if (track->kind == HD_TRACK_PROCESS) return own_number(&number, w, track) ? PF_PLACE_PROCESS : PF_PLACE_GROUP;
+    if (track->kind == HD_TRACK_STREAM || !own_number(&number, w, track) || !process_number(&number, w, track))
         return PF_PLACE_ROW;
     return PF_PLACE_THREAD;
 }
@@ -94,7 +153,9 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
     uint32_t count = hd_trace_track_count(w->trace);
     w->no_track = HD_NONE;
     w->track_places = malloc(((size_t)count + 1) * sizeof *w->track_places);
-    if (!w->track_places) return HD_NOMEM(err);
+    w->made_numbers = calloc((size_t)count + 1, sizeof *w->made_numbers);
+    if (!w->track_places || !w->made_numbers) return HD_NOMEM(err);
+    make_numbers(w);
     HD_TRY(hd_conventions_untold_streams(&w->untold, w->trace, err));
     for (int pass = 0; pass < 2; pass++) { /* processes first: they are parents */
         for (uint32_t i = 0; i < count; i++) {
@@ -120,6 +181,7 @@ void pf_places_deinit(pf_writer *w)
 {
     hd_large_free(w->places);
     free(w->track_places);
+    free(w->made_numbers);
     free(w->untold);
     hd_large_slots_deinit(&w->place_slots);
 }
@@ -206,9 +268,12 @@ static void put_process(pf_writer *w, hd_bytes *out, const hd_track *track)
 {
     int64_t pid = 0, rank;
     size_t mark = hd_pb_begin(out, PF_TRACK_PROCESS);
-    ident_number(&pid, w->trace, track->pid, INT32_MAX);
+    own_number(&pid, w, track);
     hd_pb_put_int(out, PF_PROCESS_PID, pid);
-    if (track->name) put_string(w, out, PF_PROCESS_PROCESS_NAME, track->name);
+    if (track->name)
+        put_string(w, out, PF_PROCESS_PROCESS_NAME, track->name);
+    else if (w->made_numbers[track->id] && track->pid.type != HD_IDENT_NONE)
+        put_string(w, out, PF_PROCESS_PROCESS_NAME, track->pid.text);
     if (track->labels) put_string(w, out, PF_PROCESS_PROCESS_LABELS, track->labels);
     if (find_rank(&rank, track)) hd_pb_put_int(out, PF_PROCESS_LEGACY_SORT_INDEX, rank);
     hd_pb_end(out, mark);
@@ -218,11 +283,12 @@ static void put_thread(pf_writer *w, hd_bytes *out, const hd_track *track)
 {
     int64_t pid = 0, tid = 0, rank;
     size_t mark = hd_pb_begin(out, PF_TRACK_THREAD);
-    ident_number(&pid, w->trace, track->pid, INT32_MAX);
-    ident_number(&tid, w->trace, track->tid, INT64_MAX);
+    process_number(&pid, w, track);
+    own_number(&tid, w, track);
     hd_pb_put_int(out, PF_THREAD_PID, pid);
     hd_pb_put_int(out, PF_THREAD_TID, tid);
-    if (track->name) put_string(w, out, PF_THREAD_THREAD_NAME, track->name);
+    if (track->name || w->made_numbers[track->id])
+        put_string(w, out, PF_THREAD_THREAD_NAME, track->name ? track->name : track->tid.text);
     if (find_rank(&rank, track)) hd_pb_put_int(out, PF_THREAD_LEGACY_SORT_INDEX, rank);
     hd_pb_end(out, mark);
 }

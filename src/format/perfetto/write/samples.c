@@ -1,7 +1,7 @@
 /* samples.c - stack samples as PerfSample packets
  *
- * A sample needs a time, a thread with numbers for pid and tid, and a stack; its CPU, mode and counter go along.
- * Callstacks, frames and function names are interned as they are met: the iid of a callstack is its node, that of a
+ * A sample needs a time, a thread, whose pid and tid are numbers or get some (places.c), and a stack; its CPU, mode and
+ * counter go along. Callstacks, frames and function names are interned as they are met: the iid of a callstack is its node, that of a
  * frame its name + 1. All frames are of one mapping, which importers ask for, at addresses that differ where the names
  * do.
  */
@@ -17,27 +17,6 @@
 #include "trace/text.h"
 
 enum { MAPPING = 1 };
-
-/* A pid or tid that PerfSample holds. */
-static bool number_of(uint32_t *out, const hd_trace *trace, hd_ident ident)
-{
-    hd_string s = hd_trace_string(trace, ident.text);
-    uint64_t value = 0;
-    if (ident.type != HD_IDENT_NUMBER || s.size == 0 || s.size > 10) return false;
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] < '0' || s.data[i] > '9') return false;
-        value = value * 10 + (unsigned)(s.data[i] - '0');
-    }
-    *out = (uint32_t)value;
-    return value <= INT32_MAX;
-}
-
-static bool thread_of(uint32_t *out_pid, uint32_t *out_tid, const hd_trace *trace, uint32_t track)
-{
-    if (track >= hd_trace_track_count(trace)) return false;
-    const hd_track *t = hd_trace_track_at(trace, track);
-    return number_of(out_pid, trace, t->pid) && number_of(out_tid, trace, t->tid);
-}
 
 static bool is_text(const hd_trace *trace, uint32_t id, const char *text)
 {
@@ -64,7 +43,7 @@ static bool has_more(const hd_trace *trace, const hd_event *event)
 static hd_status collect(pf_writer *w, const hd_event *event, hd_error *err)
 {
     uint32_t pid, tid;
-    if (event->start_ns == HD_NO_TIME || !thread_of(&pid, &tid, w->trace, event->track) ||
+    if (event->start_ns == HD_NO_TIME || !pf_numbers_of_track(&pid, &tid, w, event->track) ||
         hd_trace_stacks_of(w->stacks, event) == HD_STACK_NONE) {
         w->notes[PF_NOTE_SAMPLE]++;
         return HD_OK;
@@ -196,7 +175,7 @@ void pf_put_sample(pf_writer *w, const hd_event *event)
 {
     uint32_t pid = 0, tid = 0, node = hd_trace_stacks_of(w->stacks, event);
     int64_t value;
-    thread_of(&pid, &tid, w->trace, event->track);
+    pf_numbers_of_track(&pid, &tid, w, event->track);
     intern_callstack(w, node);
     hd_frame leaf = hd_stacks_at(hd_trace_stacks_tree(w->stacks), node);
     if (int_arg(&value, w->trace, event, "cpu") && value >= 0 && value <= INT32_MAX)

@@ -138,6 +138,7 @@ typedef enum pf_note {
     PF_NOTE_SHIFTED,
     PF_NOTE_CROSSING,
     PF_NOTE_NUMBER_TEXT,
+    PF_NOTE_NUMBER_MADE,
     PF_NOTE_COUNT
 } pf_note;
 
@@ -172,6 +173,7 @@ typedef struct pf_writer {
     pf_place *places;
     size_t place_count, place_capacity;
     uint32_t *track_places; /* by track of the trace */
+    int32_t *made_numbers;  /* by track: its pid or tid, where that of the trace is no number; 0: not needed */
     bool *untold;           /* by track: hd_conventions_untold_streams */
     uint32_t no_track;      /* the place of events without pid and tid, HD_NONE: not needed yet */
     hd_slots place_slots;   /* of counters and asynchronous places */
@@ -206,6 +208,8 @@ hd_status pf_places_init(pf_writer *w, hd_error *err);
 void pf_places_deinit(pf_writer *w);
 /* HD_NONE: no memory. */
 uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
+/* The numbers by which samples name it; false: there are none. */
+bool pf_numbers_of_track(uint32_t *out_pid, uint32_t *out_tid, const pf_writer *w, uint32_t track);
 /* The place of the process that a track belongs to, or of the track itself. */
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
 /* key: what is the same of all points that belong together. */

@@ -292,7 +292,7 @@ static int interval_eof(sqlite3_vtab_cursor *base)
     return ((interval_cursor *)base)->ended;
 }
 
-/* A duration whose ends are too far apart for one is the longest that there is. */
+/* INT64_MAX: the ends are too far apart for a duration. */
 static int64_t length(int64_t start, int64_t end)
 {
     int64_t out;
@@ -317,7 +317,9 @@ static int interval_column(sqlite3_vtab_cursor *base, sqlite3_context *context, 
     const int64_t of_pair[] = {start, length(start, min_end(a, b)), a->id, b->id};
     const int64_t of_event[] = {a->id, b->id, b->start, length(b->start, b->end), a->start, length(a->start, a->end)};
     const int64_t *values = kind == INTERVAL_UNION ? of_union : kind == INTERVAL_INTERSECT ? of_pair : of_event;
-    sqlite3_result_int64(context, values[column]);
+    bool is_length =
+        column == 1 ? kind != INTERVAL_CONTAINING : kind == INTERVAL_CONTAINING && (column == 3 || column == 5);
+    if (!is_length || values[column] != INT64_MAX) sqlite3_result_int64(context, values[column]); /* else null */
     return SQLITE_OK;
 }
 

@@ -13,7 +13,7 @@
 
 /* ---- members by collective ---- */
 
-static bool make_lists(slow_job *j)
+bool slow_make_lists(slow_job *j)
 {
     size_t members = j->members.count, at = 0;
     j->by_collective = malloc((j->count + 1) * sizeof *j->by_collective);
@@ -35,8 +35,7 @@ static bool make_lists(slow_job *j)
     return true;
 }
 
-/* Of gaps the mean over ranks and steps, of transfers the median. */
-static bool find_ideals(slow_job *j)
+bool slow_find_ideals(slow_job *j)
 {
     uint32_t kinds = j->gap_kinds.count, transfers = j->transfer_kinds.count;
     double *counts = calloc(kinds + 1, sizeof *counts);
@@ -98,8 +97,7 @@ static void arrive(slow_job *j, uint32_t member, bool ideal_transfers, size_t *d
     }
 }
 
-/* Mean time over members from the end of the first to the end of the last collective; NaN: they wait for each other. */
-static double simulate(slow_job *j, bool ideal_transfers)
+double slow_simulate(slow_job *j, bool ideal_transfers)
 {
     uint32_t members = j->members.count;
     size_t depth = 0, done = 0;
@@ -115,7 +113,7 @@ static double simulate(slow_job *j, bool ideal_transfers)
     return done == j->count && members ? (sum - first_ends) / members : NAN;
 }
 
-static double measure(const slow_job *j)
+double slow_measure(const slow_job *j)
 {
     double sum = 0;
     for (uint32_t m = 0; m < j->members.count; m++) sum += (double)(j->list[m].last_end - j->list[m].first_end);
@@ -149,7 +147,7 @@ static void add_members(hd_table_builder *b, slow_job *j, double ideal)
         double measured, expected = ideal_of(j, m, &measured), alone = 0;
         const job_role *role = job_role_of(&j->roles, slow_member_at(j, m)->rank);
         j->kept[m] = true;
-        if (each) alone = simulate(j, true) / ideal;
+        if (each) alone = slow_simulate(j, true) / ideal;
         j->kept[m] = false;
         hd_table_add_int(b, slow_member_at(j, m)->rank);
         report_cell_int(b, slow_member_at(j, m)->device);
@@ -178,7 +176,7 @@ static void add_stages(hd_table_builder *b, slow_job *j, double ideal)
         if (!count) continue;
         hd_table_add_int(b, stage);
         hd_table_add_count(b, count);
-        gpu_cell_decimal(b, simulate(j, true) / ideal, ideal > 0);
+        gpu_cell_decimal(b, slow_simulate(j, true) / ideal, ideal > 0);
     }
     keep(j, false);
 }
@@ -196,7 +194,7 @@ static hd_status add_operations(hd_table_builder *b, slow_job *j, double ideal, 
         j->kept_operation = text;
         gpu_cell_text(b, &j->texts, text);
         hd_table_add_count(b, counts[text]);
-        gpu_cell_decimal(b, simulate(j, true) / ideal, ideal > 0);
+        gpu_cell_decimal(b, slow_simulate(j, true) / ideal, ideal > 0);
     }
     free(counts);
     j->kept_operation = NO_OPERATION;
@@ -289,7 +287,7 @@ static hd_status add_fixed(hd_table_builder *b, slow_job *j, const hd_option_tex
     free(is_fixed);
     if (status != HD_OK) return status;
     keep(j, true);
-    double changed = simulate(j, false);
+    double changed = slow_simulate(j, false);
     hd_table_add_count(b, count);
     hd_table_add_int(b, llround(replayed));
     hd_table_add_int(b, llround(changed));
@@ -311,7 +309,7 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
     hd_table_builder *check = builders[CHECK], *what_if = builders[SLOWDOWN];
     if (!j->count) return HD_OK;
     keep(j, true);
-    double measured = measure(j), replayed = simulate(j, false);
+    double measured = slow_measure(j), replayed = slow_simulate(j, false);
     if (isnan(replayed))
         return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
                             "ranks have their collectives in different orders, or one twice: what would have been "
@@ -329,7 +327,7 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
     hd_table_add_int(check, llround(replayed));
     hd_table_add_decimal(check, error);
     keep(j, false);
-    double ideal = simulate(j, true), transfers = simulate(j, false);
+    double ideal = slow_simulate(j, true), transfers = slow_simulate(j, false);
     hd_table_add_int(what_if, llround(replayed));
     hd_table_add_int(what_if, llround(ideal));
     gpu_cell_decimal(what_if, replayed / ideal, ideal > 0);
@@ -414,7 +412,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_op
         status = report_builder(&builders[i], &report_slowdown_about, tables[i].name, err);
     if (status == HD_OK) status = job_roles_init(&j.roles, &of, 1, false, builders[LOST], err);
     if (status == HD_OK) status = slow_job_read(&j, builders[LOST], err);
-    if (status == HD_OK && !(find_ideals(&j) && make_lists(&j))) status = HD_NOMEM(err);
+    if (status == HD_OK && !(slow_find_ideals(&j) && slow_make_lists(&j))) status = HD_NOMEM(err);
     if (status == HD_OK) status = add_rows(&j, builders, &options->ranks, err);
     for (size_t i = 0; i < TABLES && status == HD_OK; i++) {
         hd_table_builder *table = builders[i];

@@ -48,12 +48,15 @@ function fixedPoint(ns: bigint, decimals: number): string {
   return (ns < 0n ? "-" : "") + whole + (decimals ? "." + digits.slice(digits.length - decimals) : "");
 }
 
+// Sums of the server are held at 2^63 - 1.
+const heldSign = (value: bigint): string => (value >= (1n << 63n) - 1n ? "≥ " : "");
+
 // 1500 -> "1.5 µs", 1234567 -> "1.234567 ms": all digits, in the unit that suits the value.
 export function formatDuration(ns: number | bigint): string {
   const value = toBigint(ns);
   const unit = unitOf(value);
   const text = fixedPoint(value, unit.decimals);
-  return `${unit.decimals ? text.replace(/\.?0+$/, "") : text} ${unit.name}`;
+  return `${heldSign(value)}${unit.decimals ? text.replace(/\.?0+$/, "") : text} ${unit.name}`;
 }
 
 // The same, cut to about four digits: for places where there is room for a glance only.
@@ -68,7 +71,7 @@ export function formatShort(ns: number): string {
 // µs with three decimals, for columns of tables: exact to the ns, and points stand below points. Means, which are no
 // whole ns, are rounded to one.
 export function formatMicros(ns: number): string {
-  return fixedPoint(toBigint(ns), 3);
+  return heldSign(toBigint(ns)) + fixedPoint(toBigint(ns), 3);
 }
 
 // A place on the clock of the trace: digits of ns.

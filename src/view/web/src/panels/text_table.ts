@@ -31,8 +31,11 @@ export function markdownTable(columns: readonly TextColumn[], rows: readonly (re
   return lines.join("\n") + "\n";
 }
 
+const NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i;
+
 function csvText(text: string): string {
-  return text === "" || /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+  const cell = /^[=+\-@\t\r\u001b]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return cell === "" || /[",\r\n]/.test(cell) ? `"${cell.replace(/"/g, '""')}"` : cell;
 }
 
 export function csvTable(columns: readonly TextColumn[], rows: readonly (readonly TextCell[])[]): string {

@@ -1,16 +1,15 @@
-/* summary.c - one screen: what the other reports say, and what to do first
+/* summary.c - one screen: what to do first, and what the other reports say
  *
- * The tables are the first rows of other reports, so that no figure is computed twice; findings are sentences about
- * them. Each tells how much time it would save at most, and where to look.
+ * The findings are those of finding.h; the tables behind them are the first rows of other reports, so that no figure is
+ * computed twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "report/gpu/gpu.h"
+#include "report/findings/finding.h"
 #include "trace/event.h"
 
 typedef struct summary_options {
@@ -22,23 +21,11 @@ enum { BREAKDOWN, KERNELS, COPIES, IDLE, COMMUNICATION, LAUNCHES, STEPS, MEMORY,
 static const char *const part_names[PARTS] = {"breakdown",     "kernels",  "copies", "idle",
                                               "communication", "launches", "steps",  "memory"};
 
-/* What is wrong with a device, or a rank. */
-typedef struct finding {
-    int64_t rank, device; /* HD_NO_NUMBER: unknown, or of the rank */
-    char process[96];     /* of a device without number; "": none */
-    int64_t saves, span;  /* ns at most, of so much */
-    int64_t start, duration;
-    int64_t id; /* row of the slice that shows it; HD_NO_NUMBER */
-    size_t row; /* of breakdown */
-    char text[512];
-} finding;
-
 typedef struct summary {
     const hd_trace *trace;
     const summary_options *options;
     hd_report parts[PARTS];
-    finding *findings;
-    size_t count, capacity;
+    findings findings;
 } summary;
 
 /* ---- cells of other reports ---- */
@@ -90,206 +77,6 @@ static bool stands_before(const reader *a, size_t i, const reader *b, size_t k, 
     return x != y ? x < y : strcmp(text(one, a, i, "process"), text(other, b, k, "process")) < 0;
 }
 
-/* The rows of a table that are of the rank, and with of_device of the device, of a row of another one: tables of reports
-   have these together, and in order. */
-static reader read_rows(const summary *s, int part, const char *name, const reader *of, size_t row, bool of_device)
-{
-    reader r = read_table(s, part, name);
-    size_t high = r.end;
-    HD_PARTITION_POINT(r.first, high, at, stands_before(&r, at, of, row, of_device));
-    high = r.end;
-    r.end = r.first;
-    HD_PARTITION_POINT(r.end, high, at, !stands_before(of, row, &r, at, of_device));
-    return r;
-}
-
-/* The row with the most of something; SIZE_MAX: there are no rows. */
-static size_t most(const reader *r, const char *column)
-{
-    size_t best = SIZE_MAX;
-    for (size_t i = r->first; i < r->end; i++) {
-        if (best == SIZE_MAX || number(r, i, column) > number(r, best, column)) best = i;
-    }
-    return best;
-}
-
-/* ---- findings ---- */
-
-static finding *add_finding(summary *s, const reader *breakdown, size_t row, int64_t saves)
-{
-    if (!hd_grow((void **)&s->findings, &s->capacity, s->count, sizeof *s->findings)) return NULL;
-    finding *f = &s->findings[s->count++];
-    *f = (finding){.rank = number(breakdown, row, "rank"),
-                   .device = number(breakdown, row, "device"),
-                   .saves = saves,
-                   .span = number(breakdown, row, "span"),
-                   .start = HD_NO_TIME,
-                   .duration = HD_NO_TIME,
-                   .id = HD_NO_NUMBER,
-                   .row = row};
-    text(f->process, breakdown, row, "process");
-    return f;
-}
-
-/* The evidence is one event. */
-static void show_event(finding *f, const summary *s, int64_t id)
-{
-    if (id == HD_NO_NUMBER) return;
-    hd_event event = hd_event_at(s->trace, HD_KIND_SLICE, (uint64_t)id);
-    f->id = id;
-    f->start = event.start_ns;
-    f->duration = event.duration_ns;
-}
-
-static double percent(int64_t part, int64_t whole)
-{
-    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
-}
-
-/* Less than a hundredth of the time is not worth a sentence. */
-static bool is_worth(int64_t time, int64_t span)
-{
-    return time > 0 && time >= span / 100;
-}
-
-static const char *sentence_of(const char *cause)
-{
-    static const char *const sentences[][2] = {
-        {"host", "is idle until the host comes to launch"},
-        {"sync", "is idle behind a call in which the host waited for it"},
-        {"launch", "is idle while the host is in the call that launches"},
-        {"dependency", "is idle while a stream waits for an event of another"},
-        {"transfer", "is idle while another device copies or communicates"},
-        {"device", "is idle though work was queued"},
-        {"unknown", "is idle for reasons that the trace does not show"},
-    };
-    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
-        if (strcmp(sentences[i][0], cause) == 0) return sentences[i][1];
-    }
-    return NULL; /* outside of the device's span */
-}
-
-static const char *plural(int64_t count)
-{
-    return count == 1 ? "" : "s";
-}
-
-/* Where the host was in the longest gap of a cause. */
-static void say_where(char *out, size_t size, const reader *gaps, size_t row, const char *cause)
-{
-    char op[96], frame[96], call[96], length[HD_VALUE_TEXT_BYTES];
-    text(op, gaps, row, "op");
-    text(frame, gaps, row, "frame");
-    text(call, gaps, row, "call");
-    bool is_host = strcmp(cause, "host") == 0, is_sync = strcmp(cause, "sync") == 0, any = *op || *frame;
-    const char *how = is_sync ? ", in " : is_host ? (any ? ", with the host in " : ", until ") : ", launched by ";
-    const char *what = is_sync || !any ? call : *op ? op : frame;
-    const char *beside = is_sync ? (*op ? op : frame) : *op ? frame : "";
-    hd_text_duration(length, number(gaps, row, "duration"));
-    snprintf(out, size, "; the longest, %s%s%s%s%s%s", length, *what ? how : "", what, *beside ? " (" : "", beside,
-             *beside ? ")" : "");
-}
-
-static bool find_idle(summary *s, const reader *breakdown, size_t row)
-{
-    const reader idle = read_rows(s, IDLE, "idle", breakdown, row, true);
-    const reader gaps = read_rows(s, IDLE, "gaps", breakdown, row, true);
-    for (size_t i = idle.first; i < idle.end; i++) {
-        char cause[96], other[96];
-        const char *sentence = sentence_of(text(cause, &idle, i, "cause"));
-        int64_t total = number(&idle, i, "total"), span = number(breakdown, row, "span"), count;
-        if (!sentence || !is_worth(total, span)) continue;
-        finding *f = add_finding(s, breakdown, row, total);
-        if (!f) return false;
-        count = number(&idle, i, "gaps");
-        int used = snprintf(f->text, sizeof f->text, "%.1f %% of the time the GPU %s (%lld gap%s)",
-                            percent(total, span), sentence, (long long)count, plural(count));
-        for (size_t g = gaps.first; g < gaps.end; g++) { /* longest first */
-            if (strcmp(text(other, &gaps, g, "cause"), cause) != 0) continue;
-            f->start = number(&gaps, g, "start");
-            f->duration = number(&gaps, g, "duration");
-            f->id = number(&gaps, g, "work_id");
-            say_where(f->text + used, sizeof f->text - (size_t)used, &gaps, g, cause);
-            break;
-        }
-    }
-    return true;
-}
-
-/* Communication and copies that nothing hides, with what has most of it. */
-static bool find_exposed(summary *s, const reader *breakdown, size_t row)
-{
-    const reader communication = read_rows(s, COMMUNICATION, "communication", breakdown, row, true);
-    const reader copies = read_rows(s, COPIES, "copies", breakdown, row, true);
-    int64_t span = number(breakdown, row, "span"), exposed = number(breakdown, row, "exposed_communication");
-    int64_t copied = number(breakdown, row, "exposed_copy");
-    char name[96], more[96];
-    const reader collectives = read_rows(s, COMMUNICATION, "collectives", breakdown, row, true);
-    size_t at = most(&communication, "exposed"), worst = most(&collectives, "exposed");
-    if (is_worth(exposed, span)) {
-        finding *f = add_finding(s, breakdown, row, exposed);
-        if (!f) return false;
-        int used = snprintf(f->text, sizeof f->text, "%.1f %% of the time is communication that no compute hides",
-                            percent(exposed, span));
-        if (worst != SIZE_MAX) show_event(f, s, number(&collectives, worst, "id"));
-        if (at != SIZE_MAX && *text(name, &communication, at, "collective"))
-            snprintf(f->text + used, sizeof f->text - (size_t)used, "; most of it %s%s%s", name,
-                     *text(more, &communication, at, "dtype") ? " " : "", more);
-    }
-    at = most(&copies, "total");
-    if (is_worth(copied, span)) {
-        finding *f = add_finding(s, breakdown, row, copied);
-        if (!f) return false;
-        int used = snprintf(f->text, sizeof f->text, "%.1f %% of the time is copies that nothing hides",
-                            percent(copied, span));
-        if (at != SIZE_MAX) show_event(f, s, number(&copies, at, "longest_id"));
-        if (at != SIZE_MAX && *text(name, &copies, at, "kind"))
-            snprintf(f->text + used, sizeof f->text - (size_t)used, "; of all copies %s%s%s takes most", name,
-                     *text(more, &copies, at, "memory") ? " " : "", more);
-    }
-    return true;
-}
-
-static bool find_kernel(summary *s, const reader *breakdown, size_t row)
-{
-    const reader kernels = read_rows(s, KERNELS, "kernels", breakdown, row, true);
-    size_t at = most(&kernels, "total");
-    char name[96];
-    if (at == SIZE_MAX || !is_worth(number(&kernels, at, "total"), number(breakdown, row, "span"))) return true;
-    finding *f = add_finding(s, breakdown, row, number(&kernels, at, "total"));
-    if (!f) return false;
-    size_t share = hd_table_find_column(kernels.table, "share");
-    int64_t count = number(&kernels, at, "count");
-    snprintf(f->text, sizeof f->text, "%.1f %% of the time in kernels is %s (%lld call%s)",
-             hd_table_get_decimal(kernels.table, at, share), text(name, &kernels, at, "name"), (long long)count,
-             plural(count));
-    show_event(f, s, number(&kernels, at, "longest_id"));
-    return true;
-}
-
-/* Of a rank; beside the first of its devices. */
-static bool find_short(summary *s, const reader *breakdown, size_t row)
-{
-    const reader totals = read_rows(s, LAUNCHES, "launch_totals", breakdown, row, false);
-    if (row && !stands_before(breakdown, row - 1, breakdown, row, false)) return true;
-    for (size_t i = totals.first; i < totals.end; i++) {
-        int64_t count = number(&totals, i, "short"), all = number(&totals, i, "launches");
-        size_t share = hd_table_find_column(totals.table, "short_share");
-        if (count <= 0 || hd_table_is_null(totals.table, i, share)) continue;
-        if (hd_table_get_decimal(totals.table, i, share) < 50) continue;
-        finding *f = add_finding(s, breakdown, row, HD_NO_TIME);
-        if (!f) return false;
-        f->device = HD_NO_NUMBER;
-        f->process[0] = '\0';
-        snprintf(
-            f->text, sizeof f->text,
-            "%.0f %% of launches (%lld of %lld) take the host longer than the GPU: graphs, larger batches or fused "
-            "kernels save calls",
-            hd_table_get_decimal(totals.table, i, share), (long long)count, (long long)all);
-    }
-    return true;
-}
-
 /* ---- steps ---- */
 
 typedef struct step_sum {
@@ -330,12 +117,6 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
         step_sum sum;
         for (until = from + 1; until < steps.end && !stands_before(&steps, from, &steps, until, false);) until++;
         bool fine = sum_steps(&sum, &steps, from, until);
-        finding *f = NULL;
-        const reader breakdown = read_rows(s, BREAKDOWN, "breakdown", &steps, from, false);
-        bool is_guess = gpu_steps_are_guessed(&s->options->gpu); /* no base of a finding */
-        bool is_slow =
-            fine && !is_guess && sum.count > 2 && sum.slowest / 2 > sum.median && breakdown.first < breakdown.end;
-        if (is_slow) fine = (f = add_finding(s, &breakdown, breakdown.first, sum.slowest - sum.median)) != NULL;
         if (!fine) {
             hd_table_builder_free(b);
             return HD_NOMEM(err);
@@ -346,14 +127,6 @@ static hd_status add_steps(hd_report *out, summary *s, hd_error *err)
         hd_table_add_int(b, sum.slowest);
         hd_table_add_text(b, sum.name);
         hd_table_add_int(b, sum.start);
-        if (!f) continue;
-        f->device = HD_NO_NUMBER;
-        f->process[0] = '\0';
-        f->start = sum.start;
-        f->id = sum.id;
-        f->duration = sum.slowest;
-        snprintf(f->text, sizeof f->text, "the slowest step, %s, takes %.1f times the median", sum.name,
-                 sum.median ? (double)sum.slowest / (double)sum.median : 0);
     }
     return report_add(out, b, err);
 }
@@ -378,41 +151,77 @@ static hd_status add_rows(hd_report *out, const summary *s, int part, const char
     return report_add(out, b, err);
 }
 
-static int by_saving(const void *a, const void *b)
+static void add_evidence(hd_table_builder *b, const finding *f)
 {
-    const finding *x = a, *y = b;
-    if (x->saves != y->saves) return x->saves > y->saves ? -1 : 1;
-    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return strcmp(x->text, y->text);
+    char list[FINDING_EVIDENCE * 24] = "";
+    for (uint32_t i = 0; i < f->id_count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%lld", used ? "," : "", (long long)f->ids[i]);
+    }
+    if (*list)
+        hd_table_add_text(b, list);
+    else
+        hd_table_add_null(b);
+}
+
+static void add_text(hd_table_builder *b, const char *text)
+{
+    if (text)
+        hd_table_add_text(b, text);
+    else
+        hd_table_add_null(b);
+}
+
+/* The evidence is one event: the longest. */
+static void add_event(hd_table_builder *b, const finding *f, const hd_trace *trace)
+{
+    int64_t id = f->id_count ? f->ids[0] : HD_NO_NUMBER;
+    report_cell_int(b, id == HD_NO_NUMBER ? HD_NO_TIME : hd_event_at(trace, HD_KIND_SLICE, (uint64_t)id).start_ns);
+    report_cell_int(b, id == HD_NO_NUMBER ? HD_NO_TIME : hd_event_at(trace, HD_KIND_SLICE, (uint64_t)id).duration_ns);
+    report_cell_int(b, id);
+    add_evidence(b, f);
+}
+
+static void add_finding(hd_table_builder *b, const summary *s, const finding *f)
+{
+    const gpu_scope *scope = &s->findings.scope;
+    unsigned doubts = 0;
+    for (uint32_t d = 0; d < scope->device_count; d++)
+        if (f->device == HD_NONE || f->device == d)
+            doubts |= gpu_doubts_of_device(s->findings.trust, scope, d, GPU_FIGURE_TIME | GPU_FIGURE_IDLE);
+    report_cell_int(b, f->rank);
+    if (f->device == HD_NONE) {
+        hd_table_add_null(b);
+        hd_table_add_null(b);
+    } else {
+        report_cell_int(b, scope->devices[f->device].device);
+        gpu_cell_process(b, scope, f->device);
+    }
+    gpu_cell_step(b, scope, f->step);
+    hd_table_add_text(b, f->rule->about.code);
+    hd_table_add_text(b, f->rule->about.severity);
+    report_cell_int(b, f->saves);
+    add_text(b, finding_how_names[f->how]);
+    report_cell_int(b, f->then);
+    add_text(b, f->behind);
+    report_cell_int(b, f->amount);
+    report_cell_int(b, f->whole);
+    gpu_cell_ratio(b, f->amount == HD_NO_TIME ? 0 : f->amount, f->amount == HD_NO_TIME ? 0 : f->whole, 100);
+    hd_table_add_text(b, f->text);
+    hd_table_add_text(b, f->rule->about.advice);
+    add_text(b, f->reason);
+    hd_table_add_text(b, doubts ? "doubtful" : f->trust_reason ? "inferred" : "firm");
+    add_text(b, f->trust_reason);
+    hd_table_add_count(b, f->events);
+    add_event(b, f, scope->trace);
+    gpu_cell_doubts(b, doubts);
 }
 
 static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
 {
-    const reader breakdown = read_table(s, BREAKDOWN, "breakdown");
     hd_table_builder *b;
-    bool fine = true;
-    for (size_t i = 0; fine && i < breakdown.end; i++)
-        fine = find_idle(s, &breakdown, i) && find_exposed(s, &breakdown, i) && find_kernel(s, &breakdown, i) &&
-               find_short(s, &breakdown, i);
-    if (!fine) return HD_NOMEM(err);
-    if (s->count) qsort(s->findings, s->count, sizeof *s->findings, by_saving);
     HD_TRY(report_builder(&b, &report_summary_about, "findings", err));
-    for (size_t i = 0; i < s->count; i++) {
-        const finding *f = &s->findings[i];
-        report_cell_int(b, f->rank);
-        report_cell_int(b, f->device);
-        if (f->process[0])
-            hd_table_add_text(b, f->process);
-        else
-            hd_table_add_null(b);
-        report_cell_int(b, f->saves);
-        gpu_cell_ratio(b, f->saves == HD_NO_TIME ? 0 : f->saves, f->saves == HD_NO_TIME ? 0 : f->span, 100);
-        hd_table_add_text(b, f->text);
-        report_cell_int(b, f->start);
-        report_cell_int(b, f->duration);
-        report_cell_int(b, f->id);
-        hd_table_add_cell(b, breakdown.table, f->row, hd_table_find_column(breakdown.table, "doubt"));
-    }
+    for (uint32_t i = 0; i < s->findings.count; i++) add_finding(b, s, &s->findings.list[i]);
     return report_add(out, b, err);
 }
 
@@ -469,15 +278,9 @@ static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
 
 static hd_status add_tables(hd_report *out, summary *s, hd_error *err)
 {
-    hd_report steps = {0}; /* made first, as it finds something, and shown behind the findings */
     size_t rows = s->options->rows;
-    hd_status status = add_steps(&steps, s, err);
-    if (status == HD_OK) status = add_findings(out, s, err);
-    if (status == HD_OK) {
-        out->tables[out->table_count++] = steps.tables[0];
-        steps.table_count = 0;
-    }
-    hd_report_free(&steps);
+    hd_status status = add_findings(out, s, err);
+    if (status == HD_OK) status = add_steps(out, s, err);
     if (status == HD_OK) status = add_rows(out, s, BREAKDOWN, "breakdown", "breakdown", SIZE_MAX, err);
     if (status == HD_OK) status = add_rows(out, s, KERNELS, "kernels", "kernels", rows, err);
     if (status == HD_OK) status = add_rows(out, s, IDLE, "idle", "idle", rows, err);
@@ -489,10 +292,11 @@ static hd_status add_tables(hd_report *out, summary *s, hd_error *err)
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
     summary s = {.trace = input->trace, .options = options};
-    hd_status status = run_parts(&s, input, err);
+    hd_status status = findings_init(&s.findings, input, &s.options->gpu, err);
+    if (status == HD_OK) status = run_parts(&s, input, err);
     if (status == HD_OK) status = add_tables(out, &s, err);
     for (int part = 0; part < PARTS; part++) hd_report_free(&s.parts[part]);
-    free(s.findings);
+    findings_deinit(&s.findings);
     return status;
 }
 
@@ -506,12 +310,27 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 
 static const hd_report_column findings_columns[] = {
     DEVICE,
-    {"saves", HD_VALUE_DURATION, "if it went away, at most; findings overlap, so that these do not add up"},
-    {"share", HD_VALUE_DECIMAL, "percent of the device's span that this is"},
-    {"finding", HD_VALUE_STRING, "what takes the time"},
-    {"start", HD_VALUE_TIME, "where to look: the worst of it"},
+    {"step", HD_VALUE_STRING, "which step it is about; null: all"},
+    {"code", HD_VALUE_STRING, "what it is; docs/findings has a page for each"},
+    {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
+    {"saves", HD_VALUE_DURATION, "at most, if the cause went away and all else stayed; null: not known"},
+    {"how", HD_VALUE_STRING, "how that is known: path, replay or host; null: not known"},
+    {"then", HD_VALUE_DURATION, "what it saves at most once `behind` is solved, where that is more"},
+    {"behind", HD_VALUE_STRING, "code of the finding that hides it: the one that saves most"},
+    {"amount", HD_VALUE_DURATION, "what was measured"},
+    {"whole", HD_VALUE_DURATION,
+     "of so much: from the first step to the end of the last, else the span of the devices"},
+    {"share", HD_VALUE_DECIMAL, "percent: amount of whole"},
+    {"finding", HD_VALUE_STRING, "the same in a sentence"},
+    {"advice", HD_VALUE_STRING, "what to change"},
+    {"reason", HD_VALUE_STRING, "why `saves` is not known"},
+    {"trust", HD_VALUE_STRING, "firm; inferred: trust_reason says why; doubtful: doubt does"},
+    {"trust_reason", HD_VALUE_STRING, "null: none"},
+    {"events", HD_VALUE_COUNT, "how many show it"},
+    {"start", HD_VALUE_TIME, "where to look: the longest of them"},
     {"duration", HD_VALUE_DURATION, "how long that takes"},
-    {"id", HD_VALUE_INT, GPU_ID_OF "the event there: the kernel, copy or step, or the work that ended the gap"},
+    {"id", HD_VALUE_INT, GPU_ID_OF "that event"},
+    {"evidence", HD_VALUE_STRING, "ids of the longest, at most five, separated by commas"},
     GPU_COLUMN_DOUBT,
     {0},
 };
@@ -577,7 +396,7 @@ static const hd_report_column memory_columns[] = {
 };
 
 static const hd_report_table_about tables[] = {
-    {"findings", "what takes the time, by what it would save at most", findings_columns},
+    {"findings", "what to do first, by what it saves at most", findings_columns},
     {"steps", "how long steps take, by rank", steps_columns},
     {"breakdown", "where the time of each device goes; see report breakdown", breakdown_columns, HD_CHART_BARS,
      "rank,device", "compute,exposed_communication,exposed_copy,idle"},
@@ -599,7 +418,7 @@ static const hd_option_about options[] = {
 const hd_report_about report_summary_about = {
     .name = "summary",
     .title = "one screen: where the time goes, and what to look at first",
-    .text = "What takes the time of each GPU, as sentences with what each would save at most, and the first rows of "
+    .text = "What to do first, each with the most that it can save and how that is known, and the first rows of "
             "the reports breakdown, kernels, idle, communication, steps and memory.",
     .says_trust = true,
     .options = options,

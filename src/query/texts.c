@@ -1,0 +1,328 @@
+/* texts.c - functions of SQLite whose time is not bounded by the size of what they are given, again
+ *
+ *     instr, replace             the text times what is looked for; here linear, by memmem
+ *     trim, ltrim, rtrim         the text times the set; here they look whether the statement has to stop
+ *     like, glob                 the text times the pattern, which is refused where it takes seconds
+ *     json_patch                 the members of one times those of the other, refused likewise
+ *
+ * All others go over their operands once, and those have at most SQLITE_LIMIT_LENGTH bytes. Answers are SQLite's own,
+ * also for texts that are no UTF-8. LIKE and GLOB reach the virtual tables as before: SQLite goes by their names.
+ */
+#include "base/error.h"
+#include "query/impl.h"
+
+#include <string.h>
+
+enum {
+#ifdef SQLITE_RESULT_SUBTYPE
+    FUNCTION_FLAGS = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE,
+#else
+    FUNCTION_FLAGS = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+#endif
+    COMPARES_BETWEEN_LOOKS = 1 << 16, /* of a character with one of a set */
+    JSON_SUBTYPE = 74                 /* 'J': SQLite's functions for JSON know it by that */
+};
+
+static const uint64_t MATCH_STEPS = 1 << 30;           /* a second or so */
+static const uint64_t PATCH_STEPS = (uint64_t)1 << 35; /* by bytes; 250 kB of short members take two seconds */
+
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* ---- instr ---- */
+
+/* Characters from data[1 … at], of which a match begins at data[at]. */
+static sqlite3_int64 characters_up_to(const char *data, size_t at)
+{
+    sqlite3_int64 count = 0;
+    for (size_t i = 1; i <= at; i++) count += !is_continuation(data[i]);
+    return count;
+}
+
+static void instr(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    int in = sqlite3_value_type(values[0]), of = sqlite3_value_type(values[1]);
+    bool is_text = in != SQLITE_BLOB || of != SQLITE_BLOB;
+    if (in == SQLITE_NULL || of == SQLITE_NULL) return;
+    const char *part = is_text ? (const char *)sqlite3_value_text(values[1]) : sqlite3_value_blob(values[1]);
+    size_t part_size = (size_t)sqlite3_value_bytes(values[1]);
+    const char *data = is_text ? (const char *)sqlite3_value_text(values[0]) : sqlite3_value_blob(values[0]);
+    size_t size = (size_t)sqlite3_value_bytes(values[0]);
+    if ((part_size && !part) || (size && !data)) {
+        sqlite3_result_error_nomem(context);
+        return;
+    }
+    if (!part_size) {
+        sqlite3_result_int(context, 1);
+        return;
+    }
+    const char *found = NULL;
+    if (!is_text || !is_continuation(part[0]))
+        found = size ? memmem(data, size, part, part_size) : NULL;
+    else if (size >= part_size && memcmp(data, part, part_size) == 0) /* no character begins so, but the first may */
+        found = data;
+    size_t at = found ? (size_t)(found - data) : 0;
+    sqlite3_result_int64(context, !found ? 0 : 1 + (is_text ? characters_up_to(data, at) : (sqlite3_int64)at));
+}
+
+/* ---- replace ---- */
+
+static void replace(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    const char *data = (const char *)sqlite3_value_text(values[0]);
+    const char *part = data ? (const char *)sqlite3_value_text(values[1]) : NULL;
+    if (!part) return;
+    if (!part[0]) {
+        sqlite3_result_value(context, values[0]);
+        return;
+    }
+    const char *by = (const char *)sqlite3_value_text(values[2]), *found;
+    if (!by) return;
+    const char *end = data + sqlite3_value_bytes(values[0]);
+    size_t part_size = (size_t)sqlite3_value_bytes(values[1]);
+    int by_size = sqlite3_value_bytes(values[2]);
+    sqlite3_str *out = sqlite3_str_new(sqlite3_context_db_handle(context)); /* no longer than a value may be */
+    while ((found = memmem(data, (size_t)(end - data), part, part_size)) && !sqlite3_str_errcode(out)) {
+        sqlite3_str_append(out, data, (int)(found - data));
+        sqlite3_str_append(out, by, by_size);
+        data = found + part_size;
+    }
+    sqlite3_str_append(out, data, (int)(end - data));
+    int size = sqlite3_str_length(out), code = sqlite3_str_errcode(out);
+    char *text = sqlite3_str_finish(out);
+    if (code == SQLITE_TOOBIG)
+        sqlite3_result_error_toobig(context);
+    else if (code != SQLITE_OK)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_text64(context, text ? text : "", (sqlite3_uint64)size, text ? sqlite3_free : SQLITE_STATIC,
+                              SQLITE_UTF8);
+    if (code != SQLITE_OK) sqlite3_free(text);
+}
+
+/* ---- trim ---- */
+
+typedef struct trimming {
+    hd_query *query;
+    bool ascii[128];          /* are in the set */
+    const char *others, *end; /* its other characters, among ASCII */
+    size_t other_count;
+    unsigned compares;
+    bool is_stopped;
+} trimming;
+
+/* As SQLite parts a text: a byte, and behind one of 0xc0 and above all that follow on it. */
+static const char *behind_character(const char *at)
+{
+    if ((unsigned char)*at++ < 0xc0) return at;
+    while (is_continuation(*at)) at++;
+    return at;
+}
+
+static void read_set(trimming *t, const char *set)
+{
+    t->others = t->end = set;
+    for (; *t->end; t->end = behind_character(t->end)) { /* up to a NUL */
+        bool is_ascii = (unsigned char)*t->end < 0x80;
+        if (is_ascii) t->ascii[(unsigned char)*t->end] = true;
+        t->other_count += !is_ascii;
+    }
+}
+
+/* The size of the first character of the set that the text begins (at_end: ends) with; 0: of none. */
+static size_t size_of_match(trimming *t, const char *data, size_t size, bool at_end)
+{
+    unsigned char edge = (unsigned char)data[at_end ? size - 1 : 0];
+    if (edge < 0x80) return t->ascii[edge];
+    for (const char *c = t->other_count ? t->others : t->end, *next; c < t->end; c = next) {
+        next = behind_character(c);
+        size_t length = (size_t)(next - c);
+        if (length <= size && memcmp(at_end ? data + size - length : data, c, length) == 0) return length;
+        if (++t->compares % COMPARES_BETWEEN_LOOKS == 0 && query_stopped(t->query)) {
+            t->is_stopped = true;
+            return 0;
+        }
+    }
+    return 0;
+}
+
+enum { TRIM_LEFT = 1, TRIM_RIGHT = 2 };
+
+static void trim(sqlite3_context *context, int sides, int count, sqlite3_value **values)
+{
+    trimming t = {.query = sqlite3_user_data(context)};
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL) return;
+    const char *data = (const char *)sqlite3_value_text(values[0]);
+    const char *set = count > 1 ? (const char *)sqlite3_value_text(values[1]) : " ";
+    if (!data || !set) return;
+    size_t size = (size_t)sqlite3_value_bytes(values[0]), match;
+    read_set(&t, set);
+    while (sides & TRIM_LEFT && size && (match = size_of_match(&t, data, size, false))) data += match, size -= match;
+    while (sides & TRIM_RIGHT && size && (match = size_of_match(&t, data, size, true))) size -= match;
+    if (t.is_stopped)
+        sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+    else
+        sqlite3_result_text64(context, data, size, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+static void trim_both(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    trim(context, TRIM_LEFT | TRIM_RIGHT, count, values);
+}
+
+static void trim_left(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    trim(context, TRIM_LEFT, count, values);
+}
+
+static void trim_right(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    trim(context, TRIM_RIGHT, count, values);
+}
+
+/* ---- like, glob ---- */
+
+enum { ESCAPED_BYTES = 2001 }; /* twice what SQLITE_LIMIT_LIKE_PATTERN_LENGTH is here */
+
+/* Where the character that escapes is % or _, it is that alone: the pattern with another one, 1, in its place. */
+static const char *with_other_escape(char out[ESCAPED_BYTES], const char *pattern, char escape)
+{
+    char *to = out, *end = out + ESCAPED_BYTES - 2;
+    for (; *pattern && to < end; pattern++) {
+        bool is_escape = *pattern == escape;
+        if (is_escape || *pattern == 1) *to++ = 1;
+        if (is_escape && *pattern++ && !*pattern) break;
+        *to++ = *pattern;
+    }
+    *to = '\0';
+    return out;
+}
+
+/* The one character of ESCAPE; false: it is not one, or null. */
+static bool read_escape(unsigned *out, sqlite3_context *context, sqlite3_value *value)
+{
+    const unsigned char *text = sqlite3_value_text(value);
+    if (!text) return false;
+    const char *end = *text ? behind_character((const char *)text) : NULL;
+    if (!end || *end) {
+        sqlite3_result_error(context, "ESCAPE expression must be a single character", -1);
+        return false;
+    }
+    unsigned c = *text++;
+    if (c >= 0xc0) { /* of a damaged one it is what the pattern's own reads as: SQLite's rule for both */
+        c &= c >= 0xf0 ? 0x07 : c >= 0xe0 ? 0x0f : 0x1f;
+        while ((*text & 0xc0) == 0x80) c = (c << 6) + (*text++ & 0x3f);
+        if (c < 0x80 || (c & 0xfffff800) == 0xd800 || (c & 0xfffffffe) == 0xfffe) c = 0xfffd;
+    }
+    *out = c;
+    return true;
+}
+
+static void match(sqlite3_context *context, bool is_glob, int count, sqlite3_value **values)
+{
+    const hd_query *query = sqlite3_user_data(context);
+    char rewritten[ESCAPED_BYTES];
+    unsigned escape = 0;
+    bool is_blob = sqlite3_value_type(values[0]) == SQLITE_BLOB || sqlite3_value_type(values[1]) == SQLITE_BLOB;
+    if (is_blob && query->like_skips_blobs) {
+        sqlite3_result_int(context, 0);
+        return;
+    }
+    uint64_t pattern_size = (uint64_t)sqlite3_value_bytes(values[0]), size = (uint64_t)sqlite3_value_bytes(values[1]);
+    if (pattern_size > (uint64_t)sqlite3_limit(query->db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1)) {
+        sqlite3_result_error(context, "LIKE or GLOB pattern too complex", -1);
+        return;
+    }
+    if (count > 2 && !read_escape(&escape, context, values[2])) return;
+    const char *pattern = (const char *)sqlite3_value_text(values[0]);
+    const char *text = (const char *)sqlite3_value_text(values[1]);
+    if (!pattern || !text) return;
+    if (pattern_size * size > MATCH_STEPS) {
+        sqlite3_result_error(context, "LIKE or GLOB: the text is too long for such a pattern; instr takes any", -1);
+        return;
+    }
+    if (escape == '%' || escape == '_') {
+        pattern = with_other_escape(rewritten, pattern, (char)escape);
+        escape = 1;
+    }
+    sqlite3_result_int(context,
+                       (is_glob ? sqlite3_strglob(pattern, text) : sqlite3_strlike(pattern, text, escape)) == 0);
+}
+
+static void like(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    match(context, false, count, values);
+}
+
+static void glob(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    match(context, true, count, values);
+}
+
+/* ---- json_patch ---- */
+
+/* SQLite's own is called by a connection that has it. */
+static int prepare_patch(hd_query *query)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, code = SQLITE_OK;
+    if (!query->plain) code = sqlite3_open_v2(":memory:", &query->plain, flags, NULL);
+    if (code == SQLITE_OK && !query->patch)
+        code = sqlite3_prepare_v2(query->plain, "select json_patch(?1, ?2)", -1, &query->patch, NULL);
+    return code;
+}
+
+static void json_patch(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    hd_query *query = sqlite3_user_data(context);
+    uint64_t size = (uint64_t)sqlite3_value_bytes(values[0]), patch_size = (uint64_t)sqlite3_value_bytes(values[1]);
+    if (size * patch_size > PATCH_STEPS) {
+        sqlite3_result_error(context, "json_patch: too large", -1);
+        return;
+    }
+    int code = prepare_patch(query);
+    for (int i = 0; i < 2 && code == SQLITE_OK; i++) code = sqlite3_bind_value(query->patch, i + 1, values[i]);
+    if (code == SQLITE_OK) code = sqlite3_step(query->patch);
+    if (code == SQLITE_ROW) {
+        sqlite3_value *result = sqlite3_column_value(query->patch, 0);
+        bool is_json = sqlite3_value_type(result) == SQLITE_TEXT;
+        sqlite3_result_value(context, result);
+        if (is_json) sqlite3_result_subtype(context, JSON_SUBTYPE);
+    } else if (code == SQLITE_NOMEM) {
+        sqlite3_result_error_nomem(context);
+    } else {
+        sqlite3_result_error(context, query->plain ? sqlite3_errmsg(query->plain) : "json_patch failed", -1);
+    }
+    sqlite3_reset(query->patch);
+    sqlite3_clear_bindings(query->patch);
+}
+
+/* ---- all of them ---- */
+
+int query_texts_register(hd_query *query)
+{
+    static const struct {
+        const char *name;
+        int arguments;
+        void (*call)(sqlite3_context *context, int count, sqlite3_value **values);
+    } list[] = {{"instr", 2, instr},      {"replace", 3, replace},  {"trim", 1, trim_both},
+                {"trim", 2, trim_both},   {"ltrim", 1, trim_left},  {"ltrim", 2, trim_left},
+                {"rtrim", 1, trim_right}, {"rtrim", 2, trim_right}, {"like", 2, like},
+                {"like", 3, like},        {"glob", 2, glob},        {"json_patch", 2, json_patch}};
+    int code = SQLITE_OK;
+    query->like_skips_blobs = sqlite3_compileoption_used("LIKE_DOESNT_MATCH_BLOBS");
+    for (size_t i = 0; i < sizeof list / sizeof *list && code == SQLITE_OK; i++)
+        code = sqlite3_create_function_v2(query->db, list[i].name, list[i].arguments, FUNCTION_FLAGS, query,
+                                          list[i].call, NULL, NULL, NULL);
+    return code;
+}
+
+void query_texts_end(hd_query *query)
+{
+    sqlite3_finalize(query->patch);
+    sqlite3_close_v2(query->plain);
+}

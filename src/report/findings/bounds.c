@@ -1,0 +1,163 @@
+/* bounds.c - what a finding can save at most: the graph again without what it claims
+ *
+ * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its delay;
+ * of the others it is only known that they did not hold it back, so that they need no time. What is not changed ends when
+ * it did. Each pass is O(nodes + edges).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "report/findings/finding.h"
+
+const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
+
+static bool make_lists(findings *f)
+{
+    const hd_graph *g = f->graph;
+    size_t count = (size_t)g->node_count + 1;
+    uint32_t *spare = hd_large_new(count, sizeof *spare, f->scope.large);
+    f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
+    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
+    f->new_starts = hd_large_new(count, sizeof *f->new_starts, f->scope.large);
+    f->new_ends = hd_large_new(count, sizeof *f->new_ends, f->scope.large);
+    f->freed = hd_large_zeroed(count, 1, f->scope.large);
+    bool fine = spare && f->order && f->taken && f->new_starts && f->new_ends && f->freed;
+    for (uint32_t n = 0; fine && n < g->node_count; n++) f->order[n] = n;
+    if (fine)
+        HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
+                     g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
+    hd_large_free(spare);
+    return fine;
+}
+
+static int64_t new_start(const findings *f, uint32_t n)
+{
+    const hd_graph *g = f->graph;
+    int64_t ready, start = INT64_MIN;
+    size_t bound = hd_graph_bound(&ready, g, n);
+    if (bound == SIZE_MAX) return g->starts[n];
+    for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
+        uint32_t from = g->froms[e];
+        if (f->freed[n] && g->edge_kinds[e] == HD_EDGE_SYNC) continue;
+        int64_t now = g->ends[from] <= g->starts[n] ? f->new_ends[from] : f->new_starts[from];
+        if (e == bound) now += g->starts[n] - ready;
+        if (now > start) start = now;
+    }
+    return start == INT64_MIN ? g->starts[n] : start;
+}
+
+/* By how much earlier the whole is over. */
+static int64_t saved(const findings *f)
+{
+    const hd_graph *g = f->graph;
+    int64_t before = INT64_MIN, after = INT64_MIN;
+    for (uint32_t i = 0; i < g->node_count; i++) {
+        uint32_t n = f->order[i];
+        f->new_starts[n] = new_start(f, n);
+        f->new_ends[n] = f->new_starts[n] + (g->ends[n] - g->starts[n]) - f->taken[n];
+        if (!findings_is_measured(f, n)) continue;
+        int64_t beyond = g->ends[n] > f->until ? g->ends[n] - f->until : 0;
+        if (g->ends[n] - beyond > before) before = g->ends[n] - beyond;
+        if (f->new_ends[n] - beyond > after) after = f->new_ends[n] - beyond;
+    }
+    return before > after ? before - after : 0;
+}
+
+static void set_claims(findings *f, uint32_t of, bool is_set)
+{
+    size_t first = 0, high = f->claim_count;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+        const finding_claim *c = &f->claims[i];
+        if (c->ns == HD_NO_TIME)
+            f->freed[c->node] = is_set;
+        else
+            f->taken[c->node] += is_set ? c->ns : -c->ns;
+    }
+}
+
+/* Work that a finding claims is not what the others of the device need. */
+static int64_t claimed_work(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t sum = 0;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++)
+        if (f->claims[i].ns != HD_NO_TIME && findings_is_work(f, f->claims[i].node))
+            sum = gpu_sum(sum, f->claims[i].ns);
+    return sum;
+}
+
+static int64_t busiest(const findings *f)
+{
+    int64_t most = 0;
+    for (uint32_t d = 0; d < f->scope.device_count; d++)
+        if (f->busiest[d] > most) most = f->busiest[d];
+    return most;
+}
+
+static void bound_one(findings *f, uint32_t index)
+{
+    finding *of = &f->list[index];
+    int64_t whole = findings_whole(f), host = gpu_sum(whole - busiest(f), claimed_work(f, index));
+    if (of->reason) return;
+    of->saves = whole;
+    of->how = FINDING_BY_PATH;
+    if (!of->frees_waits) of->saves = of->path;
+    if (of->saves > 0 && (f->is_complete || of->frees_waits)) {
+        set_claims(f, index, true);
+        int64_t by_replay = saved(f);
+        set_claims(f, index, false);
+        if (by_replay < of->saves) {
+            of->saves = by_replay;
+            of->how = FINDING_BY_REPLAY;
+        }
+    }
+    /* Who waits no more comes as much earlier as the calls took, and the work that they waited for. */
+    if (of->frees_waits && of->amount + of->path < of->saves) {
+        of->saves = of->amount + of->path;
+        of->how = FINDING_BY_PATH;
+    }
+    if ((of->is_of_host || of->frees_waits) && host < of->saves) {
+        of->saves = host;
+        of->how = FINDING_BY_HOST;
+    }
+    if (of->has_other_ranks && findings_is_worth(f, of->saves)) {
+        of->saves = HD_NO_TIME;
+        of->how = FINDING_NOT_KNOWN;
+        of->reason = "its time includes waiting for ranks that are not in this trace: load them together";
+    }
+}
+
+/* What each saves once the one that saves most is solved. */
+static void bound_behind(findings *f)
+{
+    uint32_t first = HD_NONE;
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->list[i].saves > 0 && (first == HD_NONE || f->list[i].saves > f->list[first].saves)) first = i;
+    if (first == HD_NONE) return;
+    set_claims(f, first, true);
+    int64_t alone = saved(f);
+    for (uint32_t i = 0; i < f->count; i++) {
+        finding *of = &f->list[i];
+        if (i == first || of->how == FINDING_NOT_KNOWN) continue;
+        set_claims(f, i, true);
+        int64_t then = saved(f) - alone;
+        set_claims(f, i, false);
+        if (then <= of->saves || !findings_is_worth(f, then)) continue;
+        of->then = then;
+        of->behind = f->list[first].rule->about.code;
+    }
+    set_claims(f, first, false);
+}
+
+hd_status findings_bound(findings *f, hd_error *err)
+{
+    if (!f->count) return HD_OK;
+    if (!make_lists(f)) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < f->count; i++) bound_one(f, i);
+    bound_behind(f);
+    return HD_OK;
+}

@@ -1,0 +1,305 @@
+/* claims.c - whose the time of each node is: the first rule's that claims it */
+#include "report/findings/finding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/large.h"
+#include "base/memory/vector.h"
+#include "base/sorted.h"
+
+static finding *last_of(findings *f)
+{
+    return &f->list[f->count - 1];
+}
+
+finding *findings_add(findings *f, const finding_rule *rule)
+{
+    if (!hd_grow((void **)&f->list, &f->capacity, f->count, sizeof *f->list)) return NULL;
+    const gpu_scope *s = &f->scope;
+    int64_t rank = s->device_count ? s->devices[0].rank : HD_NO_NUMBER;
+    for (uint32_t d = 1; d < s->device_count; d++)
+        if (s->devices[d].rank != rank) rank = HD_NO_NUMBER;
+    f->list[f->count] = (finding){
+        .rule = rule,
+        .rank = rank,
+        .device = s->device_count == 1 ? 0 : HD_NONE,
+        .step = HD_NONE,
+        .amount = HD_NO_TIME,
+        .whole = findings_whole(f),
+        .saves = HD_NO_TIME,
+        .then = HD_NO_TIME,
+    };
+    return &f->list[f->count++];
+}
+
+void findings_drop(findings *f)
+{
+    f->count--;
+    for (; f->claim_count && f->claims[f->claim_count - 1].of == f->count; f->claim_count--) {
+        const finding_claim *c = &f->claims[f->claim_count - 1];
+        if (c->ns == HD_NO_TIME) continue;
+        f->left[c->node] += c->ns;
+        f->on_path[c->node] += c->path;
+    }
+}
+
+static bool add_claim(findings *f, finding_claim claim)
+{
+    if (!hd_large_grow((void **)&f->claims, &f->claim_capacity, f->claim_count, sizeof *f->claims, f->scope.large))
+        return false;
+    f->claims[f->claim_count++] = claim;
+    return true;
+}
+
+bool findings_claim(findings *f, uint32_t node, int64_t most)
+{
+    int64_t ns = f->left[node] < most ? f->left[node] : most, path = f->on_path[node] < ns ? f->on_path[node] : ns;
+    if (ns <= 0) return true;
+    f->left[node] -= ns;
+    f->on_path[node] -= path;
+    finding *of = last_of(f);
+    of->path += path;
+    of->events++;
+    if (f->graph->slices[node] != HD_NONE) findings_show(f, f->graph->slices[node], ns);
+    return add_claim(f, (finding_claim){node, f->count - 1, ns, path});
+}
+
+void findings_scale(findings *f, double part)
+{
+    finding *of = last_of(f);
+    of->path = 0;
+    for (size_t i = f->claim_count; i-- > 0 && f->claims[i].of + 1 == f->count;) {
+        finding_claim *c = &f->claims[i];
+        int64_t ns = c->ns == HD_NO_TIME ? HD_NO_TIME : (int64_t)((double)c->ns * part);
+        int64_t path = c->path < ns ? c->path : ns;
+        if (ns == HD_NO_TIME) continue;
+        f->left[c->node] += c->ns - ns;
+        f->on_path[c->node] += c->path - path;
+        c->ns = ns;
+        c->path = path;
+        of->path += path;
+    }
+}
+
+/* The last finding frees a call that waits, and has its own time as well: no other may have it then. false: no memory. */
+static bool free_sync(findings *f, uint32_t sync)
+{
+    const gpu_slice *call = &f->syncs.list[sync];
+    const hd_graph *g = f->graph;
+    uint64_t events = last_of(f)->events;
+    if (f->sync_is_taken[sync] || call->end <= f->from || call->start >= f->until) return true;
+    for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++) {
+        if (g->lanes[l].track != call->lane) continue;
+        uint32_t last = g->lanes[l].first_node + g->lanes[l].node_count;
+        uint32_t node = hd_graph_node_at(g, &g->lanes[l], call->start);
+        /* The node behind the wait begins in the call, or is the last that ended before. */
+        for (node = node == HD_NONE ? g->lanes[l].first_node : node; node < last && g->starts[node] <= call->end;
+             node++)
+            if (g->slices[node] == call->row && !(add_claim(f, (finding_claim){node, f->count - 1, HD_NO_TIME, 0}) &&
+                                                  findings_claim(f, node, INT64_MAX)))
+                return false;
+    }
+    f->sync_is_taken[sync] = 1;
+    last_of(f)->frees_waits = true;
+    last_of(f)->events = events + 1; /* a call is one, whatever nodes it has */
+    return findings_show(f, call->row, call->end - call->start);
+}
+
+bool findings_show(findings *f, int64_t row, int64_t length)
+{
+    finding *of = last_of(f);
+    uint32_t at = 0;
+    while (at < of->id_count && of->ids[at] != row) at++;
+    if (at < of->id_count && of->lengths[at] >= length) return true;
+    for (of->id_count -= at < of->id_count; at < of->id_count; at++) { /* it is there, but shorter: out with it */
+        of->ids[at] = of->ids[at + 1];
+        of->lengths[at] = of->lengths[at + 1];
+    }
+    while (at && of->lengths[at - 1] < length) at--;
+    if (at == FINDING_EVIDENCE) return true;
+    if (of->id_count < FINDING_EVIDENCE) of->id_count++;
+    for (uint32_t i = of->id_count - 1; i > at; i--) {
+        of->ids[i] = of->ids[i - 1];
+        of->lengths[i] = of->lengths[i - 1];
+    }
+    of->ids[at] = row;
+    of->lengths[at] = length;
+    return true;
+}
+
+/* ---- sums ---- */
+
+static size_t first_claim(const findings *f)
+{
+    size_t low = 0, high = f->claim_count;
+    HD_PARTITION_POINT(low, high, at, f->claims[at].of + 1 < f->count);
+    return low;
+}
+
+/* How long something that the last finding claims runs, at any one place. -1: no memory. */
+static int64_t claimed(const findings *f)
+{
+    size_t first = first_claim(f), count = 0;
+    gpu_span *list = hd_large_new(f->claim_count - first + 1, sizeof *list, f->scope.large);
+    gpu_spans spans;
+    if (!list) return -1;
+    for (size_t i = first; i < f->claim_count; i++) {
+        const finding_claim *c = &f->claims[i];
+        if (c->ns != HD_NO_TIME)
+            list[count++] = (gpu_span){f->graph->starts[c->node], f->graph->starts[c->node] + c->ns};
+    }
+    if (!gpu_spans_union(&spans, list, count, f->scope.large)) return -1;
+    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
+    gpu_spans_deinit(&spans);
+    return covered;
+}
+
+/* The device of which most that the last finding claims is; HD_NONE. */
+static uint32_t claimed_device(const findings *f)
+{
+    uint32_t best = HD_NONE;
+    int64_t *sums = calloc((size_t)f->scope.device_count + 1, sizeof *sums);
+    for (size_t i = first_claim(f); sums && i < f->claim_count; i++) {
+        const finding_claim *c = &f->claims[i];
+        if (c->ns == HD_NO_TIME || !findings_is_work(f, c->node)) continue;
+        uint32_t device = f->scope.works[f->works[c->node - f->first_work]].device;
+        if (device == HD_NONE) continue;
+        sums[device] = gpu_sum(sums[device], c->ns);
+        if (best == HD_NONE || sums[device] > sums[best]) best = device;
+    }
+    free(sums);
+    return best;
+}
+
+/* ---- whole findings ---- */
+
+hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
+                          hd_error *err)
+{
+    *out = NULL;
+    if (!findings_add(f, rule)) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < f->graph->node_count; n++)
+        if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+    int64_t time = claimed(f);
+    if (time < 0) return HD_NOMEM(err);
+    if (!findings_is_worth(f, time)) {
+        findings_drop(f);
+        return HD_OK;
+    }
+    *out = last_of(f);
+    (*out)->amount = time;
+    uint32_t device = claimed_device(f);
+    if (device != HD_NONE) (*out)->device = device;
+    if (device != HD_NONE) (*out)->rank = f->scope.devices[device].rank;
+    return HD_OK;
+}
+
+static bool is_marked(const findings *f, uint32_t node, void *user)
+{
+    const uint8_t *marks = user;
+    uint32_t name = findings_is_work(f, node) ? HD_STRING_NONE : findings_name(f, node);
+    return name != HD_STRING_NONE && marks[name];
+}
+
+hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_one,
+                                hd_error *err)
+{
+    uint32_t strings = (uint32_t)hd_trace_string_count(f->scope.trace);
+    uint8_t *marks = calloc((size_t)strings + 1, 1);
+    bool any = false;
+    *out = NULL;
+    if (!marks) return HD_NOMEM(err);
+    for (uint32_t i = 0; i < strings; i++) any |= marks[i] = is_one(hd_trace_string(f->scope.trace, i));
+    hd_status status = any ? findings_gather(out, f, rule, is_marked, marks, err) : HD_OK;
+    if (*out) (*out)->is_of_host = true;
+    free(marks);
+    return status;
+}
+
+/* ---- calls that wait ---- */
+
+/* How long the calls take that the last finding frees, at any place. */
+static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size)
+{
+    gpu_spans spans;
+    gpu_span *list = hd_large_new(size + 1, sizeof *list, f->scope.large);
+    if (!list) return -1;
+    for (size_t i = 0; i < size; i++) list[i] = (gpu_span){f->syncs.list[syncs[i]].start, f->syncs.list[syncs[i]].end};
+    if (!gpu_spans_union(&spans, list, size, f->scope.large)) return -1;
+    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
+    gpu_spans_deinit(&spans);
+    return covered;
+}
+
+/* Frees them; the finding stays if they are worth it. */
+static hd_status free_syncs(finding **out, findings *f, const uint32_t *syncs, size_t count, hd_error *err)
+{
+    int64_t time = freed_time(f, syncs, count);
+    *out = NULL;
+    if (time < 0) return HD_NOMEM(err);
+    if (!findings_is_worth(f, time)) {
+        findings_drop(f);
+        return HD_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!free_sync(f, syncs[i])) return HD_NOMEM(err);
+    *out = last_of(f);
+    (*out)->amount = time;
+    return HD_OK;
+}
+
+hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *rule,
+                                bool (*is_one)(const findings *f, uint32_t sync), hd_error *err)
+{
+    size_t count = 0;
+    uint32_t *syncs = hd_large_new(f->syncs.count + 1, sizeof *syncs, f->scope.large);
+    hd_status status = syncs && findings_add(f, rule) ? HD_OK : HD_NOMEM(err);
+    for (uint32_t i = 0; status == HD_OK && i < f->syncs.count; i++)
+        if (!f->sync_is_taken[i] && is_one(f, i)) syncs[count++] = i;
+    if (status == HD_OK) status = free_syncs(out, f, syncs, count, err);
+    hd_large_free(syncs);
+    return status;
+}
+
+hd_status findings_gather_copies(finding **out, findings *f, const finding_rule *rule,
+                                 bool (*is_one)(const findings *f, const hd_work *work), hd_error *err)
+{
+    const hd_launches *l = f->scope.launches;
+    size_t count = 0;
+    uint32_t *syncs = hd_large_new(f->syncs.count + 1, sizeof *syncs, f->scope.large);
+    hd_status status = syncs && findings_add(f, rule) ? HD_OK : HD_NOMEM(err);
+    uint32_t last = HD_NONE;
+    for (uint32_t n = f->first_work; status == HD_OK && n < f->graph->node_count; n++) {
+        const hd_work *work = &l->works[f->works[n - f->first_work]];
+        uint32_t sync = work->launch == HD_NONE ? HD_NONE : findings_sync_of(f, l->launches[work->launch].row);
+        if (sync == HD_NONE || f->sync_is_taken[sync] || !is_one(f, work)) continue;
+        if (sync != last && count < f->syncs.count) syncs[count++] = last = sync;
+        if (!findings_claim(f, n, INT64_MAX)) status = HD_NOMEM(err);
+    }
+    uint32_t device = status == HD_OK ? claimed_device(f) : HD_NONE;
+    if (status == HD_OK) status = free_syncs(out, f, syncs, count, err);
+    if (status == HD_OK && *out && device != HD_NONE) (*out)->device = device;
+    hd_large_free(syncs);
+    return status;
+}
+
+const char *findings_amount(char out[96], const finding *of)
+{
+    char amount[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
+    snprintf(out, 96, "%s of %s (%.1f %%)", hd_text_duration(amount, of->amount), hd_text_duration(whole, of->whole),
+             findings_percent(of->amount, of->whole));
+    return out;
+}
+
+bool findings_begins(hd_string text, const char *word)
+{
+    size_t size = strlen(word);
+    return text.size >= size && memcmp(text.data, word, size) == 0;
+}
+
+bool findings_contains(hd_string text, const char *word)
+{
+    return text.size && memmem(text.data, text.size, word, strlen(word)) != NULL;
+}

@@ -1,0 +1,250 @@
+/* core.c - what rules look at: the whole, the graph and its path, calls that wait */
+#include "report/findings/finding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory/large.h"
+#include "base/sorted.h"
+#include "model/host/syncs.h"
+#include "trace/event.h"
+#include "trace/lazy.h"
+
+/* ---- the whole ---- */
+
+/* Of steps on the device: until the last activity that was launched in one has ended. */
+static void find_whole(findings *f)
+{
+    const gpu_scope *s = &f->scope;
+    f->from = INT64_MAX;
+    f->until = INT64_MIN;
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        if (s->steps[i].start < f->from) f->from = s->steps[i].start;
+        if (s->steps[i].end > f->until) f->until = s->steps[i].end;
+    }
+    f->has_steps = s->step_count > 0;
+    for (size_t i = 0; i < s->launches->work_count; i++) {
+        const gpu_work *work = &s->works[i];
+        if (work->device == HD_NONE || (f->has_steps && work->step == HD_NONE)) continue;
+        if (!f->has_steps && work->start < f->from) f->from = work->start;
+        if (work->end > f->until) f->until = work->end;
+    }
+    if (s->has_from && s->from > f->from) f->from = s->from;
+    if (s->has_until && s->until < f->until) f->until = s->until;
+    if (f->until < f->from) f->until = f->from;
+}
+
+int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+{
+    const gpu_scope *s = &f->scope;
+    const gpu_device *of = &s->devices[device];
+    gpu_spans spans;
+    size_t count = 0;
+    gpu_span *list = hd_large_new((size_t)of->count + 1, sizeof *list, s->large);
+    if (!list) return -1;
+    for (uint32_t i = 0; i < of->count; i++) {
+        const gpu_work *work = &s->works[s->order[of->first + i]];
+        if (classes >> work->class & 1) list[count++] = (gpu_span){work->start, work->end};
+    }
+    if (!gpu_spans_union(&spans, list, count, s->large)) return -1;
+    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
+    gpu_spans_deinit(&spans);
+    return covered;
+}
+
+static bool find_busy(findings *f)
+{
+    f->busiest = calloc((size_t)f->scope.device_count + 1, sizeof *f->busiest);
+    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++) {
+        f->busiest[d] = findings_busy(f, d, (1u << GPU_CLASSES) - 1);
+        if (f->busiest[d] < 0) return false;
+    }
+    return f->busiest != NULL;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t work_of_row(const gpu_scope *s, uint32_t row)
+{
+    size_t low = 0, high = s->launches->work_count;
+    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
+    return (uint32_t)low;
+}
+
+static bool index_nodes(findings *f)
+{
+    const hd_graph *g = f->graph;
+    f->first_work = g->node_count;
+    for (uint32_t l = g->lane_count; l-- > 0;)
+        if (g->lanes[l].is_queue) f->first_work = g->lanes[l].first_node;
+    f->works = hd_large_new((size_t)(g->node_count - f->first_work) + 1, sizeof *f->works, f->scope.large);
+    f->lanes = hd_large_new((size_t)f->first_work + 1, sizeof *f->lanes, f->scope.large);
+    f->left = hd_large_new((size_t)g->node_count + 1, sizeof *f->left, f->scope.large);
+    f->on_path = hd_large_zeroed((size_t)g->node_count + 1, sizeof *f->on_path, f->scope.large);
+    if (!f->works || !f->lanes || !f->left || !f->on_path) return false;
+    for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
+        for (uint32_t i = 0; i < g->lanes[l].node_count; i++) f->lanes[g->lanes[l].first_node + i] = g->lanes[l].track;
+    for (uint32_t n = f->first_work; n < g->node_count; n++)
+        f->works[n - f->first_work] = work_of_row(&f->scope, g->slices[n]);
+    for (uint32_t n = 0; n < g->node_count; n++) {
+        int64_t start = g->starts[n] > f->from ? g->starts[n] : f->from;
+        int64_t end = g->ends[n] < f->until ? g->ends[n] : f->until;
+        f->left[n] = end > start ? end - start : 0;
+    }
+    return true;
+}
+
+/* The threads of steps; other threads, which may only watch, do not make the whole longer. */
+static bool mark_threads(findings *f)
+{
+    f->has_step = calloc((size_t)hd_trace_track_count(f->scope.trace) + 1, sizeof *f->has_step);
+    for (uint32_t i = 0; f->has_step && i < f->scope.step_count; i++) {
+        uint32_t track = hd_event_at(f->scope.trace, HD_KIND_SLICE, f->scope.steps[i].row).track;
+        f->has_step[gpu_lane_of(f->scope.trace, track)] = true;
+    }
+    return f->has_step != NULL;
+}
+
+bool findings_is_measured(const findings *f, uint32_t node)
+{
+    const hd_graph *g = f->graph;
+    if (g->starts[node] >= f->until || g->ends[node] <= f->from) return false;
+    return findings_is_work(f, node) || f->has_step[f->lanes[node]];
+}
+
+/* The node that ends the whole; HD_NONE. */
+static uint32_t last_node(const findings *f)
+{
+    uint32_t last = HD_NONE;
+    int64_t latest = INT64_MIN;
+    for (uint32_t n = 0; n < f->graph->node_count; n++) {
+        int64_t end = f->graph->ends[n] < f->until ? f->graph->ends[n] : f->until;
+        if (end < latest || !findings_is_measured(f, n)) continue;
+        latest = end;
+        last = n;
+    }
+    return last;
+}
+
+static hd_status find_path(findings *f, hd_error *err)
+{
+    if (!mark_threads(f)) return HD_NOMEM(err);
+    uint32_t last = f->until > f->from ? last_node(f) : HD_NONE;
+    if (last == HD_NONE) return HD_OK;
+    HD_TRY(hd_graph_path(&f->path, &f->path_count, f->graph, last, f->from, f->until, err));
+    for (size_t i = 0; i < f->path_count; i++)
+        if (!f->path[i].is_delay) f->on_path[f->path[i].node] += f->path[i].end_ns - f->path[i].start_ns;
+    return HD_OK;
+}
+
+uint32_t findings_name(const findings *f, uint32_t node)
+{
+    uint32_t row = f->graph->slices[node];
+    if (row == HD_NONE) return HD_STRING_NONE;
+    if (findings_is_work(f, node)) return f->scope.launches->works[f->works[node - f->first_work]].name;
+    return (uint32_t)hd_slice_column(f->scope.trace, row, HD_COL_NAME);
+}
+
+/* ---- calls that wait ---- */
+
+static hd_status find_syncs(findings *f, hd_error *err)
+{
+    HD_TRY(gpu_syncs_init(&f->syncs, &f->scope, err));
+    size_t count = f->syncs.count;
+    gpu_place *places = hd_large_new(count + 1, sizeof *places, f->scope.large);
+    f->sync_ops = hd_large_new(count + 1, sizeof *f->sync_ops, f->scope.large);
+    f->sync_is_taken = hd_large_zeroed(count + 1, 1, f->scope.large);
+    bool fine = places && f->sync_ops && f->sync_is_taken;
+    for (uint32_t i = 0; fine && i < count; i++)
+        places[i] = (gpu_place){f->syncs.list[i].start, f->syncs.list[i].lane, i};
+    f->syncs_by_row = hd_large_new(count + 1, sizeof *f->syncs_by_row, f->scope.large);
+    uint32_t *spare = hd_large_new(count + 1, sizeof *spare, f->scope.large);
+    fine = fine && f->syncs_by_row && spare;
+    for (uint32_t i = 0; fine && i < count; i++) f->syncs_by_row[i] = i;
+    if (fine) HD_SORT_RUNS(f->syncs_by_row, spare, count, x, y, f->syncs.list[*x].row < f->syncs.list[*y].row);
+    hd_large_free(spare);
+    hd_status status =
+        fine ? gpu_innermost_names(f->sync_ops, places, count, &f->scope, HD_ROLE_OP, err) : HD_NOMEM(err);
+    hd_large_free(places);
+    return status;
+}
+
+uint32_t findings_sync_of(const findings *f, uint64_t row)
+{
+    size_t low = 0, high = f->syncs.count;
+    HD_PARTITION_POINT(low, high, at, f->syncs.list[f->syncs_by_row[at]].row < row);
+    return low < f->syncs.count && f->syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low] : HD_NONE;
+}
+
+/* ---- all of it ---- */
+
+static bool has_string(const hd_trace *trace, const char *text)
+{
+    size_t size = strlen(text);
+    for (uint32_t i = 0; i < hd_trace_string_count(trace); i++) {
+        hd_string string = hd_trace_string(trace, i);
+        if (string.size == size && memcmp(string.data, text, size) == 0) return true;
+    }
+    return false;
+}
+
+hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
+{
+    gpu_options by_step = *options;
+    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* what is guessed is no base of a finding */
+    f->input = input;
+    HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
+    f->scope.options = options;
+    HD_TRY(gpu_trust_of(&f->trust, f->scope.trace, f->scope.launches, err));
+    find_whole(f);
+    if (!find_busy(f)) return HD_NOMEM(err);
+    HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));
+    if (!index_nodes(f)) return HD_NOMEM(err);
+    HD_TRY(find_path(f, err));
+    const hd_graph *g = f->graph;
+    f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
+    f->is_slowed = has_string(f->scope.trace, "python_function");
+    HD_TRY(find_syncs(f, err));
+    return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);
+}
+
+void findings_release(findings *f)
+{
+    void **const large[] = {(void **)&f->works,       (void **)&f->left,     (void **)&f->on_path,
+                            (void **)&f->lanes,       (void **)&f->sync_ops, (void **)&f->order,
+                            (void **)&f->taken,       (void **)&f->claims,   (void **)&f->new_starts,
+                            (void **)&f->new_ends,    (void **)&f->freed,    (void **)&f->sync_is_taken,
+                            (void **)&f->syncs_by_row};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        hd_large_free(*large[i]);
+        *large[i] = NULL;
+    }
+    if (f->path) hd_graph_pieces_free(f->path);
+    f->path = NULL;
+    hd_graph_free(f->graph);
+    f->graph = NULL;
+    gpu_gaps_deinit(&f->gaps);
+    gpu_slices_deinit(&f->syncs);
+}
+
+void findings_deinit(findings *f)
+{
+    findings_release(f);
+    free(f->busiest);
+    free(f->has_step);
+    free(f->list);
+    gpu_scope_deinit(&f->scope);
+    *f = (findings){0};
+}
+
+const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
+{
+    hd_string name = string == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(trace, string);
+    size_t kept = name.size;
+    if (kept > 60) {
+        for (kept = 57; kept && ((unsigned char)name.data[kept] & 0xc0) == 0x80;) kept--;
+    }
+    memcpy(out, name.data ? name.data : "", kept);
+    memcpy(out + kept, kept < name.size ? "…" : "", kept < name.size ? sizeof "…" : 1);
+    return out;
+}

@@ -1,0 +1,177 @@
+/* finding.h - what to do first: findings with a bound of what each can save
+ *
+ * A finding is data: a code, what was measured of which whole, the most that removing its cause saves and how that is
+ * known, and the advice. The sentence is made from it. Rules find them: a rule is a file here and a line in list.c. A
+ * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it, so
+ * that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
+ *
+ *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
+ *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
+ *   host    of host time: a device that is busy for so long needs that long
+ *
+ * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what rules
+ * look at; docs/findings has a page for each code.
+ */
+#ifndef HD_REPORT_FINDINGS_FINDING_H
+#define HD_REPORT_FINDINGS_FINDING_H
+
+#include "base/error.h"
+#include "report/gpu/gaps.h"
+#include "report/gpu/gpu.h"
+
+typedef enum finding_how {
+    FINDING_NOT_KNOWN, /* `reason` says why */
+    FINDING_BY_PATH,
+    FINDING_BY_REPLAY,
+    FINDING_BY_HOST,
+    FINDING_HOWS
+} finding_how;
+extern const char *const finding_how_names[FINDING_HOWS]; /* the first is NULL */
+
+enum { FINDING_TEXT = 400, FINDING_EVIDENCE = 5 };
+
+typedef struct findings findings;
+typedef struct finding_rule {
+    hd_finding_code about; /* docs/findings/CODE.md */
+    hd_status (*find)(findings *f, const struct finding_rule *rule, hd_error *err);
+} finding_rule;
+extern const finding_rule finding_overhead, finding_data_loading, finding_garbage_collection, finding_module_loading,
+    finding_device_allocation, finding_sync_item, finding_pageable_copy, finding_sync_copy, finding_sync_call,
+    finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
+    finding_layout_conversions, finding_kernel_hotspot, finding_gpu_bound, finding_launch_bound, finding_host_bound,
+    finding_idle_unknown, finding_slow_first_step, finding_slow_step;
+/* The table, in the order in which rules claim; ends with NULL. */
+extern const finding_rule *const finding_rules[];
+
+typedef struct finding {
+    const finding_rule *rule;
+    char text[FINDING_TEXT]; /* the sentence */
+    int64_t rank;            /* HD_NO_NUMBER: unknown, or several */
+    uint32_t device;         /* of scope.devices; HD_NONE: of several, or none */
+    uint32_t step;           /* of scope.steps; HD_NONE */
+    int64_t amount, whole;   /* ns measured, of so much; HD_NO_TIME: it is no time */
+    finding_how how;
+    int64_t saves;            /* ns at most, as things are; HD_NO_TIME: not known */
+    int64_t then;             /* the same once finding `behind` is solved; HD_NO_TIME: no more, or not known */
+    const char *behind;       /* a code; NULL */
+    const char *reason;       /* why `saves` is not known; NULL */
+    const char *trust_reason; /* why it is not firm; NULL: it is */
+    uint64_t events;
+    int64_t ids[FINDING_EVIDENCE], lengths[FINDING_EVIDENCE]; /* slices that show it, the longest first */
+    uint32_t id_count;
+    int64_t path;         /* ns of the path that it claims */
+    bool frees_waits;     /* a path says nothing then: it goes through what is waited for */
+    bool is_of_host;      /* never below the busy time of a device */
+    bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
+} finding;
+
+typedef struct finding_claim {
+    uint32_t node, of; /* of findings->list */
+    int64_t ns;        /* HD_NO_TIME: a wait is freed */
+    int64_t path;      /* of it on the path */
+} finding_claim;
+
+struct findings {
+    gpu_scope scope; /* by step */
+    const gpu_trust *trust;
+    hd_graph *graph;
+    hd_graph_piece *path;
+    size_t path_count;
+    int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
+    bool has_steps;
+    bool
+        is_complete; /* the graph has all waits and launches: else a replay proves nothing, as it holds back what it should not */
+    bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
+    uint32_t first_work;     /* node; those of queues stand behind */
+    uint32_t *works;         /* by node less first_work */
+    int64_t *left, *on_path; /* by node: what nobody has claimed, within the whole and of the path */
+    uint32_t *lanes;         /* by node below first_work: the thread's track */
+    int64_t *busiest;        /* by device: how long it is busy within the whole */
+    bool *has_step;          /* by track: steps are on this thread */
+    gpu_gaps gaps;           /* of devices, with causes */
+    gpu_slices syncs;        /* calls that wait */
+    uint32_t *sync_ops;      /* by call: the operator around it, string */
+    uint8_t *sync_is_taken;  /* by call */
+    uint32_t *syncs_by_row;  /* calls, by their row of the slice table */
+    const hd_report_input *input;
+    finding *list;
+    uint32_t count;
+    size_t capacity;
+    finding_claim *claims; /* by finding */
+    size_t claim_count, claim_capacity;
+    /* bounds.c */
+    uint32_t *order;
+    int64_t *taken, *new_starts, *new_ends; /* by node */
+    uint8_t *freed;
+};
+
+/* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
+ * once the first is solved. options: of the report. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
+hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
+void findings_deinit(findings *findings);
+/* What was looked at goes; the list and the scope stay. */
+void findings_release(findings *findings); /* core.c */
+
+/* core.c */
+hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err);
+static inline int64_t findings_whole(const findings *f)
+{
+    return f->until - f->from;
+}
+/* A hundredth of the whole. */
+static inline bool findings_is_worth(const findings *f, int64_t ns)
+{
+    return ns > 0 && (gpu_i128)ns * 100 >= findings_whole(f);
+}
+static inline double findings_percent(int64_t part, int64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+/* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
+bool findings_is_measured(const findings *f, uint32_t node);
+/* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole. -1: no memory. */
+int64_t findings_busy(const findings *f, uint32_t device, unsigned classes);
+/* The call that waits which is this row of the slice table (index of syncs); HD_NONE. */
+uint32_t findings_sync_of(const findings *f, uint64_t row);
+uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_NONE: of a gap */
+static inline bool findings_is_work(const findings *f, uint32_t node)
+{
+    return node >= f->first_work;
+}
+/* A name for a sentence: cut in the middle of nothing, at most 60 bytes. Returns out. */
+const char *findings_short(char out[72], const hd_trace *trace, uint32_t string);
+
+/* claims.c */
+/* A new finding; NULL: no memory. Valid until the next is added. */
+finding *findings_add(findings *f, const finding_rule *rule);
+/* The last finding goes, and its claims with it. */
+void findings_drop(findings *f);
+/* What is left of a node, `most` ns of it, is the last finding's. false: no memory. */
+bool findings_claim(findings *f, uint32_t node, int64_t most);
+/* Only this part of all that the last finding claims can be saved: the rest is anybody's again. */
+void findings_scale(findings *f, double part);
+bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the last finding; true */
+/* A finding of all nodes that `is_one` knows: claimed if they are worth it, with amount, device and evidence; else, and
+ * where the rest of the whole is not worth it, *out is NULL. */
+typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
+hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
+                          hd_error *err);
+/* The same of host slices with a name of which `is_one` says yes (asked once a name). */
+typedef bool findings_is_name(hd_string name);
+hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_one,
+                                hd_error *err);
+/* A finding of the calls that wait which `is_one` chooses (index of syncs) and none has yet. */
+hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *rule,
+                                bool (*is_one)(const findings *f, uint32_t sync), hd_error *err);
+/* The same of what calls that wait for their own copy or memset launch: its time is claimed, too. */
+hd_status findings_gather_copies(finding **out, findings *f, const finding_rule *rule,
+                                 bool (*is_one)(const findings *f, const hd_work *work), hd_error *err);
+/* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
+const char *findings_amount(char out[96], const finding *of);
+bool findings_begins(hd_string text, const char *word);
+bool findings_contains(hd_string text, const char *word);
+
+/* bounds.c */
+hd_status findings_bound(findings *f, hd_error *err); /* of all, in the order of their path */
+
+#endif

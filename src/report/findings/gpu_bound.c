@@ -1,0 +1,35 @@
+/* gpu_bound.c - the GPU sets the pace, with kernels of which no other rule knows anything */
+#include <stdio.h>
+
+#include "report/findings/finding.h"
+
+static bool is_compute(const findings *f, uint32_t node, void *user)
+{
+    (void)user;
+    return findings_is_work(f, node) && f->scope.works[f->works[node - f->first_work]].class == GPU_COMPUTE;
+}
+
+static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
+{
+    finding *of;
+    char amount[96];
+    HD_TRY(findings_gather(&of, f, rule, is_compute, NULL, err));
+    if (!of) return HD_OK;
+    if (of->path < findings_whole(f) / 2) {
+        findings_drop(f);
+        return HD_OK;
+    }
+    snprintf(of->text, sizeof of->text, "The GPU sets the pace: it computes for %s, with many kernels.",
+             findings_amount(amount, of));
+    return HD_OK;
+}
+
+const finding_rule finding_gpu_bound = {
+    .about.code = "gpu-bound",
+    .about.severity = "note",
+    .about.meaning = "the GPU sets the pace, with kernels of which none stands out",
+    .about.advice =
+        "Make kernels faster or fewer: heddle report kernels, operators and flops; lower precision, torch.compile for "
+        "fusion, FlashAttention.",
+    .find = find,
+};

@@ -1,0 +1,86 @@
+/* list.c - the table of rules, and how findings are ranked */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/findings/finding.h"
+
+/* The first that claims some time has it: what is more precise comes before what is less. */
+const finding_rule *const finding_rules[] = {
+    &finding_overhead,
+    &finding_data_loading,
+    &finding_garbage_collection,
+    &finding_module_loading,
+    &finding_device_allocation,
+    &finding_sync_item,
+    &finding_pageable_copy,
+    &finding_sync_copy,
+    &finding_sync_call,
+    &finding_same_stream_communication,
+    &finding_exposed_communication,
+    &finding_exposed_copy,
+    &finding_tensor_cores,
+    &finding_layout_conversions,
+    &finding_kernel_hotspot,
+    &finding_gpu_bound,
+    &finding_launch_bound,
+    &finding_host_bound,
+    &finding_idle_unknown,
+    &finding_slow_first_step,
+    &finding_slow_step,
+    NULL,
+};
+
+/* What is known to save less than a hundredth now and later is not worth a sentence. */
+static void keep_worthy(findings *f)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const finding *of = &f->list[i];
+        if (of->how == FINDING_NOT_KNOWN || findings_is_worth(f, of->saves) || of->then != HD_NO_TIME)
+            f->list[kept++] = *of;
+    }
+    f->count = kept;
+}
+
+static void set_trust(findings *f)
+{
+    for (uint32_t i = 0; i < f->count; i++) {
+        finding *of = &f->list[i];
+        if (of->trust_reason) continue;
+        if (of->is_of_host && f->is_slowed)
+            of->trust_reason = "Python's functions were recorded (with_stack), which slows the host";
+        else if ((of->is_of_host || of->frees_waits) && !f->is_complete)
+            of->trust_reason = "of some activities the launch, or of some waits the cause, is not in the trace";
+    }
+}
+
+/* What can be changed and saves something comes first, then what is as it is, what is not known, what saves only later. */
+static int class_of(const finding *of)
+{
+    if (of->how == FINDING_NOT_KNOWN) return 2;
+    return of->saves <= 0 ? 3 : strcmp(of->rule->about.severity, "note") == 0;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const finding *x = a, *y = b;
+    int c = class_of(x), d = class_of(y);
+    if (c != d) return c < d ? -1 : 1;
+    int64_t p = c < 2 ? x->saves : c == 2 ? x->amount : x->then, q = d < 2 ? y->saves : d == 2 ? y->amount : y->then;
+    if (p != q) return p > q ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err)
+{
+    *out = (findings){0};
+    HD_TRY(findings_prepare(out, input, options, err));
+    if (!out->scope.device_count || out->until <= out->from) return HD_OK;
+    for (const finding_rule *const *rule = finding_rules; *rule; rule++) HD_TRY((*rule)->find(out, *rule, err));
+    HD_TRY(findings_bound(out, err));
+    keep_worthy(out);
+    set_trust(out);
+    findings_release(out);
+    if (out->count) qsort(out->list, out->count, sizeof *out->list, by_rank);
+    return HD_OK;
+}

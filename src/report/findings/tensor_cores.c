@@ -1,0 +1,86 @@
+/* tensor_cores.c - matrix products and convolutions of 32-bit floats that do not run on Tensor Cores */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/findings/finding.h"
+#include "report/gpus.h"
+#include "report/properties.h"
+#include "trace/event.h"
+#include "trace/lazy.h"
+
+/* By the names of cuBLAS, cuDNN and CUTLASS: kernels for FFMA, and none of the words of those for MMA. */
+static bool is_name(hd_string name)
+{
+    static const char *const simt[] = {
+        "sgemm", "_simt_", "scudnn", "dgrad_engine<float", "wgrad_alg0_engine<float", "implicit_convolve_sgemm"};
+    static const char *const mma[] = {"tensorop", "tf32", "s1688", "s16816", "884",    "1688",
+                                      "16816",    "hmma", "xmma",  "wgmma",  "tcgen05"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof simt / sizeof *simt; i++) found |= findings_contains(name, simt[i]);
+    for (size_t i = 0; found && i < sizeof mma / sizeof *mma; i++) found = !findings_contains(name, mma[i]);
+    return found;
+}
+
+typedef struct model {
+    const hd_gpus *gpus;
+    double ratio; /* of the peaks with and without; 0: not known */
+    bool has_none;
+} model;
+
+static bool add_model(void *user, report_properties *properties)
+{
+    model *m = user;
+    if (properties->major != HD_NO_NUMBER && properties->major < 7) m->has_none = true;
+    const report_gpu *gpu =
+        properties->name ? report_gpu_find(m->gpus, (hd_string){properties->name, strlen(properties->name)}) : NULL;
+    if (!gpu || gpu->peaks[REPORT_FP32] <= 0) return true;
+    double other = gpu->peaks[REPORT_TF32] > 0 ? gpu->peaks[REPORT_TF32] : gpu->peaks[REPORT_FP16];
+    if (other / gpu->peaks[REPORT_FP32] > m->ratio) m->ratio = other / gpu->peaks[REPORT_FP32];
+    return true;
+}
+
+/* marks: by string, 2 yes, 1 no, 0 not asked yet. */
+static bool is_one(const findings *f, uint32_t node, void *user)
+{
+    uint8_t *marks = user;
+    if (!findings_is_work(f, node) || f->scope.works[f->works[node - f->first_work]].role != HD_ROLE_KERNEL)
+        return false;
+    uint32_t name = findings_name(f, node);
+    if (!marks[name]) marks[name] = is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
+    return marks[name] == 2;
+}
+
+static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
+{
+    hd_gpus *own = NULL;
+    model m = {.gpus = f->input->gpus};
+    if (!m.gpus) HD_TRY(hd_gpus_new(&own, err));
+    if (own) m.gpus = own;
+    bool fine = report_properties_read(f->scope.trace, add_model, &m);
+    hd_gpus_free(own);
+    if (m.has_none) return HD_OK;
+    finding *of = NULL;
+    uint8_t *marks = calloc(hd_trace_string_count(f->scope.trace) + 1, 1);
+    hd_status status = fine && marks ? findings_gather(&of, f, rule, is_one, marks, err) : HD_NOMEM(err);
+    free(marks);
+    if (!of) return status;
+    char name[72], amount[96], how[80] = "";
+    if (m.ratio > 1) findings_scale(f, 1 - 1 / m.ratio);
+    if (m.ratio > 1) snprintf(how, sizeof how, ", whose peak is %.1f times as high", m.ratio);
+    uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
+    snprintf(of->text, sizeof of->text,
+             "Matrix products of 32-bit floats take %s and do not use Tensor Cores%s: %s, %llu kernels.",
+             findings_amount(amount, of), how, findings_short(name, f->scope.trace, longest),
+             (unsigned long long)of->events);
+    if (m.ratio <= 1) of->trust_reason = "the trace does not name a GPU with known peaks: this is all of their time";
+    return HD_OK;
+}
+
+const finding_rule finding_tensor_cores = {
+    .about.code = "no-tensor-cores",
+    .about.severity = "warning",
+    .about.meaning = "matrix products or convolutions of 32-bit floats without Tensor Cores",
+    .about.advice = "torch.autocast('cuda', dtype=torch.bfloat16), or torch.set_float32_matmul_precision('high') and "
+                    "torch.backends.cudnn.allow_tf32 = True for TF32.",
+    .find = find,
+};

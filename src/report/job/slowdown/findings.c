@@ -1,0 +1,223 @@
+/* findings.c - what to do first in a job: which ranks are late, and what its transfers cost
+ *
+ * The job is simulated (slowdown.c) as it was, with the ranks that are late as fast as the fastest at each place, with
+ * all ranks so, and with transfers that take no time. What is saved so is no sum of durations: who does not wait for one
+ * rank waits for the next.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/job/slowdown/findings.h"
+#include "report/job/slowdown/impl.h"
+
+const hd_report_column job_findings_columns[] = {
+    {"code", HD_VALUE_STRING, "late-rank, uneven-ranks or transfers; docs/findings has a page for each"},
+    {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
+    {"saves", HD_VALUE_DURATION, "at most, of the time between the first and the last collective"},
+    {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
+    {"amount", HD_VALUE_DURATION, "what was measured, mean over ranks"},
+    {"whole", HD_VALUE_DURATION, "from the end of the first collective to that of the last, mean over ranks"},
+    {"share", HD_VALUE_DECIMAL, "percent: amount of whole"},
+    {"finding", HD_VALUE_STRING, "the same in a sentence"},
+    {"advice", HD_VALUE_STRING, "what to change"},
+    {"ranks", HD_VALUE_STRING, "which it is about, separated by commas; null: all"},
+    {0}};
+
+const hd_finding_code job_finding_codes[JOB_FINDINGS] = {
+    {"late-rank", "warning", "some ranks come late to collectives, and the others wait for them",
+     "Look at these ranks alone: heddle report summary on their traces, and heddle report stragglers for when; often "
+     "CPU "
+     "binding, another process on the host, uneven batches, or a slow GPU."},
+    {"uneven-ranks", "warning", "ranks wait for one another, though none is late for long",
+     "Give each rank its own CPUs (cpuset, numactl, OMP_NUM_THREADS), even batches, and collect garbage on all ranks "
+     "at "
+     "once."},
+    {"transfers", "warning", "collectives take time also where no rank waits",
+     "Overlap them with compute, send fewer bytes (bf16, sharding, larger buckets), or use a faster link; heddle "
+     "report "
+     "communication has their bandwidth."}};
+
+typedef struct job_state {
+    slow_job *j;
+    hd_table_builder *b;
+    double whole;            /* as it was, simulated */
+    double waited, transfer; /* mean over ranks */
+    double *compute, median; /* by member: sum between collectives */
+    bool *is_late;           /* by member */
+    uint32_t late;
+} job_state;
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Ideals become the least of each kind of gap, and 0 for transfers. */
+static void set_least(slow_job *j)
+{
+    for (uint32_t k = 0; k < j->gap_kinds.count; k++) j->gaps[k] = INFINITY;
+    for (size_t i = 0; i < j->count; i++) {
+        double *least = &j->gaps[j->visits[i].kind];
+        if ((double)j->visits[i].gap < *least) *least = (double)j->visits[i].gap;
+    }
+    for (uint32_t k = 0; k < j->transfer_kinds.count; k++) j->transfers[k] = 0;
+}
+
+static double median_of(const double *sorted, uint32_t count)
+{
+    return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+/* Late is who computes 1.3 times as long between collectives as the median rank. */
+static bool find_late(job_state *s)
+{
+    const slow_job *j = s->j;
+    uint32_t members = j->members.count;
+    double *sorted = calloc((size_t)members + 1, sizeof *sorted);
+    s->compute = calloc((size_t)members + 1, sizeof *s->compute);
+    s->is_late = calloc((size_t)members + 1, sizeof *s->is_late);
+    if (!sorted || !s->compute || !s->is_late) {
+        free(sorted);
+        return false;
+    }
+    for (uint32_t m = 0; m < members; m++) {
+        for (size_t i = j->list[m].first + 1; i < j->list[m + 1].first; i++) {
+            s->compute[m] += (double)j->visits[i].gap;
+            s->transfer += (double)j->collectives[j->visits[i].collective].shortest / members;
+        }
+        sorted[m] = s->compute[m];
+    }
+    qsort(sorted, members, sizeof *sorted, by_value);
+    double median = median_of(sorted, members);
+    for (uint32_t m = 0; m < members; m++) {
+        s->is_late[m] = members > 1 && s->compute[m] > 1.3 * median;
+        s->late += s->is_late[m];
+        s->waited += (s->whole - s->compute[m]) / members;
+    }
+    s->median = median_of(sorted, members - s->late); /* those that are late are the last */
+    s->waited = s->waited > s->transfer ? s->waited - s->transfer : 0;
+    free(sorted);
+    return true;
+}
+
+static void add_row(job_state *s, const hd_finding_code *about, double after, double amount, const char *text,
+                    const char *ranks)
+{
+    double saves = s->whole > after ? s->whole - after : 0;
+    if (amount > s->whole) amount = s->whole;
+    if (saves * 100 < s->whole) return;
+    hd_table_add_text(s->b, about->code);
+    hd_table_add_text(s->b, about->severity);
+    hd_table_add_int(s->b, llround(saves));
+    hd_table_add_text(s->b, "ranks");
+    hd_table_add_int(s->b, llround(amount));
+    hd_table_add_int(s->b, llround(s->whole));
+    hd_table_add_decimal(s->b, 100 * amount / s->whole);
+    hd_table_add_text(s->b, text);
+    hd_table_add_text(s->b, about->advice);
+    if (ranks)
+        hd_table_add_text(s->b, ranks);
+    else
+        hd_table_add_null(s->b);
+}
+
+enum { NAMED = 8 };
+
+/* "0 and 6", "0, 6 and 7", "0, 1, 2 and 9 more"; and of all "0,6". */
+static void name_late(char out[120], char list[160], const job_state *s)
+{
+    uint32_t named = 0;
+    *out = *list = '\0';
+    for (uint32_t m = 0; m < s->j->members.count && named < NAMED; m++) {
+        if (!s->is_late[m]) continue;
+        long long rank = (long long)slow_member_at(s->j, m)->rank;
+        size_t used = strlen(out), size = strlen(list);
+        named++;
+        snprintf(out + used, 120 - used, "%s%lld", named == 1 ? "" : named == s->late ? " and " : ", ", rank);
+        snprintf(list + size, 160 - size, "%s%lld", named == 1 ? "" : ",", rank);
+    }
+    size_t used = strlen(out);
+    if (s->late > named) snprintf(out + used, 120 - used, " and %u more", s->late - named);
+}
+
+static void add_late(job_state *s)
+{
+    char names[120], list[160], text[400], most[HD_VALUE_TEXT_BYTES], usual[HD_VALUE_TEXT_BYTES],
+        wait[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
+    double longest = 0;
+    for (uint32_t m = 0; m < s->j->members.count; m++) {
+        s->j->kept[m] = !s->is_late[m];
+        if (s->is_late[m] && s->compute[m] > longest) longest = s->compute[m];
+    }
+    name_late(names, list, s);
+    snprintf(text, sizeof text,
+             "Rank%s %s %s late: between collectives %s up to %s, the others %s (median). Ranks wait for others for %s "
+             "of %s "
+             "(%.1f %%), mean over ranks.",
+             s->late == 1 ? "" : "s", names, s->late == 1 ? "is" : "are", s->late == 1 ? "it works" : "they work",
+             hd_text_duration(most, llround(longest)), hd_text_duration(usual, llround(s->median)),
+             hd_text_duration(wait, llround(s->waited)), hd_text_duration(whole, llround(s->whole)),
+             100 * s->waited / s->whole);
+    add_row(s, &job_finding_codes[0], slow_simulate(s->j, false), s->waited, text, list);
+}
+
+static void add_uneven(job_state *s)
+{
+    char text[300], wait[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
+    for (uint32_t m = 0; m < s->j->members.count; m++) s->j->kept[m] = false;
+    snprintf(text, sizeof text,
+             "No rank is late for long, but each is now and then: ranks wait for others for %s of %s (%.1f %%), "
+             "mean over ranks.",
+             hd_text_duration(wait, llround(s->waited)), hd_text_duration(whole, llround(s->whole)),
+             100 * s->waited / s->whole);
+    add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
+}
+
+static void add_transfers(job_state *s)
+{
+    char text[300], transfer[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
+    double all = s->waited + s->transfer;
+    for (uint32_t m = 0; m < s->j->members.count; m++) s->j->kept[m] = true;
+    snprintf(
+        text, sizeof text,
+        "Collectives themselves, without waiting for other ranks, take %s of %s (%.1f %%): %.0f %% of the time in them "
+        "is waiting.",
+        hd_text_duration(transfer, llround(s->transfer)), hd_text_duration(whole, llround(s->whole)),
+        100 * s->transfer / s->whole, all > 0 ? 100 * s->waited / all : 0);
+    add_row(s, &job_finding_codes[2], slow_simulate(s->j, true), s->transfer, text, NULL);
+}
+
+hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_builder *lost, hd_error *err)
+{
+    slow_job j = {.of = of, .kept_operation = NO_OPERATION};
+    job_state s = {.j = &j, .b = b};
+    hd_error ignored = {0};
+    hd_status status = job_roles_init(&j.roles, &of, 1, false, lost, err);
+    if (status == HD_OK) status = slow_job_read(&j, lost, &ignored);
+    if (status == HD_OK && !(slow_find_ideals(&j) && slow_make_lists(&j))) status = HD_NOMEM(err);
+    if (status == HD_OK && j.count && j.members.count > 1) {
+        for (uint32_t m = 0; m < j.members.count; m++) j.kept[m] = true;
+        s.whole = slow_simulate(&j, false);
+        double measured = slow_measure(&j);
+        bool is_like = !isnan(s.whole) && s.whole > 0 && fabs(s.whole - measured) * 100 <= PERCENT_MAX * measured;
+        set_least(&j);
+        if (is_like && !find_late(&s)) status = HD_NOMEM(err);
+        if (is_like && status == HD_OK) {
+            if (s.late)
+                add_late(&s);
+            else
+                add_uneven(&s);
+            add_transfers(&s);
+            hd_table_sort(b, "", "saves");
+        }
+    }
+    free(s.compute);
+    free(s.is_late);
+    slow_job_deinit(&j);
+    /* Collectives that do not match prove nothing: there is no finding then. */
+    return status == HD_ERR_UNSUPPORTED || status == HD_ERR_LIMIT ? HD_OK : status;
+}
