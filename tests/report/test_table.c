@@ -715,11 +715,11 @@ static void test_table__saturated_sums_are_null_and_counted(void **state)
         assert_int_equal(hd_table_beyond(head), saturates ? 2 : 0);
         hd_table_free(head);
         assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
-                       saturates ? "i,d,c\r\n9223372036854775807,,\r\n9223372036854775806,9223372036854775806,"
-                                   "9223372036854775806\r\n5,5,5\r\n-9223372036854775807,,\r\n"
-                                 : "i,d,c\r\n9223372036854775807,9223372036854775807,9223372036854775807\r\n"
-                                   "9223372036854775806,9223372036854775806,9223372036854775806\r\n5,5,5\r\n"
-                                   "-9223372036854775807,-9223372036854775807,18446744073709551615\r\n");
+                       saturates ? "i,d,c\n9223372036854775807,,\n9223372036854775806,9223372036854775806,"
+                                   "9223372036854775806\n5,5,5\n-9223372036854775807,,\n"
+                                 : "i,d,c\n9223372036854775807,9223372036854775807,9223372036854775807\n"
+                                   "9223372036854775806,9223372036854775806,9223372036854775806\n5,5,5\n"
+                                   "-9223372036854775807,-9223372036854775807,18446744073709551615\n");
         hd_table_free(table);
     }
 }
@@ -743,14 +743,14 @@ static void test_table__text_that_a_spreadsheet_would_run_is_text(void **state)
                                            {"5", "5"}};
     hd_table_builder *builder;
     hd_table *table;
-    char expected[512] = "'@n,i\r\n";
+    char expected[512] = "'@n,i\n";
     assert_int_equal(hd_table_builder_new(&builder, "t", NULL), HD_OK);
     hd_table_add_column(builder, "@n", HD_VALUE_STRING);
     hd_table_add_column(builder, "i", HD_VALUE_INT);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         hd_table_add_text(builder, cells[i][0]);
         hd_table_add_int(builder, -5);
-        strcat(strcat(expected, cells[i][1]), ",-5\r\n");
+        strcat(strcat(expected, cells[i][1]), ",-5\n");
     }
     assert_int_equal(hd_table_finish(&table, builder, NULL), HD_OK);
     assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, expected);

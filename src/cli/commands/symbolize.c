@@ -259,7 +259,7 @@ static const cli_option options[] = {
      .min = 1,
      .max = 86400,
      FIELD(debuginfod_timeout),
-     .help = "how long these servers may send nothing before none of them is asked again; "
+     .help = "time without data after which none of these servers is used any more; "
              "else as $DEBUGINFOD_TIMEOUT says, else 30"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
