@@ -57,13 +57,13 @@ static void print_table(const report_text *t, const hd_table *table)
 
 static void print_tables(const report_text *t)
 {
-    size_t count = t->first_table && t->report->table_count ? 1 : t->report->table_count;
     bool any = false;
     if (t->path) report_print_path(t->run, t->path);
     cli_print(t->run, "%s%s: %s\n", t->path ? "  " : "", t->about->name, t->about->title);
-    if (t->about->says_trust && t->report->trust) cli_print(t->run, "  trust: %s\n", t->report->trust_text);
-    for (size_t i = 0; i < count; i++) {
-        if (!hd_table_row_count(t->report->tables[i])) continue;
+    if (t->path && t->about->says_trust && t->report->trust) cli_print(t->run, "  trust: %s\n", t->report->trust_text);
+    for (size_t i = 0; i < t->report->table_count; i++) {
+        const bool is_shown = !t->first_table || i == 0 || cli_is_findings(t->report->tables[i]);
+        if (!is_shown || !hd_table_row_count(t->report->tables[i])) continue;
         print_table(t, t->report->tables[i]);
         any = true;
     }

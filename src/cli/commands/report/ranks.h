@@ -4,8 +4,8 @@
 
 #include "cli/job_in.h"
 
-/* The reports of a job's first screen, of which the first table is shown. */
-#define REPORT_OF_JOB "stragglers,imbalance,job"
+/* The reports of a job's first screen, of which the first table is shown, and findings. */
+#define REPORT_OF_JOB "job,stragglers,imbalance"
 
 /* *out: the job that run->operands are, if two ranks or more have a number of their own, or a file is a job's summary
  * (.hds); NULL: they are none. Operands that cannot be read are reported and removed. The caller frees *out. */
