@@ -437,7 +437,7 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
     """Read a trace of any format that `heddle.formats()` lists, packed by gzip or zstd or not.
 
     source        a path, bytes, a file object (opened as binary), or a list of these: then they are the ranks of one run, each
-                  under processes of its own
+                  under processes of its own, on the clock of the one that counts from the earliest time (if all say from what)
     strict        refuse damage instead of repairing it: `DamagedError`
     lazy          read the blocks of a store (.heddle) when they are first asked for. If its file is changed meanwhile, what asks is
                   an `InputError`. Other formats are read at once
@@ -457,6 +457,8 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
     for item in items:
         parts.append(_read(item, strict, lazy, sources, args, threads, memory_limit, binary))
         _warn(parts[-1])
+    if len(parts) > 1:
+        _heddle.share_clock([part.handle for part in parts])
     return Trace(parts, {"strict": strict, "lazy": lazy, "sources": sources, "args": args, "threads": threads,
                          "memory_limit": memory_limit, "binary": binary})
 

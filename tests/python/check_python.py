@@ -155,6 +155,16 @@ class Reading(Base):
         with self.assertRaises(heddle.ArgumentError):
             heddle.open([self.path, paths[1]]).slices()  # which rank is the first?
 
+    def test_several_are_on_one_clock(self):
+        text = lambda rank, base: json.dumps({"distributedInfo": {"rank": rank}, **({"baseTimeNanoseconds": base} if base else {}), "traceEvents": [
+            {"ph": "X", "name": "a", "ts": 5, "dur": 2, "pid": 1, "tid": 1}]}).encode()
+        starts = lambda *parts: heddle.open(parts).query("select rank, ts from slice order by 1").to_dicts()
+        base = 1_600_000_000_000_000_000
+        apart = [{"rank": 0, "ts": 5_000}, {"rank": 1, "ts": 3_005_000}]
+        self.assertEqual(starts(text(0, base), text(1, base + 3_000_000)), apart)
+        self.assertEqual([row.ts for row in heddle.open([text(0, base), text(1, base + 3_000_000)]).slices(["ts"])], [5_000, 3_005_000])
+        self.assertEqual([row["ts"] for row in starts(text(0, base), text(1, None))], [5_000, 5_000])
+
     def test_text_that_is_no_utf8(self):
         trace = heddle.open(b'[{"ph":"X","name":"a\xff\xfeb","ts":1,"dur":2,"pid":1,"tid":1}]')
         self.assertEqual(trace.slices(["name"])[0].name, "a\ufffd\ufffdb")
