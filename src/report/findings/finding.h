@@ -60,6 +60,7 @@ typedef struct finding {
     int64_t ids[FINDING_EVIDENCE], lengths[FINDING_EVIDENCE]; /* slices that show it, the longest first */
     uint32_t id_count;
     int64_t path;         /* ns of the path that it claims */
+    int64_t freed;        /* with frees_waits: how long its calls or what it claims runs, at any place */
     bool frees_waits;     /* a path says nothing then: it goes through what is waited for */
     bool is_of_host;      /* never below the busy time of a device */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
