@@ -38,8 +38,8 @@ typedef struct finding_rule {
 extern const finding_rule finding_overhead, finding_data_loading, finding_garbage_collection, finding_module_loading,
     finding_device_allocation, finding_sync_item, finding_pageable_copy, finding_sync_copy, finding_sync_call,
     finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
-    finding_layout_conversions, finding_kernel_hotspot, finding_gpu_bound, finding_launch_bound, finding_host_bound,
-    finding_idle_unknown, finding_slow_first_step, finding_slow_step;
+    finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
+    finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 

@@ -20,6 +20,8 @@ const finding_rule *const finding_rules[] = {
     &finding_exposed_copy,
     &finding_tensor_cores,
     &finding_layout_conversions,
+    &finding_data_shuffle,
+    &finding_small_kernels,
     &finding_kernel_hotspot,
     &finding_gpu_bound,
     &finding_launch_bound,
