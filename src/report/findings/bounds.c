@@ -115,9 +115,10 @@ static void bound_one(findings *f, uint32_t index)
             of->how = FINDING_BY_REPLAY;
         }
     }
-    /* Who waits no more comes as much earlier as the calls took, and the work that they waited for. */
-    if (of->frees_waits && of->amount + of->path < of->saves) {
-        of->saves = of->amount + of->path;
+    /* Where the path comes out of a call that waits no more, the thread is as long but for the call: what is left of the
+     * path and the thread together has lost no more than the calls and what is claimed. */
+    if (of->frees_waits && of->freed < of->saves) {
+        of->saves = of->freed;
         of->how = FINDING_BY_PATH;
     }
     if ((of->is_of_host || of->frees_waits) && host < of->saves) {
@@ -146,6 +147,7 @@ static void bound_behind(findings *f)
         set_claims(f, i, true);
         int64_t then = saved(f) - alone;
         set_claims(f, i, false);
+        if (of->frees_waits && then > of->freed) then = of->freed;
         if (then <= of->saves || !findings_is_worth(f, then)) continue;
         of->then = then;
         of->behind = f->list[first].rule->about.code;
