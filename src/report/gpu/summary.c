@@ -383,7 +383,8 @@ static int by_saving(const void *a, const void *b)
     const finding *x = a, *y = b;
     if (x->saves != y->saves) return x->saves > y->saves ? -1 : 1;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-    return strcmp(x->text, y->text);
+    int order = strcmp(x->text, y->text);
+    return order ? order : (x->row > y->row) - (x->row < y->row);
 }
 
 static hd_status add_findings(hd_report *out, summary *s, hd_error *err)
