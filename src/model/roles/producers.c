@@ -44,6 +44,7 @@ typedef struct convention {
  * deviceProperties, which Kineto has as well. */
 /* clang-format off */
 static const convention conventions[] = {
+    {"Heddle",                       METADATA, IS,        "heddle.capture", HOST},
     {"MindSpore",                    LABELS,   IS,        "AICORE OP", QUEUES},
     {"MindSpore",                    LABELS,   IS,        "Ascend Op", QUEUES},
     {"MindSpore",                    LABELS,   IS,        "AICPU OP", QUEUES},
