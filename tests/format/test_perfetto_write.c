@@ -455,8 +455,8 @@ static void test_perfetto_write__a_stream_is_a_row_of_its_device(void **state)
                  "\"stream\":9}}]",
                  "track",
                  "track 1 process 0 \"python\" \"GPU 0\" 5000000 rank 5000000\n"
-                 "track 3 below 1 \"stream 7 \" about \"tid 7\" rank 7 merged with 3\n"
-                 "track 4 below 1 \"stream 9\" rank 9 alone\n"
+                 "track 3 below 1 \"stream 7 \" about \"tid 7, no order, GPU stream 7\" rank 7 merged with 3\n"
+                 "track 4 below 1 \"stream 9\" about \"tid 9, no name, no order, GPU stream 9\" rank 9 alone\n"
                  "track 5 below 1 \"stream 7 \" rank 7 merged with 3\n",
                  "event-metadata 1\nslice-on-sibling 1\n");
 }
@@ -474,8 +474,10 @@ static void test_perfetto_write__pids_and_tids_that_are_no_numbers_are_rows(void
         "{\"ph\":\"i\",\"pid\":5,\"name\":\"z\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]",
         NULL,
         "clocks 6:1000 64:1000\n"
-        "track 1 \"P\" about \"pid Spans, L\"\ntrack 2 \"-3\"\ntrack 3 process 5\ntrack 4 \"without process\"\n"
-        "track 5 below 1 \"a\" alone\ntrack 6 below 2 \"4\" alone\ntrack 7 below 3 thread 5/6\n"
+        "track 1 \"P\" about \"pid Spans, labels L\"\ntrack 2 \"-3\" about \"pid -3, no name\"\ntrack 3 process "
+        "5\ntrack 4 \"without process\" about \"no process, no name\"\n"
+        "track 5 below 1 \"a\" about \"no name\" alone\ntrack 6 below 2 \"4\" about \"tid 4, no name\" alone\ntrack 7 "
+        "below 3 thread 5/6\n"
         "instant @1000 on 5 \"x\"\ninstant @1000 on 6 \"x\"\ninstant @1000 on 7 \"x\"\n"
         "instant @1000 on 7 \"y\"\ninstant @1000 on 3 \"z\"\ninstant @1000 on 4\n",
         "");

@@ -2,7 +2,8 @@
  *
  * Writes what the reader read: the same events in the same order with the same values, numbers with their digits; the
  * top-level keys before and behind them. One event a line, or indented. Traces of other formats, which have no metadata
- * events, get those that name and order their tracks. Streams that no argument tells get one with their numbers.
+ * events, get those that name and order their tracks. Tracks of which the
+ * events do not tell what they are get one that does.
  */
 #include <stdlib.h>
 
@@ -344,23 +345,34 @@ static hd_status write_track_meta(writer *w)
     return HD_OK;
 }
 
-/* Streams whose numbers the arguments of their slices do not tell. */
-static hd_status write_streams(writer *w)
+static void put_number(hd_json_out *out, int64_t number)
 {
-    bool *untold;
-    hd_status status = hd_conventions_untold_streams(&untold, w->trace, w->err);
+    if (number == HD_NO_NUMBER)
+        hd_json_put_text(out, "null");
+    else
+        hd_json_put_int(out, number);
+}
+
+/* What the events do not tell of a track. */
+static hd_status write_untold(writer *w)
+{
+    uint8_t *untold;
+    hd_status status = hd_conventions_untold(&untold, w->trace, true, w->err);
     for (uint32_t i = 0; i < hd_trace_track_count(w->trace) && status == HD_OK; i++) {
         const hd_track *track = hd_trace_track_at(w->trace, i);
-        const int64_t numbers[] = {track->device, track->stream};
-        if (!untold[i]) continue;
+        if (untold[i] == HD_UNTOLD_NOTHING) continue;
         hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-        put_meta(&w->out, HD_STREAM_EVENT, "device");
-        for (int k = 0; k < 2; k++) {
-            if (k) hd_json_put_text(&w->out, ",\"stream\":");
-            if (numbers[k] == HD_NO_NUMBER)
-                hd_json_put_text(&w->out, "null");
-            else
-                hd_json_put_int(&w->out, numbers[k]);
+        if (untold[i] == HD_UNTOLD_RANK) {
+            put_meta(&w->out, HD_RANK_EVENT, "rank");
+            put_number(&w->out, track->rank);
+        } else if (untold[i] == HD_UNTOLD_THREAD) {
+            put_meta(&w->out, HD_STREAM_EVENT, "thread");
+            hd_json_put_text(&w->out, "true");
+        } else {
+            put_meta(&w->out, HD_STREAM_EVENT, "device");
+            put_number(&w->out, track->device);
+            hd_json_put_text(&w->out, ",\"stream\":");
+            put_number(&w->out, track->stream);
         }
         status = end_meta(w, track);
     }
@@ -371,7 +383,7 @@ static hd_status write_streams(writer *w)
 static hd_status write_events(writer *w)
 {
     HD_TRY(write_track_meta(w));
-    HD_TRY(write_streams(w));
+    HD_TRY(write_untold(w));
     for (size_t run = 0; run < hd_trace_order_count(w->trace); run++) {
         size_t count;
         const uint8_t *order = hd_trace_order_at(&count, w->trace, run);

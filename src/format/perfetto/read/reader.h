@@ -24,6 +24,7 @@
 #include "format/numbers.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
+#include "format/perfetto/told.h"
 #include "format/rows_out.h"
 #include "format/tracepoint/tracepoint.h"
 #include "heddle/stacks.h"
@@ -121,6 +122,7 @@ typedef struct perfetto_track {
 typedef struct perfetto_thread {
     int64_t pid, tid, rank;
     uint32_t name, labels, track;
+    int64_t order, job_rank;    /* HD_NO_NUMBER: not known */
     bool is_process, described; /* by a track descriptor */
 } perfetto_thread;
 
@@ -370,6 +372,8 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
 hd_status perfetto_prepare_tracks(perfetto_reader *reader);
 /* Names, order and identities, once all descriptors are there. */
 hd_status perfetto_finish_tracks(perfetto_reader *reader);
+/* What our writer says of a track; its texts are the builder's. */
+pf_told perfetto_told_of(const perfetto_reader *reader, const perfetto_track *t);
 
 /* ---- event.c, legacy.c ---- */
 

@@ -25,8 +25,13 @@ hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, in
         HD_TRY(perfetto_grow(reader, (void **)&reader->threads, &reader->thread_capacity, reader->thread_count,
                              sizeof *reader->threads));
         index = (uint32_t)reader->thread_count++;
-        reader->threads[index] =
-            (perfetto_thread){.pid = pid, .tid = tid, .track = HD_NONE, .is_process = is_process, .rank = HD_NO_NUMBER};
+        reader->threads[index] = (perfetto_thread){.pid = pid,
+                                                   .tid = tid,
+                                                   .track = HD_NONE,
+                                                   .is_process = is_process,
+                                                   .rank = HD_NO_NUMBER,
+                                                   .order = HD_NO_NUMBER,
+                                                   .job_rank = HD_NO_NUMBER};
         if (!hd_map_set(map, (uint64_t)pid, (uint64_t)tid, index)) return HD_NOMEM(reader->err);
     }
     *out = &reader->threads[index];

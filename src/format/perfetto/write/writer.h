@@ -172,7 +172,7 @@ typedef struct pf_writer {
     pf_place *places;
     size_t place_count, place_capacity;
     uint32_t *track_places; /* by track of the trace */
-    bool *untold;           /* by track: hd_conventions_untold_streams */
+    uint8_t *untold;        /* by track: hd_conventions_untold */
     uint32_t no_track;      /* the place of events without pid and tid, HD_NONE: not needed yet */
     hd_slots place_slots;   /* of counters and asynchronous places */
 
