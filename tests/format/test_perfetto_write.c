@@ -474,12 +474,19 @@ static void test_perfetto_write__pids_and_tids_that_are_no_numbers_are_rows(void
         "{\"ph\":\"i\",\"pid\":5,\"name\":\"z\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]",
         NULL,
         "clocks 6:1000 64:1000\n"
-        "track 1 \"P\" about \"pid Spans, labels L\"\ntrack 2 \"-3\" about \"pid -3, no name\"\ntrack 3 process "
-        "5\ntrack 4 \"without process\" about \"no process, no name\"\n"
-        "track 5 below 1 \"a\" about \"no name\" alone\ntrack 6 below 2 \"4\" about \"tid 4, no name\" alone\ntrack 7 "
-        "below 3 thread 5/6\n"
-        "instant @1000 on 5 \"x\"\ninstant @1000 on 6 \"x\"\ninstant @1000 on 7 \"x\"\n"
-        "instant @1000 on 7 \"y\"\ninstant @1000 on 3 \"z\"\ninstant @1000 on 4\n",
+        "track 1 process 5\n"
+        "track 2 \"P\" about \"pid Spans, labels L\"\n"
+        "track 3 \"-3\" about \"pid -3, no name\"\n"
+        "track 4 \"without process\" about \"no process, no name\"\n"
+        "track 5 below 2 \"a\" about \"no name\" alone\n"
+        "track 6 below 3 \"4\" about \"tid 4, no name\" alone\n"
+        "track 7 below 1 thread 5/6\n"
+        "instant @1000 on 5 \"x\"\n"
+        "instant @1000 on 6 \"x\"\n"
+        "instant @1000 on 7 \"x\"\n"
+        "instant @1000 on 7 \"y\"\n"
+        "instant @1000 on 1 \"z\"\n"
+        "instant @1000 on 4\n",
         "");
 }
 
@@ -605,8 +612,8 @@ static void test_perfetto_write__each_series_of_a_counter_is_a_track(void **stat
                  NULL,
                  "clocks 6:1000 64:1000\n"
                  "track 1 process 1\n"
-                 "track 4 below 1 \"mem bytes\" counter 3\n"
-                 "track 5 below 1 \"mem peak\" counter\n"
+                 "track 4 below 1 \"mem bytes\" counter 3 about \"series bytes\"\n"
+                 "track 5 below 1 \"mem peak\" counter about \"series peak\"\n"
                  "track 6 below 1 \"clock (MHz) id: a\" counter \"MHz\"\n"
                  "counter @1000 on 4 100\n"
                  "counter @1000 on 5 2.5\n"

@@ -55,7 +55,9 @@ static void apply_meta_event(hd_builder *builder, uint8_t *told, const names *n,
     if (event->track == HD_NONE) return;
     uint32_t text;
     int64_t order;
+    bool of_process = hd_trace_track_at(trace, event->track)->kind == HD_TRACK_PROCESS;
     if (event->name == n->thread_name) {
+        if (of_process && hd_trace_track_at(trace, event->track)->name) return;
         if ((text = string_arg(trace, event, n->name))) hd_builder_name_track(builder, event->track, text);
         return;
     }

@@ -296,23 +296,23 @@ static hd_status write_next_of(writer *w, hd_kind kind)
     return write_event(w, &event);
 }
 
-static void put_meta(hd_json_out *out, const char *name, const char *key)
-{
-    hd_json_put_text(out, "{\"ph\":\"M\",\"name\":\"");
-    hd_json_put_text(out, name);
-    hd_json_put_text(out, "\",\"args\":{\"");
-    hd_json_put_text(out, key);
-    hd_json_put_text(out, "\":");
-}
-
-static hd_status end_meta(writer *w, const hd_track *track)
+/* As an event of this kind is written that was read. */
+static void begin_meta(writer *w, const hd_track *track, const char *name, const char *key)
 {
     bool first = false;
-    hd_json_put_text(&w->out, "}");
+    hd_json_put_text(&w->out, w->written++ ? ",\n{\"ph\":\"M\",\"name\":\"" : "\n{\"ph\":\"M\",\"name\":\"");
+    hd_json_put_text(&w->out, name);
+    hd_json_put_text(&w->out, "\"");
     put_ident(w, &w->out, &first, "pid", track->pid);
     put_ident(w, &w->out, &first, "tid", track->tid);
-    hd_json_put_text(&w->out, "}");
-    w->written++;
+    hd_json_put_text(&w->out, ",\"args\":{\"");
+    hd_json_put_text(&w->out, key);
+    hd_json_put_text(&w->out, "\":");
+}
+
+static hd_status end_meta(writer *w)
+{
+    hd_json_put_text(&w->out, "}}");
     return flush(w);
 }
 
@@ -324,22 +324,19 @@ static hd_status write_track_meta(writer *w)
         const hd_track *track = hd_trace_track_at(w->trace, i);
         bool process = track->kind == HD_TRACK_PROCESS;
         if (track->name) {
-            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-            put_meta(&w->out, process ? "process_name" : "thread_name", "name");
+            begin_meta(w, track, process ? "process_name" : "thread_name", "name");
             put_string_id(w, &w->out, track->name);
-            HD_TRY(end_meta(w, track));
+            HD_TRY(end_meta(w));
         }
         if (track->labels && process) {
-            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-            put_meta(&w->out, "process_labels", "labels");
+            begin_meta(w, track, "process_labels", "labels");
             put_string_id(w, &w->out, track->labels);
-            HD_TRY(end_meta(w, track));
+            HD_TRY(end_meta(w));
         }
         if (track->sort_index != HD_NO_NUMBER) {
-            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-            put_meta(&w->out, process ? "process_sort_index" : "thread_sort_index", "sort_index");
+            begin_meta(w, track, process ? "process_sort_index" : "thread_sort_index", "sort_index");
             hd_json_put_int(&w->out, track->sort_index);
-            HD_TRY(end_meta(w, track));
+            HD_TRY(end_meta(w));
         }
     }
     return HD_OK;
@@ -361,20 +358,19 @@ static hd_status write_untold(writer *w)
     for (uint32_t i = 0; i < hd_trace_track_count(w->trace) && status == HD_OK; i++) {
         const hd_track *track = hd_trace_track_at(w->trace, i);
         if (untold[i] == HD_UNTOLD_NOTHING) continue;
-        hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
         if (untold[i] == HD_UNTOLD_RANK) {
-            put_meta(&w->out, HD_RANK_EVENT, "rank");
+            begin_meta(w, track, HD_RANK_EVENT, "rank");
             put_number(&w->out, track->rank);
         } else if (untold[i] == HD_UNTOLD_THREAD) {
-            put_meta(&w->out, HD_STREAM_EVENT, "thread");
+            begin_meta(w, track, HD_STREAM_EVENT, "thread");
             hd_json_put_text(&w->out, "true");
         } else {
-            put_meta(&w->out, HD_STREAM_EVENT, "device");
+            begin_meta(w, track, HD_STREAM_EVENT, "device");
             put_number(&w->out, track->device);
             hd_json_put_text(&w->out, ",\"stream\":");
             put_number(&w->out, track->stream);
         }
-        status = end_meta(w, track);
+        status = end_meta(w);
     }
     free(untold);
     return status;

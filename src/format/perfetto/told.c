@@ -13,6 +13,8 @@
 #define RANK "rank "
 #define STREAM "GPU stream"
 #define THREAD "CPU thread"
+#define SERIES "series "
+#define CATEGORY "category "
 #define NO_NAME "no name"
 #define NO_ORDER "no order"
 #define NO_PROCESS "no process"
@@ -32,17 +34,17 @@ static void put_number(hd_bytes *out, const char *before, int64_t number)
         hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, "%s%" PRId64, before, number));
 }
 
+static void put_text(hd_bytes *out, size_t start, const char *before, hd_string text)
+{
+    put_item(out, start, before);
+    hd_bytes_put(out, text.data, text.size);
+}
+
 void pf_told_put(hd_bytes *out, const pf_told *told, bool is_process)
 {
     size_t start = out->size;
-    if (told->has_ident) {
-        put_item(out, start, is_process ? "pid " : "tid ");
-        hd_bytes_put(out, told->ident.data, told->ident.size);
-    }
-    if (told->labels.size) {
-        put_item(out, start, LABELS);
-        hd_bytes_put(out, told->labels.data, told->labels.size);
-    }
+    if (told->has_ident) put_text(out, start, is_process ? "pid " : "tid ", told->ident);
+    if (told->labels.size) put_text(out, start, LABELS, told->labels);
     if (told->no_process) put_item(out, start, NO_PROCESS);
     if (told->no_name) put_item(out, start, NO_NAME);
     if (told->no_order) put_item(out, start, NO_ORDER);
@@ -60,6 +62,13 @@ void pf_told_put(hd_bytes *out, const pf_told *told, bool is_process)
         put_number(out, " ", told->stream);
         put_number(out, " of device ", told->device);
     }
+}
+
+void pf_told_put_counter(hd_bytes *out, hd_string series, hd_string category)
+{
+    size_t start = out->size;
+    put_text(out, start, SERIES, series);
+    if (category.size) put_text(out, start, CATEGORY, category);
 }
 
 /* ---- read ---- */
@@ -121,6 +130,20 @@ static size_t last_item(hd_string text)
     return at < 2 ? 0 : at;
 }
 
+/* What stands before and behind a word; all, and nothing, where it is not there. */
+static void split(hd_string *before, hd_string *behind, hd_string text, const char *word)
+{
+    size_t size = strlen(word);
+    *before = text;
+    *behind = (hd_string){"", 0};
+    for (size_t at = 0; at + size <= text.size; at++) {
+        if (memcmp(text.data + at, word, size) != 0) continue;
+        before->size = at;
+        *behind = (hd_string){text.data + at + size, text.size - at - size};
+        return;
+    }
+}
+
 pf_told pf_told_of(hd_string text)
 {
     pf_told out = PF_TOLD_NOTHING;
@@ -132,12 +155,14 @@ pf_told pf_told_of(hd_string text)
         return out;
     }
     out.has_ident = true;
-    out.ident = text;
-    for (at = 0; at + sizeof LABELS + 1 <= text.size; at++) {
-        if (memcmp(text.data + at, ", " LABELS, sizeof LABELS + 1) != 0) continue;
-        out.ident.size = at;
-        out.labels = (hd_string){text.data + at + sizeof LABELS + 1, text.size - at - sizeof LABELS - 1};
-        break;
-    }
+    split(&out.ident, &out.labels, text, ", " LABELS);
     return out;
+}
+
+bool pf_told_of_counter(hd_string *series, hd_string *category, hd_string description)
+{
+    hd_string text = description;
+    if (!take(&text, SERIES)) return false;
+    split(series, category, text, ", " CATEGORY);
+    return true;
 }

@@ -28,6 +28,11 @@ typedef struct pf_told {
         .order = HD_NO_NUMBER, .rank = HD_NO_NUMBER, .device = HD_NO_NUMBER, .stream = HD_NO_NUMBER                    \
     }
 
+/* Of a counter: "series read, category memory". Where its name in the trace and its series can be told from its own. */
+void pf_told_put_counter(hd_bytes *out, hd_string series, hd_string category);
+/* false: it is not ours. */
+bool pf_told_of_counter(hd_string *series, hd_string *category, hd_string description);
+
 /* Appends nothing where there is nothing to tell. */
 void pf_told_put(hd_bytes *out, const pf_told *told, bool is_process);
 /* What of a description is ours; its texts lie in it. */

@@ -112,6 +112,8 @@ typedef struct perfetto_track {
     uint32_t track;         /* the one its events stand on, HD_NONE: none yet */
     uint32_t process_track; /* for counters */
     uint32_t unit;
+    uint32_t series, category; /* of a counter whose writer is ours */
+    bool has_series;
     int64_t multiplier;
     uint32_t generation; /* of the sum */
     int64_t sum;
@@ -183,6 +185,10 @@ typedef struct perfetto_number {
     int64_t integer;
     double real;
 } perfetto_number;
+
+typedef struct perfetto_counter {
+    uint32_t name, unit, series, category;
+} perfetto_counter;
 
 /* A counter's sample whose track is not described yet. */
 typedef struct perfetto_late_sample {
@@ -425,7 +431,7 @@ hd_status perfetto_add_sample(perfetto_reader *reader, uint64_t uuid, int64_t ti
                               uint32_t generation);
 hd_status perfetto_finish_samples(perfetto_reader *reader);
 /* A row of one counter. */
-hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint32_t name, uint32_t unit,
+hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, const perfetto_counter *counter,
                                    int64_t time_ns, perfetto_number value);
 void perfetto_slices_free(perfetto_reader *reader);
 

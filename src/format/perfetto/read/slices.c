@@ -414,24 +414,23 @@ hd_status perfetto_finish_flows(perfetto_reader *reader)
 
 /* ---- counters ---- */
 
-hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint32_t name, uint32_t unit,
+hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, const perfetto_counter *counter,
                                    int64_t time_ns, perfetto_number value)
 {
     hd_row row = hd_row_of(HD_KIND_COUNTER, 'C');
     hd_arg_type type = HD_ARG_INT;
     int64_t bits = value.integer;
     row.track = track;
-    row.name = name;
+    row.name = counter->name;
+    row.category = counter->category;
     row.start_ns = time_ns;
     perfetto_args saved = reader->args;
     reader->args = reader->counter_args;
     reader->args.count = 0;
     hd_status status = HD_OK;
-    if (unit) status = perfetto_add_member(reader, "unit", HD_ARG_STRING, unit);
+    if (counter->unit) status = perfetto_add_member(reader, "unit", HD_ARG_STRING, counter->unit);
     if (value.is_double) type = hd_value_of_double(&bits, reader->builder, value.real);
-    if (status == HD_OK)
-        status = perfetto_add_arg(reader, &reader->args, hd_builder_intern_text(reader->builder, "value"), type,
-                                  HD_SCOPE_ARGS, bits);
+    if (status == HD_OK) status = perfetto_add_arg(reader, &reader->args, counter->series, type, HD_SCOPE_ARGS, bits);
     if (status == HD_OK) status = perfetto_add_row(reader, &row, &reader->args);
     reader->counter_args = reader->args;
     reader->args = saved;
@@ -473,7 +472,7 @@ static hd_status add_sample(bool *known, perfetto_reader *reader, uint32_t index
     HD_TRY(perfetto_counter_track(&track, known, reader, index, at_end));
     if (!*known) return HD_OK;
     perfetto_track *t = &reader->tracks[index];
-    if (!t->name) {
+    if (!t->name && !t->has_series) {
         char text[40] = "counter ";
         reader->text.size = 0;
         hd_json_put_text(&reader->text, text);
@@ -481,7 +480,12 @@ static hd_status add_sample(bool *known, perfetto_reader *reader, uint32_t index
         if (reader->text.failed) return HD_NOMEM(reader->err);
         t->name = hd_builder_intern(reader->builder, reader->text.data, reader->text.size);
     }
-    return perfetto_add_counter_row(reader, track, t->name, t->unit, time_ns, absolute(t, value, generation));
+    if (!t->has_series) {
+        t->series = hd_builder_intern_text(reader->builder, "value");
+        t->has_series = true;
+    }
+    const perfetto_counter counter = {t->name, t->unit, t->series, t->category};
+    return perfetto_add_counter_row(reader, track, &counter, time_ns, absolute(t, value, generation));
 }
 
 hd_status perfetto_add_sample(perfetto_reader *reader, uint64_t uuid, int64_t time_ns, perfetto_number value,

@@ -161,13 +161,19 @@ uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
     uint32_t process = pf_place_of_process(w, event->track);
     struct {
         uint64_t id;
-        uint32_t process, name, series, kind;
-    } key = {pf_id_hash(w->trace, event->id_type, event->id), process, event->name, series, PF_PLACE_COUNTER};
+        uint32_t process, name, series, category, kind, unused;
+    } key = {.id = pf_id_hash(w->trace, event->id_type, event->id),
+             .process = process,
+             .name = event->name,
+             .series = series,
+             .category = event->category,
+             .kind = PF_PLACE_COUNTER};
     bool is_new;
     uint32_t place = find_place(w, hd_hash(&key, sizeof key), PF_PLACE_COUNTER, process, &is_new);
     if (place == HD_NONE || !is_new) return place;
     w->places[place].name = event->name;
     w->places[place].series = series;
+    w->places[place].category = event->category;
     w->places[place].id_type = event->id_type;
     w->places[place].id = event->id;
     return place;
@@ -309,11 +315,20 @@ static void put_counter_name(pf_writer *w, hd_bytes *out, const pf_place *place)
             hd_bytes_put(out, id.data, id.size);
         }
     }
-    if (series.size && !(series.size == 5 && memcmp(series.data, "value", 5) == 0)) {
+    if (series.size && !hd_string_is(series, "value")) {
         if (name.size) hd_bytes_put(out, " ", 1);
         hd_bytes_put(out, series.data, series.size);
     }
     hd_pb_end(out, mark);
+}
+
+static void put_counter_description(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    hd_string series = hd_trace_string(w->trace, place->series), category = hd_trace_string(w->trace, place->category);
+    if (!category.size && hd_string_is(series, "value")) return; /* as without a description */
+    pf_told_put_counter(&w->event, series, category);
+    hd_pb_put_bytes(out, PF_TRACK_DESCRIPTION, w->event.data, w->event.size);
+    w->event.size = 0;
 }
 
 /* "Memory (bytes)", "Clock [MHz]": what stands in the last brackets of the text. */
@@ -390,6 +405,7 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
     case PF_PLACE_COUNTER:
         put_counter_name(w, out, place);
         put_counter_unit(w, out, place);
+        put_counter_description(w, out, place);
         return;
     }
     if (place->kind != PF_PLACE_THREAD) hd_pb_put_uint(out, PF_TRACK_CHILD_ORDERING, PF_ORDERING_EXPLICIT);

@@ -44,11 +44,11 @@ typedef enum pf_place_kind {
 /* Its uuid is its index + 1. */
 typedef struct pf_place {
     pf_place_kind kind;
-    uint32_t parent;  /* a place, or HD_NONE */
-    uint32_t track;   /* of the trace, or HD_NONE */
-    uint32_t name;    /* string id; counters and asynchronous ones */
-    uint32_t series;  /* string id, counters */
-    uint32_t id_type; /* counters: what tells those of one name apart, as of hd_event */
+    uint32_t parent;           /* a place, or HD_NONE */
+    uint32_t track;            /* of the trace, or HD_NONE */
+    uint32_t name;             /* string id; counters and asynchronous ones */
+    uint32_t series, category; /* string ids, counters */
+    uint32_t id_type;          /* counters: what tells those of one name apart, as of hd_event */
     int64_t id;
     uint64_t key;        /* hash of all that tells counters and asynchronous places apart */
     uint32_t first_lane; /* the place whose lane it is, itself for others */
