@@ -505,7 +505,7 @@ static void test_perfetto_write__a_slice_that_is_never_closed_begins_only(void *
         "begin @1000 on 2 \"open\"\n"
         "begin @2000 on 2 \"a\" x=1\n"
         "end @4000 on 2 y=2\n"
-        "begin @5000 on 2 \"b\"\n"
+        "begin @5000 on 2 \"b\" event.dur=\n"
         "end @5000 on 2\n",
         "event-end-unmatched 1\nend-name 1\n");
 }
@@ -736,8 +736,8 @@ static void test_perfetto_write__asynchronous_slices_have_tracks_by_id(void **st
         NULL,
         "clocks 6:0 64:0\n"
         "track 1 process 1\n"
-        "track 3 below 1 \"req\"\n"
-        "track 4 below 1 \"req\"\n"
+        "track 3 below 1 \"req\" about \"async\"\n"
+        "track 4 below 1 \"req\" about \"async\"\n"
         "begin @0 on 3 [c] \"req\" event.id=1\n"
         "begin @1000 on 4 [c] \"req\" event.id='0x2'\n"
         "instant @2000 on 3 [c] \"point\" event.id=1\n"
@@ -757,8 +757,8 @@ static void test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_
         NULL,
         "clocks 6:0 64:0\n"
         "track 1 process 1\n"
-        "track 3 below 1 \"x\"\n"
-        "track 4 below 1 \"x\"\n"
+        "track 3 below 1 \"x\" about \"async\"\n"
+        "track 4 below 1 \"x\" about \"async\"\n"
         "begin @0 on 3 [c] \"x\" event.id=1\n"
         "begin @1000 on 4 [c] \"y\" event.id=1\n"
         "end @2000 on 3\n"

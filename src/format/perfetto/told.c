@@ -15,6 +15,8 @@
 #define THREAD "CPU thread"
 #define SERIES "series "
 #define CATEGORY "category "
+#define ASYNC "async"
+#define OLD_ASYNC "async S F"
 #define NO_NAME "no name"
 #define NO_ORDER "no order"
 #define NO_PROCESS "no process"
@@ -57,6 +59,7 @@ void pf_told_put(hd_bytes *out, const pf_told *told, bool is_process)
         put_number(out, RANK, told->rank);
     }
     if (told->is_thread) put_item(out, start, THREAD);
+    if (told->is_async) put_item(out, start, told->is_old_async ? OLD_ASYNC : ASYNC);
     if (told->is_stream) {
         put_item(out, start, STREAM);
         put_number(out, " ", told->stream);
@@ -103,6 +106,8 @@ static bool read_item(pf_told *out, hd_string item)
     if (hd_string_is(item, NO_NAME)) return out->no_name = true;
     if (hd_string_is(item, NO_ORDER)) return out->no_order = true;
     if (hd_string_is(item, THREAD)) return out->is_thread = true;
+    if (hd_string_is(item, ASYNC)) return out->is_async = true;
+    if (hd_string_is(item, OLD_ASYNC)) return out->is_async = out->is_old_async = true;
     if (take_number(&number, &rest, ORDER) && !rest.size) {
         out->order = number;
         return true;

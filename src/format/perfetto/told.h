@@ -9,16 +9,18 @@
 #include "heddle/trace.h"
 
 typedef struct pf_told {
-    hd_string ident;  /* the pid of a process, the tid of any other */
-    bool has_ident;   /* as in no field */
-    bool no_process;  /* its events have no pid */
-    hd_string labels; /* of a process without a descriptor of one */
-    bool no_name;     /* the one it has was made from its number */
-    bool no_order;    /* likewise its rank among siblings */
-    int64_t order;    /* HD_NO_NUMBER: as the rank among siblings has it */
-    int64_t rank;     /* of the job; HD_NO_NUMBER: not known */
-    bool is_thread;   /* whatever its slices say */
-    bool is_stream;   /* of these numbers, HD_NO_NUMBER: not known */
+    hd_string ident;   /* the pid of a process, the tid of any other */
+    bool has_ident;    /* as in no field */
+    bool no_process;   /* its events have no pid */
+    hd_string labels;  /* of a process without a descriptor of one */
+    bool no_name;      /* the one it has was made from its number */
+    bool no_order;     /* likewise its rank among siblings */
+    int64_t order;     /* HD_NO_NUMBER: as the rank among siblings has it */
+    int64_t rank;      /* of the job; HD_NO_NUMBER: not known */
+    bool is_thread;    /* whatever its slices say */
+    bool is_async;     /* its slices are asynchronous */
+    bool is_old_async; /* likewise, of the phases S, T and F */
+    bool is_stream;    /* of these numbers, HD_NO_NUMBER: not known */
     int64_t device, stream;
 } pf_told;
 

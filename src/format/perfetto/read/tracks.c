@@ -96,9 +96,13 @@ static bool is_told_group(const perfetto_reader *reader, const perfetto_track *t
 static hd_status track_of(uint32_t *out, perfetto_reader *reader, uint32_t index)
 {
     perfetto_track *t = &reader->tracks[index];
+    uint32_t parent;
     *out = t->track;
     if (t->track != HD_NONE) return HD_OK;
-    if (t->lane_of != HD_NONE) {
+    if (t->is_async && hd_map_get(&parent, &reader->track_index, t->parent_uuid, 0) &&
+        !reader->tracks[parent].is_async) {
+        HD_TRY(track_of(out, reader, parent));
+    } else if (t->lane_of != HD_NONE) {
         HD_TRY(track_of(out, reader, t->lane_of)); /* which is a lane of none */
     } else if (t->is_thread) {
         HD_TRY(perfetto_thread_track(out, reader, t->pid, t->tid));
@@ -128,7 +132,7 @@ hd_status perfetto_event_track(uint32_t *out, uint32_t *out_lane, perfetto_reade
     HD_TRY(perfetto_get_track(&index, reader, uuid));
     HD_TRY(track_of(out, reader, index));
     const perfetto_track *t = &reader->tracks[index];
-    *out_lane = t->provisional || t->lane_of != HD_NONE ? index << 1 : perfetto_track_lane(*out);
+    *out_lane = t->provisional || t->lane_of != HD_NONE || t->is_async ? index << 1 : perfetto_track_lane(*out);
     return HD_OK;
 }
 
@@ -439,6 +443,11 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
     if (d.has_counter) HD_TRY(read_counter(reader, index, &d.counter));
     t = &reader->tracks[index];
     if (d.has_counter && d.description && !t->has_series) split_counter(reader, t);
+    const pf_told told = perfetto_told_of(reader, t);
+    if (told.is_async && t->has_parent && t->track == HD_NONE) {
+        t->is_async = t->is_identified = true;
+        t->is_old_async = told.is_old_async;
+    }
     if (d.has_chrome_process) HD_TRY(apply_chrome_process(reader, index, &d.chrome_process));
     find_lane(reader, index, &d);
     return HD_OK;

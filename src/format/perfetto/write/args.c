@@ -447,3 +447,8 @@ void pf_put_id_arg(pf_writer *w, const hd_event *event)
     put_value(w, types[event->id_type & HD_ID_VALUE_MASK], event->id);
     hd_pb_end(&w->event, mark);
 }
+
+void pf_put_no_duration(pf_writer *w)
+{
+    hd_pb_end(&w->event, begin_field(w, "dur", 3));
+}

@@ -16,9 +16,9 @@
 /* `end`: row, HD_NONE: none. */
 static hd_status add_pair(pf_writer *w, const hd_async_point *begin, uint32_t end, int64_t until, hd_error *err)
 {
-    bool is_legacy = strchr("STpF", begin->phase) != NULL;
+    bool is_old = strchr("STpF", begin->phase) != NULL;
     hd_event event = hd_event_at(w->trace, HD_KIND_ASYNC, begin->row);
-    uint32_t place = pf_place_async(w, &event, hd_hash_pair(begin->key, is_legacy ? begin->name : 0));
+    uint32_t place = pf_place_async(w, &event, hd_hash_pair(begin->key, is_old ? begin->name : 0), is_old);
     if (place == HD_NONE || w->async_pair_count >= UINT32_MAX - 1 ||
         !hd_large_grow((void **)&w->async_pairs, &w->async_pair_capacity, w->async_pair_count, sizeof *w->async_pairs,
                        w->large))

@@ -159,6 +159,8 @@ static hd_status emit_slice(emitter *e, uint32_t index, const hd_event *event, b
     put_labels(w, event);
     bool bound = put_flows(e, index);
     pf_put_id_arg(w, event);
+    if (event->kind == HD_KIND_SLICE && event->duration_ns == HD_NO_TIME && item->end != PF_OPEN_END)
+        pf_put_no_duration(w);
     pf_put_args(w, event, bound);
     w->written++;
     HD_TRY(emit_packet(e, item->start));

@@ -179,11 +179,13 @@ uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
     return place;
 }
 
-uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key)
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key, bool is_old)
 {
     bool is_new;
     uint32_t place = find_place(w, key, PF_PLACE_ASYNC, pf_place_of_process(w, event->track), &is_new);
-    if (place != HD_NONE && is_new) w->places[place].name = event->name;
+    if (place == HD_NONE || !is_new) return place;
+    w->places[place].name = event->name;
+    w->places[place].is_old_async = is_old;
     return place;
 }
 
@@ -266,6 +268,13 @@ static bool is_called_stream(const pf_writer *w, const pf_place *place, const hd
            strncasecmp(name.data, "stream", 6) == 0;
 }
 
+static void put_told(pf_writer *w, hd_bytes *out, const pf_told *told, bool is_process)
+{
+    pf_told_put(&w->event, told, is_process);
+    if (w->event.size) hd_pb_put_bytes(out, PF_TRACK_DESCRIPTION, w->event.data, w->event.size);
+    w->event.size = 0;
+}
+
 /* What of a track is in no other field. */
 static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
@@ -294,9 +303,16 @@ static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
         told.device = track->device;
         told.stream = track->stream;
     }
-    pf_told_put(&w->event, &told, is_process);
-    if (w->event.size) hd_pb_put_bytes(out, PF_TRACK_DESCRIPTION, w->event.data, w->event.size);
-    w->event.size = 0;
+    put_told(w, out, &told, is_process);
+}
+
+static void put_async(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    pf_told told = PF_TOLD_NOTHING;
+    told.is_async = true;
+    told.is_old_async = w->places[place->first_lane].is_old_async;
+    put_string(w, out, PF_TRACK_NAME, place->name);
+    put_told(w, out, &told, false);
 }
 
 /* Name, id if there is one, and the series unless it is the only thing that "value" can mean. */
@@ -401,7 +417,7 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
             put_row(w, out, place);
             return;
         } /* fall through */
-    case PF_PLACE_ASYNC: put_string(w, out, PF_TRACK_NAME, place->name); return;
+    case PF_PLACE_ASYNC: put_async(w, out, place); return;
     case PF_PLACE_COUNTER:
         put_counter_name(w, out, place);
         put_counter_unit(w, out, place);

@@ -50,6 +50,7 @@ typedef struct pf_place {
     uint32_t series, category; /* string ids, counters */
     uint32_t id_type;          /* counters: what tells those of one name apart, as of hd_event */
     int64_t id;
+    bool is_old_async;   /* of the phases S, T, p and F */
     uint64_t key;        /* hash of all that tells counters and asynchronous places apart */
     uint32_t first_lane; /* the place whose lane it is, itself for others */
     uint32_t next_lane;  /* of the same track; HD_NONE: the last */
@@ -209,7 +210,7 @@ uint32_t pf_place_of_track(pf_writer *w, uint32_t track);
 /* The place of the process that a track belongs to, or of the track itself. */
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
 /* key: what is the same of all points that belong together. */
-uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key);
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key, bool is_old);
 /* One more lane of a place. */
 uint32_t pf_place_add_lane(pf_writer *w, uint32_t first);
 hd_status pf_emit_places(pf_writer *w, hd_error *err);
@@ -247,6 +248,8 @@ uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
 /* bound: the slice's bind_id has become flows, and is no argument. */
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
 void pf_put_id_arg(pf_writer *w, const hd_event *event);
+/* An argument event.dur without a value: a slice that ends where it began, as its end is not known. */
+void pf_put_no_duration(pf_writer *w);
 /* A counter's value; false: it is no number. */
 bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits);
 
