@@ -1,85 +1,102 @@
-"""Everything a file answers, and what of it differs behind a conversion: {noun: rows}, without ids, and without what stands
-only in the file that is asked (offsets, what reading it repaired)."""
+"""Everything that a file answers, and what of it differs behind a conversion without a word of its ledger."""
 import collections
 import json
 import math
-import os
 
+#: Every report of one file.
 REPORTS = ("summary breakdown kernels copies operators modules ranges steps launches queue states idle syncs critical-path communication flops "
            "timeline memory info check attribution").split()
 PLACE = "p.name process, p.pid, t.tid, t.name track, t.device, t.stream"
 OF = "left join track t on t.id = e.track_id left join process p on p.upid = t.upid"
-#: Every row of every table of the events, without ids.
+#: Every row of the tables of events, without ids.
 SQL = {
     "slices": f"select e.type, e.category, e.name, e.ts, e.dur, e.depth, e.role, e.correlation, e.rank, e.thread_ts, e.thread_dur, {PLACE} from slice e {OF}",
     "instants": f"select e.category, e.name, e.ts, {PLACE} from instant e {OF}",
     "args": "select e.type, e.name, e.ts, a.key, a.value_type, a.display_value from slice e join args a on a.arg_set_id = e.arg_set_id",
-    "counts": "select t.kind, p.name process, t.name, t.sort_index, count(*) n from slice e left join track t on t.id = e.track_id left join process p on p.upid = t.upid group by 1, 2, 3, 4",
+    "tracks": f"select t.kind, t.sort_index, {PLACE}, count(*) n from slice e {OF} where t.kind is not null group by 1, 2, 3, 4, 5, 6, 7, 8",
     "counters": "select t.name, p.name process, p.pid, e.ts, e.value from counter e join counter_track t on t.id = e.track_id left join process p on p.upid = t.upid",
-    "flows": "select a.name, a.ts, b.name to_name, b.ts to_ts from flow f left join slice a on a.id = f.slice_out left join slice b on b.id = f.slice_in",
+    "flows": "select a.name, a.ts, b.name to_name, b.ts to_ts from flow f join slice a on a.id = f.slice_out join slice b on b.id = f.slice_in",
     "launches": "select name, ts, dur, work_name, work_ts, work_dur, role, correlation, rank from launch",
     "steps": "select name, ts, dur from step",
-    "samples": f"select e.ts, e.name, e.category, f.name frame, f.kind, f.depth, g.name caller, {PLACE} from stack_sample e left join stack_frame f on f.id = e.stack_id left join stack_frame g on g.id = f.parent_id {OF}",
+    "samples": f"select e.ts, f.name frame, f.kind, f.depth, g.name caller, {PLACE} from stack_sample e left join stack_frame f on f.id = e.stack_id"
+               f" left join stack_frame g on g.id = f.parent_id {OF}",
     "memory_events": "select ts, type, address, bytes, device_type, device, category from memory_event",
-    "processes": "select pid, name, rank from process",
-    "threads": "select p.pid, p.name process, t.tid, t.name from thread t left join process p on p.upid = t.upid",
+    "processes": "select pid, name, rank from process where pid is not null or name is not null",
+    "threads": "select p.pid, p.name process, t.tid, t.name from thread t left join process p on p.upid = t.upid where t.name is not null",
     "states": "select s.ts, s.dur, s.cpu, s.state, t.tid, t.name from thread_state s left join thread t on t.utid = s.utid",
     "metadata": "select name, value from metadata",
 }
-#: Of a row of a report: what tells where in the file it stands.
-ABOUT_THE_FILE = ("id", "row", "offset", "other_offset", "finding")
-#: Of `info`: what tells of the file, and what its metadata events add.
-INFO = {"info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "events", "origin", "origin_compression", "notes", "bytes_per_event")}
+#: What tells of the file: where in it a row stands, its size, how many events it takes to say the same, their order, and what was
+#: lost when it was read. (Table: columns; none: all of them.)
+OF_THE_FILE = {
+    "": ("id", "row", "offset", "other_offset"),
+    "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
+                  "origin", "origin_compression", "track_count", "process_count"),
+    "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
+    "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
+}
+#: What a loss or repair may change, by the beginning of its code; "": everything.
+EXCUSES = {
+    "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
+    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters", "perfetto.end-name": "args", "perfetto.metadata": "metadata",
+    "perfetto.number-as-text": "args",
+}
 
 
-def plain(row, noun):
-    row = {c: v for c, v in row.items() if c not in ABOUT_THE_FILE and not c.endswith("_id") and c not in INFO.get(noun, ())}
-    if row.get("doubt"): # reading the file lost something: the ledger of the conversion says so
-        row["doubt"] = ", ".join(d for d in row["doubt"].split(", ") if d != "input-lost") or None
-    return row
+def kept(noun, row):
+    if noun == "check.findings":  # codes with a point are of the ledger
+        return "." not in row["code"] and row["code"] not in ("out-of-order", "input-lost")
+    if noun.endswith(".notes"):
+        return "lost" not in row["note"]
+    if noun == "info.tracks":
+        return row["slices"] or row["name"]
+    return True
 
 
-def kept(row, noun):
-    return not (noun.endswith(".notes") and "lost" in row["note"]) and row.get("kind") not in ("metadata", "meta") and not (noun == "check.findings" and "." in row["code"])
-
-
-def rows_of(rows, noun):
-    """As a multiset that can be compared; floats by nine digits."""
+def rows_of(noun, rows):
+    """As a multiset; floats by nine digits."""
+    without = OF_THE_FILE[""] + OF_THE_FILE.get(noun, ())
     value = lambda v: float(f"{v:.9g}") if isinstance(v, float) and math.isfinite(v) else v
-    return collections.Counter(json.dumps({c: value(v) for c, v in plain(row, noun).items()}, sort_keys=True) for row in rows if kept(row, noun))
+    out = collections.Counter()
+    for row in rows:
+        row = {c: value(v) for c, v in row.items() if c not in without and not c.endswith("_id")}
+        if row.get("doubt"):
+            row["doubt"] = ", ".join(d for d in row["doubt"].split(", ") if d != "input-lost") or None
+        if kept(noun, row):
+            out[json.dumps(row, sort_keys=True)] += 1
+    return out
 
 
 def everything(doors, path):
     out = {}
-    told = doors.json("report", ",".join(REPORTS), "--json", path)
-    for report in told:
+    for report in doors.json("report", ",".join(REPORTS), "--json", path):
         for table, rows in report.items():
-            if isinstance(rows, list) and table != "ledger":
-                out[f"{report['report']}.{table}"] = rows_of(rows, f"{report['report']}.{table}")
-    for noun, sql in SQL.items():
-        out[noun] = rows_of(doors.json("query", "--json", path, sql), noun)
+            noun = f"{report['report']}.{table}"
+            if isinstance(rows, list) and table != "ledger" and OF_THE_FILE.get(noun, ()) is not None:
+                out[noun] = rows_of(noun, rows)
+    sql = " union all ".join(f"select '{noun}' noun, (select json_group_array(json_object({columns(select)})) from ({select})) rows" for noun, select in SQL.items())
+    for row in doors.json("query", "--json", path, sql):
+        out[row["noun"]] = rows_of(row["noun"], json.loads(row["rows"]))
     return out
 
 
-def differences(before, behind):
-    """{noun: (rows only before, rows only behind)}"""
-    none = collections.Counter()
-    return {noun: (before.get(noun, none) - behind.get(noun, none), behind.get(noun, none) - before.get(noun, none))
-            for noun in {**before, **behind} if before.get(noun, none) != behind.get(noun, none)}
+def columns(select):
+    """'name', name, … of what a statement selects."""
+    names = [part.strip().split(".")[-1].split()[-1] for part in select[len("select "):select.index(" from ")].split(", ")]
+    return ", ".join(f"'{name}', {name}" for name in names)
 
 
-def columns(lost, new):
-    """The columns in which the rows that are most alike differ."""
-    out = collections.Counter()
-    rows = [json.loads(r) for r in new]
-    for text in list(lost)[:50]:
-        row = json.loads(text)
-        if not rows:
-            return {"(gone)": sum(lost.values())}
-        best = min(rows, key=lambda r: sum(row[c] != r.get(c) for c in row))
-        for c in row:
-            if row[c] != best.get(c):
-                out[c, str(row[c])[:40], str(best.get(c))[:40]] += 1
-    if not lost:
-        out["(new)"] = sum(new.values())
+def differences(before, behind, ledger):
+    """{noun: (rows only before, rows only behind)}, where no code of the ledger tells it."""
+    excused = [EXCUSES[start] for row in ledger for start in EXCUSES if row["level"] != "note" and row["code"].startswith(start)]
+    if "" in excused:
+        return {}
+    excused = tuple(" ".join(excused).split())
+    none, out = collections.Counter(), {}
+    for noun in sorted({*before, *behind}):
+        lost, new = before.get(noun, none) - behind.get(noun, none), behind.get(noun, none) - before.get(noun, none)
+        if noun == "metadata":  # a format has its own as well
+            new = none
+        if (lost or new) and not noun.startswith(excused):
+            out[noun] = (sorted(lost.elements()), sorted(new.elements()))
     return out
