@@ -33,7 +33,7 @@ OF_THE_FILE = {
     "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
                   "origin", "origin_compression", "track_count", "process_count"),
     "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
-    "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
+    "check.findings": ("start", "example", "tid", "track"), "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
 }
 #: What a loss or repair may change, by the beginning of its code; "": everything.
 EXCUSES = {
@@ -47,9 +47,13 @@ def kept(noun, row):
     if noun == "check.findings":  # codes with a point are of the ledger
         return "." not in row["code"] and row["code"] not in ("out-of-order", "input-lost")
     if noun.endswith(".notes"):
-        return "lost" not in row["note"]
+        return "lost" not in row["note"] and "ends in the middle" not in row["note"]
     if noun == "info.tracks":
         return row["slices"] or row["name"]
+    if noun in ("info.processes", "tracks"):  # what is of no process has one without a pid in most formats
+        return row["pid"] is not None
+    if noun == "args":  # members that no column holds, as arguments
+        return not row["key"].startswith("args.event.")
     return True
 
 
@@ -88,7 +92,7 @@ def columns(select):
 
 def differences(before, behind, ledger):
     """{noun: (rows only before, rows only behind)}, where no code of the ledger tells it."""
-    excused = [EXCUSES[start] for row in ledger for start in EXCUSES if row["level"] != "note" and row["code"].startswith(start)]
+    excused = [EXCUSES[start] for row in ledger for start in EXCUSES if row["code"].startswith(start)]
     if "" in excused:
         return {}
     excused = tuple(" ".join(excused).split())

@@ -736,16 +736,16 @@ static void test_perfetto_write__asynchronous_slices_have_tracks_by_id(void **st
         NULL,
         "clocks 6:0 64:0\n"
         "track 1 process 1\n"
-        "track 3 below 1 \"req\" about \"async\"\n"
+        "track 2 below 1 thread 1/7\ntrack 3 below 1 \"req\" about \"async\"\n"
         "track 4 below 1 \"req\" about \"async\"\n"
-        "begin @0 on 3 [c] \"req\" event.id=1\n"
-        "begin @1000 on 4 [c] \"req\" event.id='0x2'\n"
-        "instant @2000 on 3 [c] \"point\" event.id=1\n"
-        "begin @3000 on 3 [c] \"part\" event.id=1\n"
+        "begin @0 on 3 [c] \"req\" event.id=1 event.track=2\n"
+        "begin @1000 on 4 [c] \"req\" event.id='0x2' event.track=2\n"
+        "instant @2000 on 3 [c] \"point\" event.id=1 event.track=2\n"
+        "begin @3000 on 3 [c] \"part\" event.id=1 event.track=2\n"
         "end @4000 on 4\n"
         "end @5000 on 3\n"
         "end @6000 on 3\n"
-        "begin @8000 on 4 [c] \"open\" event.id=2\n",
+        "begin @8000 on 4 [c] \"open\" event.id=2 event.track=2\n",
         "event-async-unmatched 1\n");
 }
 
@@ -757,10 +757,10 @@ static void test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_
         NULL,
         "clocks 6:0 64:0\n"
         "track 1 process 1\n"
-        "track 3 below 1 \"x\" about \"async\"\n"
+        "track 2 below 1 thread 1/7\ntrack 3 below 1 \"x\" about \"async\"\n"
         "track 4 below 1 \"x\" about \"async\"\n"
-        "begin @0 on 3 [c] \"x\" event.id=1\n"
-        "begin @1000 on 4 [c] \"y\" event.id=1\n"
+        "begin @0 on 3 [c] \"x\" event.id=1 event.track=2\n"
+        "begin @1000 on 4 [c] \"y\" event.id=1 event.track=2\n"
         "end @2000 on 3\n"
         "end @3000 on 4\n",
         "slice-on-sibling 1\n");

@@ -210,8 +210,9 @@ static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time
     return HD_OK;
 }
 
-/* What our writer made arguments of: the id of an event, and that its duration is not known. */
-static void take_members(hd_row *row, bool *no_duration, perfetto_reader *reader)
+/* What our writer made arguments of: the id of an event, that its duration is not known, and of an asynchronous one its
+ * duration and the track of its thread, HD_NONE: it has none of its own. */
+static hd_status take_members(hd_row *row, bool *no_duration, uint32_t *out_track, perfetto_reader *reader)
 {
     static const struct {
         const char *key;
@@ -230,6 +231,16 @@ static void take_members(hd_row *row, bool *no_duration, perfetto_reader *reader
                                                         : HD_ID_NONE;
         bool taken = arg.key.type == HD_ARG_NULL && arg.key.scope == HD_SCOPE_ARGS && hd_string_is(key, "event.dur");
         *no_duration |= taken;
+        if (row->kind == HD_KIND_ASYNC && arg.key.type == HD_ARG_INT) {
+            uint32_t lane;
+            if (arg.key.scope == HD_SCOPE_ARGS && hd_string_is(key, "event.dur")) {
+                row->duration_ns = arg.bits;
+                taken = true;
+            } else if (arg.key.scope == HD_SCOPE_EVENT && hd_string_is(key, "track")) {
+                HD_TRY(perfetto_event_track(out_track, &lane, reader, (uint64_t)arg.bits));
+                taken = true;
+            }
+        }
         for (size_t k = 0; type != HD_ID_NONE && row->id_type == HD_ID_NONE && k < sizeof ids / sizeof *ids; k++) {
             if (arg.key.scope != ids[k].scope || !hd_string_is(key, ids[k].key)) continue;
             row->id_type = type | ids[k].flags;
@@ -239,6 +250,7 @@ static void take_members(hd_row *row, bool *no_duration, perfetto_reader *reader
         if (!taken) reader->args.list[kept++] = arg;
     }
     reader->args.count = kept;
+    return HD_OK;
 }
 
 static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e, uint32_t track,
@@ -257,7 +269,10 @@ static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, 
     row.category = e->category;
     row.start_ns = e->time_ns;
     bool no_duration = false;
-    if (e->type != PF_TYPE_SLICE_END) take_members(&row, &no_duration, reader);
+    uint32_t own = HD_NONE;
+    if (e->type != PF_TYPE_SLICE_END || async) HD_TRY(take_members(&row, &no_duration, &own, reader));
+    if (own != HD_NONE) row.track = own;
+    reader->end_track = own;
     switch (e->type) {
     case PF_TYPE_SLICE_BEGIN:
         HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, no_duration ? PF_OPEN_NO_DURATION : PF_OPEN_SLICE));

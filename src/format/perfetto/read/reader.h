@@ -240,6 +240,7 @@ typedef struct perfetto_reader {
     hd_map used_pids;   /* (text of a pid, 0) */
 
     perfetto_stack *stacks; /* by lane */
+    uint32_t end_track;     /* where the end of an asynchronous slice stands, HD_NONE: where its begin does */
     perfetto_stack spare;   /* room of a lane on which nothing is open: only open, held and args */
     size_t stack_count, stack_capacity;
     perfetto_flow *flows;

@@ -201,6 +201,7 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     if (is_async) {
         slice.row.phase = slice.row.phase == 'S' ? 'F' : 'e';
         slice.row.start_ns = time_ns;
+        if (more == &reader->args && reader->end_track != HD_NONE) slice.row.track = reader->end_track;
     } else if (parent && parent->row.start_ns == slice.row.start_ns) {
         return hold(reader, s, &slice);
     }

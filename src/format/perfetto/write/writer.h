@@ -248,6 +248,8 @@ uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
 /* bound: the slice's bind_id has become flows, and is no argument. */
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
 void pf_put_id_arg(pf_writer *w, const hd_event *event);
+/* Of an asynchronous event: event.track, the uuid of its thread's, unless it is begin_track, and event.dur, in ns. */
+void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track);
 /* An argument event.dur without a value: a slice that ends where it began, as its end is not known. */
 void pf_put_no_duration(pf_writer *w);
 /* A counter's value; false: it is no number. */
