@@ -30,7 +30,7 @@ SQL = {
 #: lost when it was read. (Table: columns; none: all of them.)
 OF_THE_FILE = {
     "": ("id", "row", "offset", "other_offset"),
-    "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
+    "info.file": ("clock", "clock_base", "wall_start", "wall_end", "format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
                   "origin", "origin_compression", "track_count", "process_count"),
     "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
     "check.findings": ("start", "example", "tid", "track"), "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
@@ -45,7 +45,7 @@ EXCUSES = {
 
 def kept(noun, row):
     if noun == "check.findings":  # codes with a point are of the ledger
-        return "." not in row["code"] and row["code"] not in ("out-of-order", "input-lost")
+        return "." not in row["code"] and row["code"] not in ("out-of-order", "input-lost", "merged-track")
     if noun.endswith(".notes"):
         return "lost" not in row["note"] and "ends in the middle" not in row["note"]
     if noun == "info.tracks":
@@ -99,7 +99,7 @@ def differences(before, behind, ledger):
     none, out = collections.Counter(), {}
     for noun in sorted({*before, *behind}):
         lost, new = before.get(noun, none) - behind.get(noun, none), behind.get(noun, none) - before.get(noun, none)
-        if noun == "metadata":  # a format has its own as well
+        if noun in ("metadata", "args"):  # a format has keys of its own; what an end says is the slice's in some
             new = none
         if (lost or new) and not noun.startswith(excused):
             out[noun] = (sorted(lost.elements()), sorted(new.elements()))

@@ -260,12 +260,11 @@ static bool is_made_name(const hd_track *track)
     return !track->name && track->kind == HD_TRACK_STREAM && track->stream != HD_NO_NUMBER;
 }
 
-/* A thread whose name would make it a stream. */
+/* A row whose name would make it a stream, and the number in it its tid. */
 static bool is_called_stream(const pf_writer *w, const pf_place *place, const hd_track *track)
 {
     hd_string name = hd_trace_string(w->trace, track->name ? track->name : track->tid.text);
-    return place->kind == PF_PLACE_ROW && track->kind == HD_TRACK_THREAD && name.size > 6 &&
-           strncasecmp(name.data, "stream", 6) == 0;
+    return place->kind == PF_PLACE_ROW && name.size > 6 && strncasecmp(name.data, "stream", 6) == 0;
 }
 
 static void put_told(pf_writer *w, hd_bytes *out, const pf_told *told, bool is_process)
@@ -289,7 +288,8 @@ static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
         hd_ident ident = is_process ? track->pid : track->tid;
         bool has_field = place->kind == PF_PLACE_PROCESS || place->kind == PF_PLACE_THREAD;
         told.ident = hd_trace_string(w->trace, ident.text);
-        bool is_name = ident.type == HD_IDENT_STRING && told.ident.size && !track->name && !is_made_name(track);
+        bool is_called = is_called_stream(w, place, track);
+        bool is_name = ident.type == HD_IDENT_STRING && told.ident.size && !track->name && !is_made_name(track) && !is_called;
         told.has_ident = !has_field && ident.type != HD_IDENT_NONE && !is_name;
         if (!has_field) told.labels = hd_trace_string(w->trace, track->labels);
         told.no_name |= !has_field && !track->name && ident.type != HD_IDENT_NONE;
@@ -297,7 +297,7 @@ static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
                         track->stream != HD_NO_NUMBER && !has_field;
         if (track->sort_index != HD_NO_NUMBER && track->sort_index != clamp(track->sort_index))
             told.order = track->sort_index;
-        told.is_thread = w->untold[track->id] == HD_UNTOLD_THREAD || is_called_stream(w, place, track);
+        told.is_thread = track->kind == HD_TRACK_THREAD && (w->untold[track->id] == HD_UNTOLD_THREAD || is_called);
         told.is_stream = track->kind == HD_TRACK_STREAM; /* slices of several numbers come in another order */
         told.rank = w->untold[track->id] == HD_UNTOLD_RANK ? track->rank : HD_NO_NUMBER;
         told.device = track->device;
