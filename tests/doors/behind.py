@@ -39,7 +39,7 @@ OF_THE_FILE = {
 EXCUSES = {
     "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
     "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters", "perfetto.end-name": "args", "perfetto.metadata": "metadata",
-    "perfetto.number-as-text": "args",
+    "perfetto.number-as-text": "args", "chrome.key-numbered": "args",
 }
 
 

@@ -30,6 +30,7 @@ typedef struct writer {
     hd_json_out raw, raw_event; /* of an event whose members are one text */
     uint8_t *plain;             /* by string id */
     uint64_t lost_members;      /* of JSON texts */
+    uint64_t renamed;           /* arguments whose key another one has */
     bool array;                 /* the outermost value is the array of events */
     char rank[HD_RANK_BYTES];   /* of a trace of another format */
 } writer;
@@ -205,11 +206,10 @@ static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event
             continue; /* both ends say the same */
         hd_json_put(out, *first ? "{" : ",", 1);
         *first = false;
-        if (!keys)
-            put_string_id(w, out, shape->keys[i].key);
-        else
-            hd_shape_put_key(out, w->trace, shape->keys[i].key,
-                             columns & 1u << keys->members[i] ? keys->names[i].spare : keys->names[i].number);
+        uint32_t number = 0;
+        if (keys) number = columns & 1u << keys->members[i] ? keys->names[i].spare : keys->names[i].number;
+        w->renamed += number > 0;
+        hd_shape_put_key(out, w->trace, shape->keys[i].key, number);
         hd_json_put(out, ":", 1);
         put_value(w, out, shape->keys[i].type, bits_of(e, i));
     }
@@ -450,6 +450,7 @@ hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_
     hd_status status = chrome_keys_init(&w.keys, trace, err);
     if (status == HD_OK) status = write_all(&w);
     if (status == HD_OK) hd_write_note(options, CHROME_STAGE, "json.duplicate-key", HD_LEDGER_LOSS, w.lost_members);
+    if (status == HD_OK) hd_write_note(options, CHROME_STAGE, "chrome.key-numbered", HD_LEDGER_NOTE, w.renamed);
     hd_write_behind_deinit(&w.behind);
     chrome_keys_deinit(&w.keys);
     free(w.plain);
