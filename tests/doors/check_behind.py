@@ -38,7 +38,7 @@ def random_trace(seed):
             events.append({"ph": "M", "name": "process_sort_index", "pid": pid, "args": {"sort_index": rng.choice((-1, 5, 2**33))}})
         if rng.random() < 0.3:
             events.append({"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": rng.choice(("CPU", "GPU 1", "NPU"))}})
-        for tid in rng.sample((1, 2, 7, -9, "main", "stream 7", 2**40), rng.randrange(1, 4)):
+        for tid in rng.sample((1, 2, 7, -9, "main", "stream 7", 2**40, 2**63 + 9), rng.randrange(1, 4)):
             if rng.random() < 0.5:
                 events.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": rng.choice(("work", "stream 3", "Stream #14(Compute)", "CPU 2"))}})
             kind = rng.choice(("cpu", "gpu", "sync", "mixed"))
@@ -80,7 +80,7 @@ def check(doors, name, path, forms):
         return 1
     wrong = 0
     for form in forms:
-        to = os.path.join(doors.folder, f"behind.{form}")
+        to = os.path.join(doors.folder, f"{os.path.basename(path).split('.')[0]}.behind.{form}")  # a rank may be in its name
         done = doors.run("convert", "--json", path, to)
         after = behind.everything(doors, to)
         os.remove(to)

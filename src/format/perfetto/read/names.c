@@ -65,16 +65,14 @@ pf_told perfetto_told_of(const perfetto_reader *reader, const perfetto_track *t)
     return pf_told_of(hd_builder_string(reader->builder, t->description));
 }
 
-/* A pid or tid as our writer tells it: a number where it reads as one. */
+/* A pid or tid as our writer tells it: a number where it reads as a whole one. */
 static hd_ident told_ident(perfetto_reader *reader, hd_string text)
 {
-    int64_t number;
-    char again[24];
-    uint32_t id = hd_builder_intern(reader->builder, text.data, text.size);
-    bool is_number = hd_fixed_parse_whole(&number, text.data, text.size) && text.size < sizeof again &&
-                     (size_t)snprintf(again, sizeof again, "%lld", (long long)number) == text.size &&
-                     memcmp(again, text.data, text.size) == 0;
-    return (hd_ident){is_number ? HD_IDENT_NUMBER : HD_IDENT_STRING, id};
+    size_t at = text.size && text.data[0] == '-';
+    bool is_number = at < text.size && (text.data[at] != '0' || text.size == 1);
+    for (; at < text.size; at++) is_number &= text.data[at] >= '0' && text.data[at] <= '9';
+    return (hd_ident){is_number ? HD_IDENT_NUMBER : HD_IDENT_STRING,
+                      hd_builder_intern(reader->builder, text.data, text.size)};
 }
 
 /* Name, labels, order and rank of a track without a descriptor of a process or thread. */
@@ -214,8 +212,8 @@ static hd_status identify_other(perfetto_reader *reader, uint32_t index)
     hd_ident better = told.has_ident            ? told_ident(reader, told.ident)
                       : is_stream && count == 1 ? perfetto_number_ident(reader, stream)
                                                 : tid;
-    bool is_done =
-        t->provisional && better.text != tid.text && hd_builder_identify_track(reader->builder, t->track, pid, better);
+    bool is_done = t->provisional && (better.text != tid.text || better.type != tid.type) &&
+                   hd_builder_identify_track(reader->builder, t->track, pid, better);
     if (!is_done) HD_TRY(identify(reader, index, pid, t->provisional ? tid : better));
     t = &reader->tracks[index];
     if (is_stream && hd_trace_track_at(hd_builder_trace(reader->builder), t->track)->kind == HD_TRACK_THREAD)

@@ -289,7 +289,8 @@ static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
         bool has_field = place->kind == PF_PLACE_PROCESS || place->kind == PF_PLACE_THREAD;
         told.ident = hd_trace_string(w->trace, ident.text);
         bool is_called = is_called_stream(w, place, track);
-        bool is_name = ident.type == HD_IDENT_STRING && told.ident.size && !track->name && !is_made_name(track) && !is_called;
+        bool is_name =
+            ident.type == HD_IDENT_STRING && told.ident.size && !track->name && !is_made_name(track) && !is_called;
         told.has_ident = !has_field && ident.type != HD_IDENT_NONE && !is_name;
         if (!has_field) told.labels = hd_trace_string(w->trace, track->labels);
         told.no_name |= !has_field && !track->name && ident.type != HD_IDENT_NONE;
