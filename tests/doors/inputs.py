@@ -147,9 +147,13 @@ SMALL = ("aiu/allreduce_tp4.json", "ascend/level1_rank1.db", "cupti/cupti_trace.
          "kineto/particle_transformer_a100.json.gz", "otf2/mi300/traces.otf2", "rocm/matmul_result.json", "rocm/rocprofiler_v1_memcpy.json.gz")
 
 
+def data_folder():
+    return os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(os.path.dirname(__file__), "../../../shared"), "data")
+
+
 def real():
     """The same of small real traces, whose truth is not known: what SQL says."""
-    top = os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(os.path.dirname(__file__), "../../../shared"), "data")
+    top = data_folder()
     return [(name, os.path.join(top, name), {}) for name in SMALL if os.path.exists(os.path.join(top, name))]
 
 

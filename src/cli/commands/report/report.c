@@ -517,7 +517,7 @@ static void add_job(report_run *r, cli_run *run)
         const hd_table *findings = hd_report_table(&report, "findings");
         if (findings && hd_table_row_count(findings)) {
             cli_print(run, "\nall ranks together; more: heddle report job FILE...\n");
-            print_table(run, about, findings, 0);
+            report_text_print(&(report_text){.run = run, .about = about, .report = &report, .first_table = true});
         }
         hd_report_free(&report);
     }
