@@ -499,31 +499,6 @@ static hd_status run_job(report_run *r, cli_run *run)
     return status;
 }
 
-/* Behind the summaries of several files: what they have to do as one job, if they are ranks of one. */
-static void add_job(report_run *r, cli_run *run)
-{
-    static const asked of_job = {0};
-    const struct report_options *chosen = run->options;
-    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
-    uint64_t failed;
-    hd_report report = {0};
-    hd_job *job;
-    for (int i = r->asked->first; i < run->operand_count; i++)
-        if (strcmp(run->operands[i], "-") == 0) return; /* it was read */
-    if (job_read(&job, &failed, run, r->asked->first, (job_shard){0}, &read) != HD_OK) return;
-    const hd_report_input input = {.job = job, .gpus = r->gpus};
-    const hd_report_about *about = hd_report_about_find("job");
-    if (make_report(&report, run, &of_job, about, &input, run->operands[r->asked->first]) == HD_OK) {
-        const hd_table *findings = hd_report_table(&report, "findings");
-        if (findings && hd_table_row_count(findings)) {
-            cli_print(run, "\nall ranks together; more: heddle report job FILE...\n");
-            report_text_print(&(report_text){.run = run, .about = about, .report = &report, .first_table = true});
-        }
-        hd_report_free(&report);
-    }
-    hd_job_free(job);
-}
-
 /* The file that a report without a trace reads. */
 static const char *path_of_table(const asked *a, const cli_run *run)
 {
@@ -555,8 +530,6 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
             cli_report(run);
     }
     if (!r.reports || !r.parts) hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    bool is_fine = r.count == files && run->err.status == HD_OK && usage == CLI_OK && !run->out_error;
-    if (!a->first && !format && files > 1 && is_fine) add_job(&r, run);
     bool any = format && r.count && usage == CLI_OK;
     if (any && chosen->output && strcmp(chosen->output, "-") != 0) {
         if (hd_report_write(chosen->output, format, r.parts, r.count, &run->err) == HD_OK)
