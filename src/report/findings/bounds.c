@@ -1,8 +1,8 @@
 /* bounds.c - what a finding can save at most: the graph again without what it claims
  *
- * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its delay;
- * of the others it is only known that they did not hold it back, so that they need no time. What is not changed ends when
- * it did. Each pass is O(nodes + edges).
+ * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its
+ * delay; of the others it is only known that they did not hold it back, so that they need no time. What is not changed
+ * ends when it did. Each pass is O(nodes + edges).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +115,8 @@ static void bound_one(findings *f, uint32_t index)
             of->how = FINDING_BY_REPLAY;
         }
     }
-    /* Where the path comes out of a call that waits no more, the thread is as long but for the call: what is left of the
-     * path and the thread together has lost no more than the calls and what is claimed. */
+    /* Where the path comes out of a call that waits no more, the thread is as long but for the call: what is left of
+     * the path and the thread together has lost no more than the calls and what is claimed. */
     if (of->frees_waits && of->freed < of->saves) {
         of->saves = of->freed;
         of->how = FINDING_BY_PATH;
@@ -132,8 +132,8 @@ static void bound_one(findings *f, uint32_t index)
     }
 }
 
-/* What a finding saves once `first`, whose claims are set, is solved, which alone saves so much: by replay; where the graph
- * is not complete what was measured, for GPU time, which takes no longer then. */
+/* What a finding saves once `first`, whose claims are set, is solved, which alone saves so much: by replay; where the
+ * graph is not complete what was measured, for GPU time, which takes no longer then. */
 static int64_t saves_then(findings *f, uint32_t index, int64_t alone)
 {
     const finding *of = &f->list[index];
