@@ -83,7 +83,7 @@ void findings_scale(findings *f, double part)
     }
 }
 
-/* The last finding frees a call that waits, and has its own time as well: no other may have it then. false: no memory. */
+/* The last finding frees a call that waits, and has its own time as well, which no other has then. false: no memory. */
 static bool free_sync(findings *f, uint32_t sync)
 {
     const gpu_slice *call = &f->syncs.list[sync];

@@ -2,15 +2,15 @@
  *
  * A finding is data: a code, what was measured of which whole, the most that removing its cause saves and how that is
  * known, and the advice. The sentence is made from it. Rules find them: a rule is a file here and a line in list.c. A
- * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it, so
- * that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
+ * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it,
+ * so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
  *
  *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
  *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
  *   host    of host time: a device that is busy for so long needs that long
  *
- * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what rules
- * look at; docs/findings has a page for each code.
+ * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what
+ * rules look at; docs/findings has a page for each code.
  */
 #ifndef HD_REPORT_FINDINGS_FINDING_H
 #define HD_REPORT_FINDINGS_FINDING_H
@@ -82,8 +82,7 @@ struct findings {
     size_t path_count;
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
     bool has_steps;
-    bool
-        is_complete; /* the graph has all waits and launches: else a replay proves nothing, as it holds back what it should not */
+    bool is_complete;        /* the graph has all waits and launches: else a replay holds back what it should not */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work;     /* node; those of queues stand behind */
     uint32_t *works;         /* by node less first_work */

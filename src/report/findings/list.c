@@ -57,7 +57,8 @@ static void set_trust(findings *f)
     }
 }
 
-/* What can be changed and saves something comes first, then what is as it is, what is not known, what saves only later. */
+/* What can be changed and saves something comes first, then what is as it is, what is not known, what saves only
+ * later. */
 static int class_of(const finding *of)
 {
     if (of->how == FINDING_NOT_KNOWN) return 2;
