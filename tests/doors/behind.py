@@ -38,7 +38,8 @@ OF_THE_FILE = {
 #: What a loss or repair may change, by the beginning of its code; "": everything.
 EXCUSES = {
     "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
-    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters", "perfetto.end-name": "args", "perfetto.metadata": "metadata",
+    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters check.",
+    "perfetto.end-name": "args check.", "perfetto.metadata": "metadata",
     "perfetto.number-as-text": "args", "chrome.key-numbered": "args",
 }
 
