@@ -5,7 +5,7 @@ REAL = {("class", "page", "ascend/level1_rank1.db")}
 #: Behind conversions, of the real traces: (input, format, noun).
 BEHIND = {
     # The store's summary of a lane has ends to the nanosecond.
-    ("ascend/level1_rank0_trace_view.json.gz", "heddle", "info.tracks"),
+    ("ascend/level1_rank0_trace_view.json.gz", "heddle", "info.tracks"), ("straggler/ideal-timeline-ST.json.gz", "heddle", "info.tracks"),
     # Of equal ends the path takes the one that stands first in the file, and .pftrace is in the order of time.
     ("cupti/cupti_trace.json", "pftrace", "critical-path.paths"), ("cupti/cupti_trace.json", "pftrace", "critical-path.names"),
     ("cupti/cupti_trace.json", "pftrace", "critical-path.classes"),
