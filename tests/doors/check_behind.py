@@ -30,7 +30,7 @@ FIXTURES = ("ascend/small.db", "ascend/edge.db", "cpuprofile/small.cpuprofile", 
 def random_trace(seed):
     """Processes, devices, streams, threads of numbers and texts; slices of all kinds, async ones, counters, flows and arguments."""
     rng = random.Random(seed)
-    events, ts = [], rng.choice((0, 10**9, 1700000000 * 10**6))
+    events, calls, ts = [], [], rng.choice((0, 10**9, 1700000000 * 10**6))
     pids = rng.sample((1, 7, 4711, -3, "host", "a, b", "GPU 0 of 7"), rng.randrange(1, 4))
     for n, pid in enumerate(pids):
         if rng.random() < 0.8:
@@ -51,10 +51,11 @@ def random_trace(seed):
                 if kind != "cpu" and (kind != "mixed" or i % 2):
                     cat = "cuda_sync" if kind == "sync" else rng.choice(("kernel", "gpu_memcpy", "gpu_memset"))
                     number = {} if rng.random() < 0.3 else {"device": n, "stream": rng.choice((3, 7))}
-                    events.append({"ph": "X", "cat": cat, "name": rng.choice(("gemm", "Memcpy HtoD (Pageable -> Device)")), **where, "dur": rng.randrange(1, 40), "args": {**args, **number, "correlation": i}})
+                    events.append({"ph": "X", "cat": cat, "name": rng.choice(("gemm", "Memcpy HtoD (Pageable -> Device)")), **where, "dur": rng.randrange(1, 40), "args": {**args, **number, "correlation": calls.pop(0) if calls else len(events)}})
                 elif rng.random() < 0.7:
+                    calls.append(len(events))  # each of one work: of several the order in the file decides
                     events.append({"ph": "X", "cat": rng.choice(("cpu_op", "cuda_runtime", "user_annotation")), "name": rng.choice(("cudaLaunchKernel", "aten::mm", f"ProfilerStep#{i}")),
-                                   **where, **({"dur": rng.randrange(0, 40)} if rng.random() < 0.9 else {}), "args": {**args, "correlation": i}})
+                                   **where, **({"dur": rng.randrange(0, 40)} if rng.random() < 0.9 else {}), "args": {**args, "correlation": calls[-1]}})
                 else:
                     events += [{"ph": "B", "cat": "c", "name": "b", **where, "args": args}, {"ph": "E", "name": "b", **where, "ts": at + 0.5}]
             events.append({"ph": "i", "s": rng.choice("tpg"), "cat": "mark", "name": "i", "pid": pid, "tid": tid, "ts": at})
