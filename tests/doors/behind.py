@@ -26,19 +26,20 @@ SQL = {
     "states": "select s.ts, s.dur, s.cpu, s.state, t.tid, t.name from thread_state s left join thread t on t.utid = s.utid",
     "metadata": "select name, value from metadata",
 }
-#: What tells of the file: where in it a row stands, its size, how many events it takes to say the same, their order, and what was
-#: lost when it was read. (Table: columns; none: all of them.)
+#: What tells of the file: where in it a row stands, its size, how many events it takes to say the same, their order (which is the first of equals), and what was
+#: lost when it was read. info.samples is told of perf script alone. (Table: columns; none: all of them.)
 OF_THE_FILE = {
     "": ("id", "row", "offset", "other_offset"),
     "info.file": ("clock", "clock_base", "wall_start", "wall_end", "format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
                   "origin", "origin_compression", "track_count", "process_count"),
     "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
-    "check.findings": ("start", "example", "tid", "track"), "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
+    "check.findings": ("start", "example", "pid", "tid", "track"), "summary.findings": ("start",), "info.samples": None, "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
 }
 #: What a loss or repair may change, by the beginning of its code; "": everything.
 EXCUSES = {
     "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
-    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters", "perfetto.end-name": "args", "perfetto.metadata": "metadata",
+    "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters check.",
+    "perfetto.end-name": "args check.", "perfetto.metadata": "metadata",
     "perfetto.number-as-text": "args", "chrome.key-numbered": "args",
 }
 
