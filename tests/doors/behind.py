@@ -30,23 +30,24 @@ SQL = {
 #: lost when it was read. info.samples is told of perf script alone. (Table: columns; none: all of them.)
 OF_THE_FILE = {
     "": ("id", "row", "offset", "other_offset"),
-    "info.file": ("clock", "clock_base", "wall_start", "wall_end", "format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
+    "info.file": ("format", "path", "compression", "input_bytes", "stored_bytes", "strings", "losses", "repairs", "notes", "events", "bytes_per_event",
                   "origin", "origin_compression", "track_count", "process_count"),
     "info.tracks": ("other_events",), "info.processes": ("events", "threads"),
-    "check.findings": ("start", "example", "pid", "tid", "track"), "summary.findings": ("start",), "info.samples": None, "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
+    "check.findings": ("start", "example", "pid", "tid", "track"), "summary.findings": ("start", "evidence", "trust"), "info.samples": None, "info.kinds": None, "info.categories": None, "check.examples": None, "check.summary": None,
 }
 #: What a loss or repair may change, by the beginning of its code; "": everything.
 EXCUSES = {
     "perfetto.event-": "", "perfetto.time-": "", "perfetto.duration-negative": "", "json.": "",
     "perfetto.sample-values": "samples info. attribution.", "perfetto.counter-": "counters check.",
     "perfetto.end-name": "args check.", "perfetto.metadata": "metadata",
-    "perfetto.number-as-text": "args", "chrome.key-numbered": "args",
+    "perfetto.number-as-text": "args", "perfetto.number-made-up": "processes threads tracks info.", "chrome.key-numbered": "args",
 }
 
 
 def kept(noun, row):
     if noun == "check.findings":  # codes with a point are of the ledger
-        return "." not in row["code"] and row["code"] not in ("out-of-order", "input-lost", "merged-track")
+        return "." not in row["code"] and row["code"] not in ("out-of-order", "input-lost", "merged-track",
+                                                             "pid-over-32-bits", "tid-over-32-bits")
     if noun.endswith(".notes"):
         return "lost" not in row["note"] and "ends in the middle" not in row["note"]
     if noun == "info.tracks":
