@@ -59,9 +59,10 @@
       text: (row, i) => row.cells[i].textContent});
   };
 
-  // As wide as there is room: in a fold that is closed there is none yet.
+  // As wide as there is room, once it is seen: in a fold when that is opened.
   const drawAll = () => {
     for (const table of document.querySelectorAll("table[data-chart]")) {
+      if (table.closest("details:not([open])")) continue;
       const width = Math.min(1000, table.closest("section").clientWidth);
       if (!width || Number(table.dataset.drawn) === width) continue;
       table.dataset.drawn = width;

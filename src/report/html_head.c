@@ -290,9 +290,18 @@ typedef struct html_finding {
 
 enum { FINDINGS_SHOWN = 8 };
 
+/* What cannot be changed: it comes behind what can. */
+static bool is_note(const html_finding *f)
+{
+    hd_string severity = html_cell(f->table, f->row, "severity");
+    return severity.size == 4 && memcmp(severity.data, "note", 4) == 0;
+}
+
 static int most_first(const void *a, const void *b)
 {
     const html_finding *x = a, *y = b;
+    bool x_is_note = is_note(x), y_is_note = is_note(y);
+    if (x_is_note != y_is_note) return x_is_note ? 1 : -1;
     if (x->saves != y->saves) return x->saves > y->saves ? -1 : 1;
     if (x->input != y->input) return x->input < y->input ? -1 : 1;
     return (x->row > y->row) - (x->row < y->row);
@@ -365,9 +374,8 @@ static void put_place(html_page *page, const html_finding *f)
 static void put_finding(html_page *page, const html_finding *f)
 {
     hd_json_out *out = &page->out;
-    hd_string advice = html_cell(f->table, f->row, "advice"), severity = html_cell(f->table, f->row, "severity");
-    html_put(out,
-             severity.size && severity.data[0] == 'w' ? "<li class=warning>\n<p class=what>" : "<li>\n<p class=what>");
+    hd_string advice = html_cell(f->table, f->row, "advice");
+    html_put(out, is_note(f) ? "<li>\n<p class=what>" : "<li class=warning>\n<p class=what>");
     html_text(out, html_cell(f->table, f->row, "finding"));
     html_put(out, "</p>\n");
     put_saves(out, f);
