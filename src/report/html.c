@@ -16,8 +16,7 @@
 #include "base/error.h"
 #include "heddle/names.h"
 
-/* All tables together; a mail takes the page. */
-enum { PAGE_BYTES = 900 << 10, CELL_BYTES = 400, LONG_BYTES = 32 };
+enum { CELL_BYTES = 400, LONG_BYTES = 32 };
 
 static hd_status put_escaped(void *user, const char *data, size_t size)
 {
@@ -278,7 +277,7 @@ static void put_table(html_page *page, const hd_table *table, const hd_report_pa
 {
     hd_json_out *out = &page->out;
     const hd_report_table_about *about = report_table_about(part->about, hd_table_name(table));
-    size_t rows = hd_table_row_count(table), room = out->size < PAGE_BYTES ? PAGE_BYTES - out->size : 0;
+    size_t rows = hd_table_row_count(table), room = out->size < HTML_PAGE_BYTES ? HTML_PAGE_BYTES - out->size : 0;
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
     html_put(out, "<section>\n<h3>");
     for (const char *c = hd_table_name(table); *c; c++) hd_json_put(out, *c == '_' ? " " : c, 1);
@@ -351,7 +350,7 @@ static bool is_drawn(const hd_report_part *part)
 static void put_folded(html_page *page, const hd_report_part *part)
 {
     hd_json_out *out = &page->out;
-    if (!has_content(part) || is_drawn(part)) return;
+    if (!has_content(part) || is_drawn(part) || out->size > HTML_PAGE_BYTES) return;
     html_format(out, "<details>\n<summary><b>%s</b> ", part->about->name);
     html_words(out, part->about->title);
     html_put(out, "</summary>\n<p>");
@@ -384,7 +383,7 @@ static void put_kernels(html_page *page, const html_input *input)
     const hd_table *t = html_table(input, "kernels", "kernels");
     size_t rows = t ? hd_table_row_count(t) : 0, share = t ? hd_table_find_column(t, "share") : SIZE_MAX;
     double most = 0;
-    if (share == SIZE_MAX) return;
+    if (share == SIZE_MAX || page->count > HTML_MANY) return;
     for (size_t i = 0; i < rows && i < SHOWN; i++) {
         double value = hd_table_is_null(t, i, share) ? 0 : hd_table_get_decimal(t, i, share);
         if (value > most) most = value;
@@ -406,20 +405,21 @@ static void put_kernels(html_page *page, const html_input *input)
     html_put(out, "</section>\n");
 }
 
-/* "Rank 0 arrives last at 32 of 84 collectives: 256 ms late in sum". */
+/* "Rank 0 is clearly late: …", if its lateness is more than chance (z, as `imbalance` has it). */
 static void put_straggler(html_page *page)
 {
+    enum { CLEARLY = 3 };
     hd_json_out *out = &page->out;
     const hd_table *t = html_table(&page->job, "stragglers", "stragglers");
-    size_t latest = 0;
+    size_t latest = 0, z = t ? hd_table_find_column(t, "z") : SIZE_MAX;
     for (size_t i = 1; t && i < hd_table_row_count(t); i++) {
         if (html_number(t, i, "late") > html_number(t, latest, "late")) latest = i;
     }
-    if (!t || html_number(t, latest, "late") <= 0) return;
-    html_format(out,
-                "<p class=what>Rank %" PRId64 " is the latest: it arrives last at %" PRId64 " of %" PRId64
-                " collectives, ",
-                html_number(t, latest, "rank"), html_number(t, latest, "last"), html_number(t, latest, "collectives"));
+    if (z == SIZE_MAX || html_number(t, latest, "late") <= 0 || html_number(t, latest, "rank") == HD_NO_NUMBER) return;
+    bool is_clear = !hd_table_is_null(t, latest, z) && hd_table_get_decimal(t, latest, z) > CLEARLY;
+    html_format(out, "<p class=what>%s %" PRId64 " arrives last at %" PRId64 " of %" PRId64 " collectives, and is ",
+                is_clear ? "Rank" : "No rank is clearly later than the others. Rank", html_number(t, latest, "rank"),
+                html_number(t, latest, "last"), html_number(t, latest, "collectives"));
     html_duration(out, html_number(t, latest, "late"));
     html_put(out, " late in sum");
     if (html_cell(t, latest, "doubt").size) html_put(out, "; doubtful: ");
@@ -517,9 +517,11 @@ static void put_summary(html_page *page)
         put_rank_line(page, &page->inputs[i]);
         html_findings(page, &page->inputs[i], 1);
         put_input(page, &page->inputs[i]);
-        put_folds(page, &page->inputs[i]);
+        if (page->count <= HTML_MANY) put_folds(page, &page->inputs[i]);
         html_put(out, "</details>\n");
     }
+    if (page->count > HTML_MANY)
+        html_put(out, "<p class=more>Kernels and tables of one of them: heddle report -o PAGE.html FILE.</p>\n");
     html_put(out, "</section>\n");
 }
 
@@ -604,7 +606,8 @@ static bool group_parts(html_page *page, const hd_report_part *parts, size_t cou
     }
     qsort(page->inputs, page->count, sizeof *page->inputs, by_rank);
     for (size_t i = 0; i < count; i++) {
-        if (page->is_summary && is_drawn(&parts[i])) continue;
+        bool is_of_job = i < page->job.count;
+        if (page->is_summary && (is_drawn(&parts[i]) || (page->count > HTML_MANY && !is_of_job))) continue;
         for (size_t k = 0; k < parts[i].report->table_count; k++)
             page->tables += hd_table_row_count(parts[i].report->tables[k]) > 0;
     }

@@ -77,11 +77,17 @@ static int64_t median_step(const html_page *page, int64_t *steps)
 
 /* ---- the title ---- */
 
+static int64_t count_ranks(const html_page *page)
+{
+    const hd_table *job = html_table(&page->job, "job", "job");
+    return job ? html_number(job, 0, "ranks") : (int64_t)page->count;
+}
+
 static void put_name(html_page *page)
 {
     hd_json_out *out = &page->out;
     if (page->job.count)
-        html_format(out, "Job of %zu ranks", page->count);
+        html_format(out, "Job of %" PRId64 " ranks", count_ranks(page));
     else if (page->count > 1)
         html_format(out, "%zu traces", page->count);
     else
@@ -156,12 +162,12 @@ static void put_ranks(html_page *page)
     const hd_table *job = html_table(&page->job, "job", "job");
     const hd_table *file = html_table(&page->inputs[0], "info", "file");
     int64_t of = job ? html_number(job, 0, "world_size") : file ? html_number(file, 0, "world_size") : HD_NO_NUMBER;
-    int64_t ranks = job ? html_number(job, 0, "ranks") : (int64_t)page->count;
+    int64_t ranks = count_ranks(page);
     if (!job && (page->count > 1 || page->inputs[0].rank == HD_NO_NUMBER)) return;
     begin_fact(out, job ? "Ranks" : "Rank");
     html_format(out, "%" PRId64, job ? ranks : page->inputs[0].rank);
     if (of != HD_NO_NUMBER) html_format(out, " of %" PRId64, of);
-    if (job && ranks > (int64_t)page->count) html_format(out, "; the first %zu are shown", page->count);
+    if (job && ranks > (int64_t)page->count) html_format(out, "; %zu of them are shown", page->count);
     end_fact(out);
 }
 
@@ -212,27 +218,35 @@ static void put_facts(html_page *page)
 
 /* ---- where the time goes ---- */
 
+static void put_parts(hd_json_out *out, const double *parts, double span)
+{
+    html_put(out, "<span class=bar>");
+    for (int p = 0; p < PARTS; p++) {
+        double share = parts[p] > 0 ? 100 * parts[p] / span : 0;
+        if (share <= 0) continue;
+        html_format(out, "<i class=k%d style=\"width:%.2f%%\" title=\"%s: ", p, share, where[p].name);
+        html_duration(out, (int64_t)parts[p]);
+        html_format(out, ", %.1f %%\">", share);
+        if (share >= 8) html_format(out, "%.0f %%", share);
+        html_put(out, "</i>");
+    }
+    html_put(out, "</span>");
+}
+
 static void put_bar(html_page *page, const html_input *input, const hd_table *t, size_t row)
 {
     hd_json_out *out = &page->out;
-    int64_t span = html_number(t, row, "span"), device = html_number(t, row, "device");
+    int64_t device = html_number(t, row, "device");
     hd_string process = html_cell(t, row, "process");
+    double parts[PARTS];
     html_put(out, "<div class=lane><span class=who>");
     if (page->count > 1) html_input_name(out, page, input);
     if (page->count > 1) html_put(out, " \xc2\xb7 ");
     if (device != HD_NO_NUMBER) html_format(out, "GPU %" PRId64, device);
     if (device == HD_NO_NUMBER && process.size) html_text(out, process);
-    html_put(out, "</span><span class=bar>");
-    for (int p = 0; p < PARTS; p++) {
-        int64_t part = html_number(t, row, where[p].column);
-        double share = percent(part, span);
-        if (share <= 0) continue;
-        html_format(out, "<i class=k%d style=\"width:%.2f%%\" title=\"%s: ", p, share, where[p].name);
-        html_duration(out, part);
-        html_format(out, ", %.1f %%\">%s", share, share >= 8 ? "" : "</i>");
-        if (share >= 8) html_format(out, "%.0f %%</i>", share);
-    }
     html_put(out, "</span>");
+    for (int p = 0; p < PARTS; p++) parts[p] = (double)html_number(t, row, where[p].column);
+    put_parts(out, parts, (double)html_number(t, row, "span"));
     const hd_table *steps = html_table(input, "summary", "steps");
     if (page->count > 1 && steps) {
         html_put(out, "<span class=figure>step ");
@@ -252,12 +266,19 @@ static void put_where(html_page *page)
         html_format(out, "<span><i class=k%d></i>%s <b>%.1f %%</b></span>\n", p, where[p].name,
                     100 * sums.parts[p] / sums.span);
     html_put(out, "</p>\n");
+    bool many = page->count > HTML_MANY;
+    if (many) {
+        html_put(out, "<div class=lane><span class=who>all of them</span>");
+        put_parts(out, sums.parts, sums.span);
+        html_put(out, "</div>\n<details>\n<summary>one by one</summary>\n");
+    }
     for (size_t i = 0; i < page->count; i++) {
         const hd_table *t = html_table(&page->inputs[i], "summary", "breakdown");
         for (size_t k = 0; t && k < hd_table_row_count(t); k++) {
             if (html_number(t, k, "span") > 0) put_bar(page, &page->inputs[i], t, k);
         }
     }
+    if (many) html_put(out, "</details>\n");
     html_put(out, "</section>\n");
 }
 
@@ -288,7 +309,7 @@ typedef struct html_finding {
     int64_t saves;
 } html_finding;
 
-enum { FINDINGS_SHOWN = 8 };
+enum { FINDINGS_SHOWN = 8, OF_MANY = 3 };
 
 /* What cannot be changed: it comes behind what can. */
 static bool is_note(const html_finding *f)
@@ -407,8 +428,9 @@ void html_findings(html_page *page, const html_input *inputs, size_t count)
         qsort(list, kept, sizeof *list, most_first);
         kept = merge_codes(list, kept);
     }
+    size_t most = count == 1 && page->count > HTML_MANY ? OF_MANY : FINDINGS_SHOWN;
     if (kept) html_put(out, "<section>\n<h2>What to do first</h2>\n<ol class=findings>\n");
-    for (size_t i = 0; i < kept && i < FINDINGS_SHOWN; i++) put_finding(page, &list[i]);
+    for (size_t i = 0; i < kept && i < most; i++) put_finding(page, &list[i]);
     if (kept) html_put(out, "</ol>\n</section>\n");
     free(list);
 }

@@ -10,6 +10,13 @@
 #include "heddle/trace.h"
 #include "report/html.h"
 
+/* A mail takes the page: all of it, and what comes before tables, which are cut to what is left. */
+enum {
+    HTML_PAGE_BYTES = 900 << 10,
+    HTML_HEAD_BYTES = 500 << 10,
+    HTML_MANY = 16 /* inputs: short sections, no tables */
+};
+
 /* The reports of one file, or of all files of a job. */
 typedef struct html_input {
     const hd_report_part *parts;

@@ -10,7 +10,7 @@
 
 /* ---- timeline: a strip per track, a column as high as it is busy, in the colour of what took most of it ---- */
 
-enum { STRIPS = 16, COLORS = 8, OF_GPU = 6, HIGH = 100 };
+enum { STRIPS = 16, OF_MANY = 4, COLORS = 8, OF_GPU = 6, HIGH = 100 };
 
 typedef struct name_sum {
     hd_string name;
@@ -98,11 +98,12 @@ static void put_label(hd_json_out *out, const strips *s, size_t row)
         html_text(out, name.size ? name : html_cell(s->rows, row, "tid"));
 }
 
-/* All columns of one colour are one path. */
+/* All columns of one colour are one path, those of one height next to each other one box. */
 static void put_strip(hd_json_out *out, const strips *s, size_t row, size_t *first, int64_t width)
 {
     const hd_table *c = s->cells;
     size_t begin = *first, end = begin, rows = hd_table_row_count(c);
+    static const char close[] = "V100z";
     bool of_gpu = is_stream(s, row);
     while (end < rows && html_number(c, end, "row") == (int64_t)row) end++;
     *first = end;
@@ -111,16 +112,25 @@ static void put_strip(hd_json_out *out, const strips *s, size_t row, size_t *fir
     html_format(out, "</span><svg class=strip viewBox=\"0 0 %" PRId64 " %d\" preserveAspectRatio=none>", width, HIGH);
     for (size_t color = 0; color <= COLORS; color++) {
         bool any = false;
+        int64_t after = -1; /* the column behind the last one, which was this high: */
+        int last = 0;
         for (size_t i = begin; i < end; i++) {
             if (color_of(s, html_cell(c, i, "name"), of_gpu) != color) continue;
             int64_t length = html_number(c, i, "end") - html_number(c, i, "start");
             double busy = length > 0 ? (double)html_number(c, i, "busy") / (double)length : 0;
             int high = (int)(busy * HIGH + 0.5);
             if (high < 2) high = 2;
+            int64_t column = html_number(c, i, "column");
             if (!any) html_format(out, "<path class=s%zu d=\"", color);
+            if (any && column == after && high == last)
+                html_put(out, "h1");
+            else
+                html_format(out, "%sM%" PRId64 " %dV%dh1", any ? close : "", column, HIGH, HIGH - high);
             any = true;
-            html_format(out, "M%" PRId64 " %dh1V%dh-1z", html_number(c, i, "column"), HIGH - high, HIGH);
+            after = column + 1;
+            last = high;
         }
+        if (any) html_put(out, close);
         if (any) html_put(out, "\"/>");
     }
     html_put(out, "</svg></div>\n");
@@ -148,7 +158,9 @@ void html_timeline(html_page *page, const html_input *input)
     strips s = {html_table(input, "timeline", "rows"), html_table(input, "timeline", "cells"), 0, NULL, 0, 0, {0}};
     const hd_table *window = html_table(input, "timeline", "window");
     if (!s.rows || !s.cells || !window) return;
-    s.shown = hd_table_row_count(s.rows) < STRIPS ? hd_table_row_count(s.rows) : STRIPS;
+    if (out->size > HTML_HEAD_BYTES) return;
+    s.shown = page->count > HTML_MANY ? OF_MANY : STRIPS;
+    if (s.shown > hd_table_row_count(s.rows)) s.shown = hd_table_row_count(s.rows);
     if (!choose_colors(&s)) out->failed = true;
     html_put(out,
              "<section>\n<h2>Timeline</h2>\n<p>Each column is as high as its track is busy, and has the colour of what "

@@ -655,7 +655,8 @@ const cli_command cmd_report = {
     .offer = "<reports> <files>",
     .description =
         "Prints tables that analyse a trace. Without operands it lists the reports. With a FILE alone it prints the "
-        "summary; with -o PAGE.html it writes all reports. NAME may be several reports, separated by commas; `heddle "
+        "summary; with -o PAGE.html it writes a page with all reports, of the ranks of a job one page. NAME may be "
+        "several reports, separated by commas; `heddle "
         "NAME FILE...` is the same. `heddle help NAME` explains a report, its options and its columns. "
         "docs/reports/definitions.md defines every figure.\n\n"
         "Text output is abridged: top rows, times relative to the first event, empty columns omitted, lines that fit "
