@@ -24,8 +24,8 @@ static const hd_report_about about = {
     .name = "flame",
     .title = "which calls the time belongs to",
     .text =
-        "A frame is as wide as its part of the time: GPU time of the kernels and copies that it launched, or, without "
-        "GPU activity, its own time. Its callers are above it.",
+        "A frame is as wide as its part of the whole in the first row: GPU time of what it launched or, without GPU "
+        "activity, samples or CPU time. Its callers are above it.",
     .tables = tables,
 };
 

@@ -478,24 +478,49 @@ static void put_input(html_page *page, const html_input *input)
     put_kernels(page, input);
 }
 
-/* Reports without rows only say why. */
-static void put_absent(html_page *page, const hd_report_part *part)
+static const hd_table *notes_of_absent(const hd_report_part *part)
+{
+    const hd_table *notes = hd_report_table(part->report, "notes");
+    return has_content(part) || is_drawn(part) || !notes || !hd_table_row_count(notes) ? NULL : notes;
+}
+
+/* Whether a report without content before this one has the same note. */
+static bool was_said(const html_input *input, size_t before, hd_string note)
+{
+    for (size_t i = 0; i < before; i++) {
+        const hd_table *notes = notes_of_absent(&input->parts[i]);
+        for (size_t k = 0; notes && k < hd_table_row_count(notes); k++) {
+            hd_string other = html_cell(notes, k, "note");
+            if (other.size == note.size && (!note.size || memcmp(other.data, note.data, note.size) == 0)) return true;
+        }
+    }
+    return false;
+}
+
+/* The reports that have nothing, and why. */
+static void put_absent(html_page *page, const html_input *input)
 {
     hd_json_out *out = &page->out;
-    const hd_table *notes = hd_report_table(part->report, "notes");
-    if (has_content(part) || is_drawn(part) || !notes || !hd_table_row_count(notes)) return;
-    html_format(out, "<p class=more>Not in this trace: %s", part->about->name);
-    for (size_t i = 0; i < hd_table_row_count(notes); i++) {
-        html_put(out, i ? "; " : " (");
-        html_text(out, html_cell(notes, i, "note"));
+    size_t absent = 0, said = 0;
+    for (size_t i = 0; i < input->count; i++) {
+        if (!notes_of_absent(&input->parts[i])) continue;
+        html_format(out, "%s%s", absent++ ? ", " : "<p class=more>Not in this trace: ", input->parts[i].about->name);
     }
-    html_put(out, ").</p>\n");
+    for (size_t i = 0; i < input->count; i++) {
+        const hd_table *notes = notes_of_absent(&input->parts[i]);
+        for (size_t k = 0; notes && k < hd_table_row_count(notes); k++) {
+            if (was_said(input, i, html_cell(notes, k, "note"))) continue;
+            html_put(out, said++ ? "; " : " (");
+            html_text(out, html_cell(notes, k, "note"));
+        }
+    }
+    if (absent) html_put(out, said ? ").</p>\n" : ".</p>\n");
 }
 
 static void put_folds(html_page *page, const html_input *input)
 {
     for (size_t i = 0; i < input->count; i++) put_folded(page, &input->parts[i]);
-    for (size_t i = 0; i < input->count; i++) put_absent(page, &input->parts[i]);
+    put_absent(page, input);
 }
 
 static void put_summary(html_page *page)

@@ -104,9 +104,9 @@ void html_title(html_page *page)
         html_put(out, ": step ");
         html_duration(out, step);
     }
+    double idle = sums.span > 0 ? 100 * sums.parts[PARTS - 1] / sums.span : 0;
     if (sums.span > 0)
-        html_format(out, "%s GPU %.0f %% idle", step != HD_NO_TIME ? "," : ":",
-                    100 * sums.parts[PARTS - 1] / sums.span);
+        html_format(out, "%s GPU %.*f %% idle", step != HD_NO_TIME ? "," : ":", idle > 99 && idle < 100, idle);
 }
 
 /* ---- facts ---- */

@@ -200,7 +200,7 @@ void html_flame(html_page *page, const html_input *input)
     html_put(out, "<section>\n<h2>Flame graph</h2>\n<p>");
     html_words(out, html_part(input, "flame")->about->text);
     html_format(out, "</p>\n<div class=flame style=\"height:%" PRId64 "px\">\n", 18 * (deepest + 1));
-    for (size_t i = 0; i < hd_table_row_count(t); i++) {
+    for (size_t i = 0; i < hd_table_row_count(t) && out->size < HTML_HEAD_BYTES; i++) {
         int64_t depth = html_number(t, i, "depth");
         hd_string name = html_cell(t, i, "name"), kind = html_cell(t, i, "kind");
         if (depth >= FLAME_ROWS) continue;
