@@ -4,11 +4,13 @@ from __future__ import annotations
 import array
 import difflib
 import html
+import os
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 from . import _heddle
+from ._errors import ArgumentError
 
 if TYPE_CHECKING:
     import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -324,6 +326,18 @@ class Report(Table):
         super().__init__(first_name, first.stream, first.rows, getattr(first, "text", None))
         self.report = name
         self.tables: dict[str, Table] = {key: table_of(key, table) for key, table in tables}
+        self._page: Callable[[], bytes] | None = None
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The report as one HTML page, which loads nothing; with a path it is written there as well. Of the report "summary" the
+        page has a headline, findings, a timeline and a flame graph, as `heddle report -o page.html` makes it."""
+        if self._page is None:
+            raise ArgumentError("a report that was unpickled has no trace to make a page of")
+        text = self._page().decode()
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled_report, (self.report, [(key, _packed(table._make().schema(), table.collect())) for key, table in self.tables.items()])

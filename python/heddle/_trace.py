@@ -302,7 +302,10 @@ class Trace:
         if not tables:
             raise ArgumentError(f"report {name} gave no table")
         self._tell_unread()
-        return Report(name, tables)
+        report = Report(name, tables)
+        names = [name, "info", "timeline", "kernels"] if name == "summary" else [name]
+        report._page = lambda: _heddle.page(self._handle(), self.paths[0] if self.paths else "trace", names, option_texts(options), name == "summary")
+        return report
 
     def check(self, **options: Any) -> Report:
         """What a viewer drops or misdraws, or an analysis gets wrong: a row for each finding. As `heddle check`."""

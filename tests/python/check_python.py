@@ -113,6 +113,23 @@ class Reading(Base):
         self.assertEqual(trace.metadata, {"k": {"a": [1]}})
         self.assertEqual(list(trace.ledger), [])
 
+    def test_reports_as_html_pages(self):
+        events = [{"ph": "X", "cat": "kernel", "name": f"k<{i}>", "pid": 0, "tid": 7, "ts": 10 * i, "dur": 8,
+                   "args": {"device": 0, "stream": 7}} for i in range(3)]
+        trace = heddle.open(json.dumps({"traceEvents": events}).encode())
+        summary, timeline = trace.report("summary"), trace.report("timeline", width=13)
+        path = self.place / "page.html"
+        page = summary.to_html(path)
+        self.assertEqual(path.read_text(encoding="utf-8"), page)
+        for heading in ("Where the GPU time goes", "Timeline", "Flame graph"):
+            self.assertTrue(f"<h2>{heading}</h2>" in page, heading)
+        self.assertTrue("k&lt;2&gt;" in page)
+        page = timeline.to_html()
+        self.assertTrue("<title>timeline of trace</title>" in page)
+        self.assertTrue('data-v="13">13' in page)
+        with self.assertRaisesRegex(heddle.ArgumentError, "no trace"):
+            pickle.loads(pickle.dumps(timeline)).to_html()
+
     def test_no_events_and_one(self):
         for text, count in (('{"traceEvents": []}', 0), ('[{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]', 1)):
             table = heddle.open(text.encode()).slices()

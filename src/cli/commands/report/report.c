@@ -7,6 +7,7 @@
 #include "cli/report_out.h"
 #include "cli/report_text.h"
 #include "cli/shared_options.h"
+#include "heddle/flame.h"
 
 #include <limits.h>
 #ifdef __GLIBC__
@@ -145,6 +146,8 @@ typedef struct asked {
     char *texts[CLI_TEXTS_MAX + 1]; /* "by=step"; ends with NULL */
     int first;                      /* of the operands that are files */
     hd_job *job;                    /* of which the first screen is shown; NULL: none */
+    job_files ranks;                /* of a page of that job: the traces that are on it one by one */
+    bool has_flame;                 /* a page that draws a flame graph */
 } asked;
 
 static bool wanted(const char *list, const char *name)
@@ -236,10 +239,11 @@ static bool is_page(const struct report_options *chosen)
     return chosen->output && hd_report_format_of(chosen->output) == HD_REPORT_HTML && !chosen->table;
 }
 
-enum { PAGE_PIECES = 100 };
-/* What a page has that no report was named for. */
+enum { PAGE_PIECES = 100, PAGE_COLUMNS = 240, PAGE_RANKS = 64 };
+/* What a page has that no report was named for; and of each rank of a job. */
+#define PAGE_OF_RANK "info,summary,timeline,kernels"
 static const char page_reports[] =
-    "summary,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
+    "info,summary,timeline,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
     "syncs,communication,flops,memory";
 
 static int take_names(asked *a, cli_run *run, const char *names)
@@ -255,13 +259,31 @@ static int take_names(asked *a, cli_run *run, const char *names)
     return CLI_OK;
 }
 
-/* Text of files without a report's name is a job's, if that is what they are. */
+/* The traces of a job, which may be in folders; of many the first. */
+static hd_status list_ranks(job_files *out, cli_run *run)
+{
+    hd_status status = HD_OK;
+    size_t kept = 0;
+    for (int i = 0; i < run->operand_count && status == HD_OK; i++) status = job_files_add(out, run, run->operands[i]);
+    for (size_t i = 0; i < out->count; i++) {
+        if (kept < PAGE_RANKS && !hd_job_is_file(out->list[i]))
+            out->list[kept++] = out->list[i];
+        else
+            free(out->list[i]);
+    }
+    out->count = kept;
+    return status;
+}
+
+/* Text and pages of files without a report's name are a job's, if that is what they are. */
 static bool find_job(asked *a, cli_run *run)
 {
     const struct report_options *chosen = run->options;
     const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
     bool is_text = !chosen->output && !chosen->csv && !chosen->table && !chosen->given.count && !run->global.json;
-    return !is_text || report_ranks_read(&a->job, run, &read) == HD_OK;
+    bool may_be = is_text || (is_page(chosen) && !chosen->given.count);
+    if (may_be && report_ranks_read(&a->job, run, &read) != HD_OK) return false;
+    return !a->job || is_text || list_ranks(&a->ranks, run) == HD_OK;
 }
 
 /* The first operand names reports; if it is a file, the report is summary, of a job its first screen, and for a page
@@ -276,7 +298,11 @@ static int find_reports(asked *a, cli_run *run)
     a->first = hd_report_about_find(first) || (!is_file && hd_report_about_find(name));
     if (!a->first && !is_file) return refuse_name(run, first);
     if (!a->first && !find_job(a, run)) return CLI_FAILED;
-    const char *unnamed = a->job ? REPORT_OF_JOB : is_page(chosen) ? page_reports : "summary";
+    const char *unnamed = a->job && is_page(chosen) ? REPORT_OF_JOB "," PAGE_OF_RANK
+                          : a->job                  ? REPORT_OF_JOB
+                          : is_page(chosen)         ? page_reports
+                                                    : "summary";
+    a->has_flame = !a->first && !a->job && is_page(chosen) && run->operand_count == 1;
     int status = take_names(a, run, a->first ? first : unnamed);
     if (status != CLI_OK) return status;
     for (size_t i = 0; i < a->count; i++) {
@@ -324,12 +350,18 @@ static int collect_options(asked *a, cli_run *run)
         const char *value = chosen->given.values[i];
         size = asprintf(&a->texts[count++], "%s%s%s", chosen->given.names[i], value ? "=" : "", value ? value : "");
     }
-    bool counts_rows = false, has_pieces = false;
+    bool counts_rows = false, has_pieces = false, has_width = false;
     for (size_t i = 0; i < a->count; i++) {
         counts_rows |= has_option(a->abouts[i], "rows");
         has_pieces |= has_option(a->abouts[i], "pieces");
+        has_width |= has_option(a->abouts[i], "width");
     }
-    for (size_t i = 0; i < chosen->given.count; i++) has_pieces &= strcmp(chosen->given.names[i], "pieces") != 0;
+    for (size_t i = 0; i < chosen->given.count; i++) {
+        has_pieces &= strcmp(chosen->given.names[i], "pieces") != 0;
+        has_width &= strcmp(chosen->given.names[i], "width") != 0;
+    }
+    if (has_width && is_page(chosen) && count < CLI_TEXTS_MAX && size >= 0)
+        size = asprintf(&a->texts[count++], "width=%d", PAGE_COLUMNS);
     if (has_pieces && is_page(chosen) && count < CLI_TEXTS_MAX && size >= 0)
         size = asprintf(&a->texts[count++], "pieces=%d", PAGE_PIECES); /* for its charts */
     if (chosen->rows && counts_rows && count < CLI_TEXTS_MAX && size >= 0)
@@ -456,6 +488,19 @@ static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *
     return HD_OK;
 }
 
+static hd_status run_flame(report_run *r, cli_run *run, const hd_trace *trace, const char *path)
+{
+    hd_flame *flame;
+    hd_report *report = &r->reports[r->count];
+    hd_status status = hd_flame_new(&flame, &run->err);
+    if (status != HD_OK) return status;
+    status = hd_flame_add(flame, trace, NULL, NULL, NULL, &run->err);
+    if (status == HD_OK) status = hd_flame_report(report, flame, &run->err);
+    if (status == HD_OK) r->parts[r->count++] = (hd_report_part){path, hd_flame_report_about(), report, 0};
+    hd_flame_free(flame);
+    return status;
+}
+
 /* All reports of a file; they share what several of them need. */
 static hd_status run_file(report_run *r, cli_run *run, const char *path)
 {
@@ -468,8 +513,11 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     if (r->asked->count > 1) status = hd_launches_new(&launches, trace, &run->err);
     const hd_report_input input = {.trace = trace, .launches = launches, .gpus = r->gpus};
-    for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++)
-        status = run_report(r, run, r->asked->abouts[i], &input, path);
+    for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++) {
+        if (!r->asked->job || !r->asked->abouts[i]->of_job)
+            status = run_report(r, run, r->asked->abouts[i], &input, path);
+    }
+    if (status == HD_OK && r->asked->has_flame) status = run_flame(r, run, trace, path);
     if (status == HD_OK) status = report_check_read(trace, path, &run->err);
     hd_launches_free(launches);
     hd_trace_free(trace);
@@ -491,9 +539,11 @@ static hd_status run_job(report_run *r, cli_run *run)
     if (status != HD_OK) return status;
     r->job = report_name_of_files(run->operands + r->asked->first, run->operand_count - r->asked->first);
     if (!r->job) status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    for (size_t i = 0; i < r->asked->count && status == HD_OK && hd_job_count(job); i++)
+    for (size_t i = 0; i < r->asked->count && status == HD_OK && hd_job_count(job); i++) {
+        if (!r->asked->abouts[i]->of_job) continue;
         status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus}, r->job);
-    if (r->asked->job && status == HD_OK)
+    }
+    if (r->asked->job && !r->format && status == HD_OK)
         cli_print(run, "\nMore: heddle stragglers FILE...; heddle summary FILE of one rank; heddle view FILE...\n");
     if (job != r->asked->job) hd_job_free(job);
     return status;
@@ -515,8 +565,9 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
     bool is_table = a->abouts[0]->table_option != NULL, is_job = a->job || (a->abouts[0]->of_job && a->count == 1);
     size_t files = is_table ? 1 : (size_t)(run->operand_count - a->first);
     report_run r = {.asked = a, .gpus = gpus, .format = format};
-    r.reports = calloc(files * a->count, sizeof *r.reports);
-    r.parts = calloc(files * a->count, sizeof *r.parts);
+    size_t room = (files + a->ranks.count) * (a->count + a->has_flame);
+    r.reports = calloc(room, sizeof *r.reports);
+    r.parts = calloc(room, sizeof *r.parts);
     int usage = CLI_OK;
     for (size_t i = 0; r.reports && r.parts && i < files && usage == CLI_OK && !run->out_error; i++) {
         const char *path = is_table ? path_of_table(a, run) : run->operands[(size_t)a->first + i];
@@ -528,6 +579,9 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
             usage = CLI_USAGE;
         else if (status != HD_OK)
             cli_report(run);
+    }
+    for (size_t i = 0; r.count && i < a->ranks.count && usage == CLI_OK && !run->out_error; i++) {
+        if (run_file(&r, run, a->ranks.list[i]) != HD_OK) cli_report(run);
     }
     if (!r.reports || !r.parts) hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     bool any = format && r.count && usage == CLI_OK;
@@ -588,6 +642,7 @@ static int run(cli_run *run)
     if (status == CLI_OK) status = run_files(run, &a, format, gpus);
     hd_gpus_free(gpus);
     hd_job_free(a.job);
+    job_files_deinit(&a.ranks);
     for (char **text = a.texts; *text; text++) free(*text);
     return status;
 }
@@ -600,7 +655,8 @@ const cli_command cmd_report = {
     .offer = "<reports> <files>",
     .description =
         "Prints tables that analyse a trace. Without operands it lists the reports. With a FILE alone it prints the "
-        "summary; with -o PAGE.html it writes all reports. NAME may be several reports, separated by commas; `heddle "
+        "summary; with -o PAGE.html it writes a page with all reports, of the ranks of a job one page. NAME may be "
+        "several reports, separated by commas; `heddle "
         "NAME FILE...` is the same. `heddle help NAME` explains a report, its options and its columns. "
         "docs/reports/definitions.md defines every figure.\n\n"
         "Text output is abridged: top rows, times relative to the first event, empty columns omitted, lines that fit "
