@@ -65,11 +65,11 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/dist.py build/dist/heddle-*.tar.zst
 
-wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle-*.whl
+wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle_trace-*.whl
 	@tools/wheel.sh build/wheel
 
 test-wheel: wheel     ## install it in a fresh virtual environment of another folder, and use it there
-	@tests/python/check_wheel.py build/wheel/heddle-*.whl
+	@tests/python/check_wheel.py build/wheel/heddle_trace-*.whl
 
 static-libs-aarch64:
 	@tools/setup.sh dist-aarch64

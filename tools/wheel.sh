@@ -26,7 +26,7 @@ rm -r "$out/raw"
 for wheel in "$out"/*.whl; do
     case $wheel in *manylinux*) ;; *) cat "$out/audit" >&2; exit 1 ;; esac
     # Libraries that were put in would lie in a folder of their own.
-    if python3 -m zipfile -l "$wheel" | grep -q 'heddle\.libs/'; then
+    if python3 -m zipfile -l "$wheel" | grep -q 'heddle_trace\.libs/'; then
         echo "wheel: $wheel has libraries of this machine in it" >&2
         exit 1
     fi
