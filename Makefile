@@ -51,14 +51,18 @@ portable: setup build/portable/build.ninja  ## the libraries loaded into other p
 STATIC := -Dbuildtype=release -Dportable=true -Dprefer_static=true -Dline_editing=disabled -Dmpi=disabled -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false \
     -Dprefix=/ -Dlibdir=lib
 
+# What is linked with these runs from glibc 2.28 on.
+OLD_GLIBC := -Dc_link_args='-B$(abspath build/glibc-2.28)/ -L$(abspath build/glibc-2.28)'
+
 static-libs:
 	@tools/setup.sh dist
 	@tools/static_libs.sh
+	@tools/old_glibc.sh
 
 build/static/build.ninja: | setup static-libs
-	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC))
+	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC) $(OLD_GLIBC))
 
-dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.34 on, with nothing installed
+dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.28 on, with nothing installed
 	@$(MESON) compile -C build/static
 	@tools/dist.sh build/static build/dist
 
@@ -79,7 +83,7 @@ build/static-aarch64/build.ninja: | setup static-libs-aarch64
 	$(call quiet,$(MESON) setup build/static-aarch64 --cross-file tools/aarch64-linux-gnu.ini \
 	    --cross-file build/dist-libs-aarch64/cross.ini $(STATIC))
 
-dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64, compiled here
+dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64 and glibc 2.34, compiled here
 	@$(MESON) compile -C build/static-aarch64
 	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
 
