@@ -97,7 +97,7 @@ class Archive(unittest.TestCase):
             self.assertLessEqual(copied, {"stdin", "stdout", "stderr"}, path)
 
     def test_licences_and_pages(self):
-        for path in ("LICENSE", "licences/libisal-dev", "licences/libdw-dev", "licences/LGPL-3", "licences/preact"):
+        for path in ("LICENSE", "sbom.cdx.json", "licences/libisal-dev", "licences/libdw-dev", "licences/LGPL-3", "licences/preact"):
             self.assertTrue((self.at / "share/doc/heddle" / path).stat().st_size > 500, path)
         self.assertIn("heddle\\-fix", (self.at / "share/man/man1/heddle-fix.1").read_text())
         for path in ("bash-completion/completions/heddle.bash", "zsh/site-functions/_heddle", "fish/vendor_completions.d/heddle.fish"):
