@@ -51,7 +51,7 @@ class Table:
 
         polars.DataFrame(table), pyarrow.table(table), duckdb.sql("select * from table"), pandas.DataFrame.from_arrow(table)
 
-    Times and durations are int64 nanoseconds. Text is valid UTF-8: invalid bytes of a trace become U+FFFD.
+    Times and durations are int64 nanoseconds. Text is valid UTF-8: bytes of a trace that are not stand as U+FFFD.
     Iteration gives rows as named tuples; `None` is null. Any number of threads may use one table.
     """
 

@@ -288,7 +288,7 @@ class Trace:
     # ---- analyses ----
 
     def report(self, name: str, **options: Any) -> Report:
-        """An analysis: "kernels", "steps", "idle", "overlap" …: `heddle.reports()` lists them, docs/reports describes them.
+        """An analysis: "kernels", "steps", "idle", "overlap" …: `heddle.reports()` lists them, docs/reports tells what they mean.
 
         Options are those of `heddle report NAME`, with _ for -: ``report("kernels", by="stream", from_="10%")``. The result is
         its first table; ``.tables`` has all. Raises `ArgumentError` for a report or an option that there is not.
@@ -383,7 +383,7 @@ class Trace:
     def write(self, path: PathLike, level: int = 0, pretty: bool = False, strict: bool = False, clean: bool = False,
               threads: int = 0) -> list[dict[str, Any]]:
         """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …). The file appears whole or
-        not at all. strict: write nothing if something would be lost. Returns what the format could not keep."""
+        not at all. strict: write nothing that loses something. Returns what the format could not keep."""
         _, rows = _heddle.write(self._handle(), path, "", level, pretty, strict, clean, threads)
         return [dict(zip(("stage", "code", "level", "count", "lost_events"), row)) for row in rows]
 

@@ -140,7 +140,7 @@ class TraceAnalysis:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise AttributeError(f"heddle.compat.hta has no {name}: heddle.reports() lists the reports of Trace.report()")
+        raise AttributeError(f"heddle.compat.hta has no {name}: see heddle.reports() for what Trace.report() tells")
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[tuple[int, _Rank]]:
         """None: rank 0, or the first there is."""
