@@ -1,4 +1,4 @@
-# What python/extension gives. The package's own modules use it, and nobody else.
+# The types of python/extension, which only the package's own modules use.
 from collections.abc import Sequence
 from typing import Any, final
 

@@ -50,8 +50,8 @@ def _columns(raw: list[tuple[str, str, Any, Any, list[str] | None]]) -> list[Col
 class Table:
     """Rows with named columns, as `Trace.slices`, `Trace.query` and `Trace.report` give them.
 
-    A table of a trace is made anew, block by block, each time that it is asked: it takes no memory by itself. It keeps its
-    trace, also where that was closed. Its columns are Arrow's, so whatever takes Arrow takes the table itself::
+    A table of a trace is computed block by block each time it is read, so it takes no memory of its own. It keeps the data of
+    its trace, even after the trace is closed. It exports Arrow data, so libraries that read Arrow take the table itself::
 
         polars.DataFrame(table), pyarrow.table(table), duckdb.sql("select * from table"), pandas.DataFrame.from_arrow(table)
 
