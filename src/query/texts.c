@@ -92,10 +92,17 @@ static void put(text_out *out, const char *data, size_t size)
     out->size += size;
 }
 
+/* By windows: some memmem look at all of the text first, as AddressSanitizer's does, and each call is for one place. */
 static const char *find(const char *data, const char *end, const char *part, size_t size)
 {
-    size_t left = (size_t)(end - data);
-    return size == 1 ? memchr(data, *part, left) : memmem(data, left, part, size);
+    enum { WINDOW_BYTES = 4096 };
+    const size_t window = size > WINDOW_BYTES / 8 ? size * 8 : WINDOW_BYTES;
+    if (size == 1) return memchr(data, *part, (size_t)(end - data));
+    for (size_t left; (left = (size_t)(end - data)) >= size; data += window - size + 1) {
+        const char *found = memmem(data, left < window ? left : window, part, size);
+        if (found || left <= window) return found;
+    }
+    return NULL;
 }
 
 static void replace(sqlite3_context *context, int count, sqlite3_value **values)
