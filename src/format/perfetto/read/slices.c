@@ -87,13 +87,19 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
     perfetto_stack *s;
     HD_TRY(stack_of(&s, reader, lane));
     if (!s->open) take_room(reader, s);
+    size_t arg_count = reader->args.count;
+    if (row->kind == HD_KIND_ASYNC) { /* a row of its own, which stands before those that begin within it */
+        hd_row begin = *row;
+        HD_TRY(perfetto_add_row(reader, &begin, &reader->args));
+        arg_count = 0;
+    }
     HD_TRY(perfetto_grow(reader, (void **)&s->open, &s->open_capacity, s->open_count, sizeof *s->open));
     perfetto_open_slice *slice = &s->open[s->open_count];
     *slice = (perfetto_open_slice){
         .row = *row,
         .sequence = sequence,
         .first_arg = s->args.count,
-        .arg_count = (uint32_t)reader->args.count,
+        .arg_count = (uint32_t)arg_count,
         .kind = kind,
         .number = reader->slice_count++,
         .first_held = s->held_count,
@@ -101,7 +107,7 @@ hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint3
         .flow_count = reader->event_flow_count,
         .point_ns = row->start_ns,
     };
-    HD_TRY(append_args(reader, &s->args, &reader->args, 0, reader->args.count));
+    HD_TRY(append_args(reader, &s->args, &reader->args, 0, arg_count));
     perfetto_open_slice *parent = s->open_count ? &s->open[s->open_count - 1] : NULL;
     if (parent && parent->point_ns == row->start_ns) parent->point_ns = HD_NO_TIME;
     s->open_count++;
@@ -177,7 +183,7 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     perfetto_open_slice slice = s->open[index];
     bool is_async = slice.row.kind == HD_KIND_ASYNC;
     if (is_async || (slice.kind == PF_OPEN_NO_DURATION && time_ns != HD_NO_TIME)) {
-        /* both ends are rows; the end is where it began */
+        /* both ends of an asynchronous slice are rows; the other ends where it began */
     } else if (time_ns == HD_NO_TIME) {
         slice.row.phase = 'B';
     } else if (__builtin_sub_overflow(time_ns, slice.row.start_ns, &slice.row.duration_ns)) {
@@ -185,8 +191,6 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     }
     reader->joined.count = 0;
     HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
-    if (is_async) HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
-    if (is_async) reader->joined.count = 0;
     if (more && more_count) {
         HD_TRY(append_args(reader, &reader->joined, more, first_more, more_count));
         if (reader->tts_key) join_thread_times(reader, slice.arg_count);
@@ -324,7 +328,8 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
         size_t count = s->open_count, args = s->args.count;
         for (size_t k = 0; k < count; k++) {
             perfetto_open_slice slice = s->open[k];
-            if (slice.row.kind != HD_KIND_ASYNC) slice.row.phase = 'B';
+            if (slice.row.kind == HD_KIND_ASYNC) continue;
+            slice.row.phase = 'B';
             reader->joined.count = 0;
             HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
             HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
