@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "report/findings/finding.h"
 
 /* The first that claims some time has it: what is more precise comes before what is less. */
@@ -81,6 +82,6 @@ hd_status findings_init(findings *out, const hd_report_input *input, const gpu_o
     keep_worthy(out);
     set_trust(out);
     findings_release(out);
-    if (out->count) qsort(out->list, out->count, sizeof *out->list, by_rank);
+    if (out->count) hd_sort(out->list, out->count, sizeof *out->list, by_rank);
     return HD_OK;
 }
