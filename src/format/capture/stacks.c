@@ -185,7 +185,7 @@ static bool find_equal_names(capture_stacks *stacks)
         range *r = &stacks->modules.items[i];
         if (r->is_known) list[count++] = (named_range){basename_of(hd_builder_string(stacks->builder, r->name)), r};
     }
-    qsort(list, count, sizeof *list, by_name);
+    hd_sort(list, count, sizeof *list, by_name);
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && list[end].name.size == list[first].name.size; end++) {
             if (memcmp(list[end].name.data, list[first].name.data, list[first].name.size) != 0) break;
@@ -242,8 +242,8 @@ static hd_status settle_frame(capture_stacks *stacks, frame *f, capture_lists *l
 
 hd_status capture_stacks_settle(capture_stacks *stacks, capture_lists *lists, hd_error *err)
 {
-    if (stacks->modules.count) qsort(stacks->modules.items, stacks->modules.count, sizeof(range), by_start);
-    if (stacks->symbols.count) qsort(stacks->symbols.items, stacks->symbols.count, sizeof(range), by_start);
+    if (stacks->modules.count) hd_sort(stacks->modules.items, stacks->modules.count, sizeof(range), by_start);
+    if (stacks->symbols.count) hd_sort(stacks->symbols.items, stacks->symbols.count, sizeof(range), by_start);
     if (!find_equal_names(stacks)) return HD_NOMEM(err);
     for (size_t i = 0; i < stacks->frame_count; i++) {
         if (stacks->frames[i].is_known) HD_TRY(settle_frame(stacks, &stacks->frames[i], lists, err));
@@ -294,9 +294,10 @@ static hd_status put_modules(capture_stacks *stacks, hd_error *err)
     }
     if (any) hd_json_put_text(&json, "]");
     hd_status status = json.failed ? HD_NOMEM(err) : HD_OK;
-    if (any && status == HD_OK)
-        hd_builder_metadata(stacks->builder, hd_builder_intern_text(stacks->builder, "modules"),
-                            hd_builder_intern(stacks->builder, json.data, json.size), false);
+    if (any && status == HD_OK) {
+        const uint32_t key_id = hd_builder_intern_text(stacks->builder, "modules");
+        hd_builder_metadata(stacks->builder, key_id, hd_builder_intern(stacks->builder, json.data, json.size), false);
+    }
     free(json.data);
     return status;
 }

@@ -403,7 +403,8 @@ static uint32_t track_of(event *e)
                       memcmp(entry->pid, pid->data, pid->size) == 0 && memcmp(entry->tid, tid->data, tid->size) == 0))
             return entry->track;
     }
-    uint32_t track = hd_builder_track(parser->builder, ident_of(parser, pid), ident_of(parser, tid), false);
+    const hd_ident pid_ident = ident_of(parser, pid);
+    uint32_t track = hd_builder_track(parser->builder, pid_ident, ident_of(parser, tid), false);
     if (!small) return track;
     *entry = (chrome_track_entry){
         .pid_size = (uint8_t)pid->size,
