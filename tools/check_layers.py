@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Hold the tree to the layers of docs/architecture.md. Runs as a test.
 
-usage: check_layers.py layers|third-party|listed|mentioned|toured|used|effects|structs|formats [ROOT]
+usage: check_layers.py layers|third-party|listed|mentioned|toured|used|effects|same|structs|formats [ROOT]
 
 layers       no #include and no call runs upward: every folder uses only the folders below it
 third-party  a third-party header is named in one folder only (and in the tests of that folder)
@@ -10,11 +10,13 @@ mentioned    a file that a comment names exists
 toured       docs/tour.md names functions where they are
 used         what a file of src defines for others is called by one, is public, or a test calls what the file calls itself
 effects      no library call changes what belongs to the whole process
+same         no order is left to the C library's qsort, no number of a name to the compiler's order of evaluation
 structs      public structs can grow as CONTRIBUTING.md says
 formats      each format of src/format/formats.inc has its page, its row, tests; what reads a fuzz target and files to begin with
 """
 import re
 import sys
+from bisect import bisect
 from collections import Counter
 from pathlib import Path
 
@@ -302,6 +304,66 @@ def check_effects(root):
     return problems
 
 
+# C libraries differ in what qsort does with equal elements: hd_sort is stable. These cannot call it, and have no equal ones:
+TOTAL_ORDERS = {
+    "cli/job_in.c": "by name, or by size and number",
+    "flame/svg_layout.c": "by caller and name, then by number",
+    "report/whatif/model.c": "by start, then by place",
+    "view/ranks/picture.c": "by what a row shows, then by number",
+}
+SORTS = re.compile(r"\bqsort(?:_r)?\s*\(")
+QUOTED = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'")
+# Names get numbers in the order in which they are first asked for: by these, and by what calls them and returns a number.
+NUMBERS = {"hd_builder_intern", "hd_builder_intern_text", "hd_copy_string", "ow_bytes"}
+NUMBERING = re.compile(r"^(static )?(?:inline )?(?:uint32_t|hd_ident) (\w+)\([^;{}]*\)\s*\{(.*?)^\}", re.M | re.S)
+
+
+def arguments(code, at):
+    """Where the arguments of the call whose bracket is at `at` begin and end."""
+    depth, first, found = 0, at + 1, []
+    for i in range(at, len(code)):
+        if code[i] in "([{":
+            depth += 1
+        elif code[i] in ")]}":
+            depth -= 1
+            if depth == 0:
+                return found + [(first, i)]
+        elif code[i] == "," and depth == 1:
+            found.append((first, i))
+            first = i + 1
+    return found
+
+
+def check_same(root):
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match[0])
+    texts = {path: QUOTED.sub(blank, COMMENT.sub(blank, path.read_text(encoding="utf-8")))
+             for path in sources(root, "src") if path.suffix == ".c"}
+    shared, own, grew = set(NUMBERS), {path: set() for path in texts}, True
+    functions = [(own[path] if match[1] else shared, own[path], match[2], set(re.findall(r"\b(\w+)\(", match[3])))
+                 for path, code in texts.items() for match in NUMBERING.finditer(code)]
+    while grew:
+        found = [(known, name) for known, local, name, calls in functions if name not in known and calls & (shared | local)]
+        for known, name in found:
+            known.add(name)
+        grew = bool(found)
+    problems = []
+    for path, code in texts.items():
+        name = str(path.relative_to(root / "src"))
+        places = [(match.start(), "qsort: hd_sort is stable") for match in SORTS.finditer(code)
+                  if name not in TOTAL_ORDERS]
+        numbering = re.compile(rf"\b(?:{'|'.join(shared | own[path])})\(")
+        numbered = [match.start() for match in numbering.finditer(code)]
+        ends = [match.start() for match in re.finditer(";", code)]
+        for match in re.finditer(r"\b(\w+)\(", code):
+            within = bisect(numbered, match.start()), bisect(numbered, ends[bisect(ends, match.start())] if ends[-1] > match.start() else 0)
+            if within[1] - within[0] > 1 and match[1] not in ("if", "for", "while", "switch", "return") and \
+                    sum(bool(numbering.search(code, *at)) for at in arguments(code, match.end() - 1)) > 1:
+                places.append((match.start(), f"{match[1]}: two arguments number names: in which order is the compiler's choice"))
+        problems += [f"src/{name}:{code.count(chr(10), 0, at) + 1}: {why}" for at, why in places]
+    return problems
+
+
 EXTERNAL = re.compile(r"^(?!static\b|_Noreturn static\b|PART\b|typedef\b|else\b|return\b)\w[\w *]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
 DECLARED = re.compile(r"^\w[^;{}=]*;", re.M)
 # Called by name, from outside or by tests alone.
@@ -370,7 +432,7 @@ def check_structs(root):
 
 
 CHECKS = {"layers": check_layers, "third-party": check_third_party, "listed": check_listed, "mentioned": check_mentioned,
-          "toured": check_toured, "used": check_used, "effects": check_effects, "structs": check_structs, "formats": check_formats}
+          "toured": check_toured, "used": check_used, "effects": check_effects, "same": check_same, "structs": check_structs, "formats": check_formats}
 
 
 def main():

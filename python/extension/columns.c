@@ -78,8 +78,8 @@ static bool init_schema(struct ArrowSchema *out, const char *name, const char *f
 static void *set_buffer(struct ArrowArray *array, int which, size_t size)
 {
     owned *own = array->private_data;
-    own->buffers[which] = calloc(size + 8, 1);
-    return own->given[which] = own->buffers[which];
+    own->given[which] = own->buffers[which] = calloc(size + 8, 1);
+    return own->buffers[which];
 }
 
 static void set_bit(uint8_t *bits, size_t i)

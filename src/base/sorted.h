@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* For qsort and hd_large_sort: the lowest first. */
+/* For hd_sort and hd_large_sort: the lowest first. */
 #define HD_COMPARE(type)                                                                                               \
     static inline int hd_compare_##type(const void *a, const void *b)                                                  \
     {                                                                                                                  \
@@ -67,6 +67,12 @@ HD_COMPARE(double)
         }                                                                                                              \
         if (from_ != (list)) memcpy((list), from_, count_ * sizeof *from_);                                            \
     } while (0)
+
+/* As qsort, but stable: what qsort does with equal elements is the C library's choice, and our answers are the same on
+ * each. Where there is no memory it is slower. */
+void hd_sort(void *list, size_t count, size_t size, int (*compare)(const void *a, const void *b));
+/* The same with room for count / 2 elements at `spare`, NULL: none. */
+void hd_sort_in(void *list, size_t count, size_t size, int (*compare)(const void *a, const void *b), void *spare);
 
 /* How many elements, of `size` bytes each, begin with a uint64_t up to `key`. They are sorted by it, so that the last
  * of these is the one before the result. Ranges that begin with their start are found so by an address. */

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/sorted.h"
 #include "devices/impl.h"
 
 /* ---- names ---- */
@@ -85,7 +86,7 @@ static hd_status find_gpus(device_list *list, const devices_nvml *nvml, hd_error
     HD_TRY(devices_find_kfd(list, err));
     if (nvml) HD_TRY(devices_find_nvml(list, nvml, err));
     devices_name_rest(list);
-    if (list->count) qsort(list->list, list->count, sizeof *list->list, by_place);
+    if (list->count) hd_sort(list->list, list->count, sizeof *list->list, by_place);
     return HD_OK;
 }
 

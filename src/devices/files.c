@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "devices/impl.h"
 
 static void clean(char *text)
@@ -137,7 +138,7 @@ hd_status devices_names_of(device_names *out, const char *path, hd_error *err)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             fine = add_name(out, &capacity, entry->d_name);
     closedir(folder);
-    if (out->count) qsort(out->list, out->count, sizeof *out->list, by_name);
+    if (out->count) hd_sort(out->list, out->count, sizeof *out->list, by_name);
     if (fine) return HD_OK;
     devices_names_deinit(out);
     return HD_NOMEM(err);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory/arena.h"
+#include "base/sorted.h"
 #include "heddle/launches.h"
 
 typedef struct own_report {
@@ -195,7 +196,7 @@ static void fill_kernels(filler *f)
     if (!named) f->failed = true;
     for (size_t i = 0; i < f->kernel_count && named; i++)
         named[i] = (named_edit){column_of(f, f->kernels[i]->row, HD_COL_NAME), f->kernels[i]};
-    if (named) qsort(named, f->kernel_count, sizeof *named, by_name);
+    if (named) hd_sort(named, f->kernel_count, sizeof *named, by_name);
     for (size_t i = 0; i < f->kernel_count && !f->failed; i++) {
         if (i == 0 || named[i].name != named[i - 1].name)
             report->kernels[report->kernel_count++] = (hd_fix_kernel){.name = text_of(f, named[i].name)};
@@ -207,7 +208,7 @@ static void fill_kernels(filler *f)
         kernel->trimmed_ps += named[i].edit->end_shift_ps;
     }
     free(named);
-    if (!f->failed) qsort(report->kernels, report->kernel_count, sizeof *report->kernels, by_total_shift);
+    if (!f->failed) hd_sort(report->kernels, report->kernel_count, sizeof *report->kernels, by_total_shift);
 }
 
 void hd_fix_count_ledger(uint64_t *repairs, uint64_t *losses, const hd_trace *trace)
@@ -228,8 +229,8 @@ hd_status hd_fix_report_fill(hd_fix_report *report, const hd_trace *trace, const
     if (!f.failed) sort_out(&f);
     if (!f.failed) {
         fill_kernels(&f);
-        qsort(f.moved, f.moved_count, sizeof *f.moved, by_length);
-        qsort(f.snapped, f.snapped_count, sizeof *f.snapped, by_shift);
+        hd_sort(f.moved, f.moved_count, sizeof *f.moved, by_length);
+        hd_sort(f.snapped, f.snapped_count, sizeof *f.snapped, by_shift);
         report->moved_list = fill_list(&f, &report->moved_count, f.moved, f.moved_count, full_lists);
         report->snapped_list = fill_list(&f, &report->snapped_count, f.snapped, f.snapped_count, full_lists);
     }

@@ -113,8 +113,8 @@ static hd_status find_steps(flame_adder *a)
     a->steps.by_rank = malloc(a->steps.count * sizeof *a->steps.by_rank);
     if (!a->steps.by_rank) return HD_NOMEM(a->err);
     memcpy(a->steps.by_rank, a->steps.by_track, a->steps.count * sizeof *a->steps.by_rank);
-    qsort(a->steps.by_track, a->steps.count, sizeof *a->steps.by_track, by_track);
-    qsort(a->steps.by_rank, a->steps.count, sizeof *a->steps.by_rank, by_rank);
+    hd_sort(a->steps.by_track, a->steps.count, sizeof *a->steps.by_track, by_track);
+    hd_sort(a->steps.by_rank, a->steps.count, sizeof *a->steps.by_rank, by_rank);
     return HD_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "flame/flame.h"
 #include "heddle/names.h"
 
@@ -207,7 +208,7 @@ static bool match_kernels(joined *join, const kernel *first, const kernel *end)
 static bool match_all_kernels(joined *join, size_t count)
 {
     if (count == 0) return true;
-    qsort(join->kernels, count, sizeof *join->kernels, compare_kernels);
+    hd_sort(join->kernels, count, sizeof *join->kernels, compare_kernels);
     for (size_t i = 0, next; i < count; i = next) {
         const kernel *first = &join->kernels[i];
         for (next = i + 1; next < count && join->kernels[next].caller == first->caller &&

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "flame/svg.h"
 
 /* What a layout is made with. */
@@ -250,7 +251,7 @@ static hd_status list_gone(maker *m, hd_error *err)
         if (view->base_self[n] > 0 || view->base_count[n]) m->out->gone[owner[n]].stacks++;
     }
     free(owner);
-    qsort(m->out->gone, m->out->gone_count, sizeof *m->out->gone, compare_gone);
+    hd_sort(m->out->gone, m->out->gone_count, sizeof *m->out->gone, compare_gone);
     if (m->out->gone_count > SVG_GONE_LISTED) m->out->gone_count = SVG_GONE_LISTED;
     return HD_OK;
 }

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sorted.h"
 #include "flame/flame.h"
 
 typedef struct ranked {
@@ -46,7 +47,7 @@ hd_status flame_sort_names(uint32_t **out, const hd_stacks *stacks, hd_error *er
         hd_string text = hd_stacks_text(stacks, i);
         list[i] = (ranked){{prefix_of(text, 0), prefix_of(text, 8)}, text, i};
     }
-    qsort(list, count, sizeof *list, compare);
+    hd_sort(list, count, sizeof *list, compare);
     for (uint32_t i = 0; i < count; i++) (*out)[i] = list[i].name;
     free(list);
     return HD_OK;

@@ -137,7 +137,8 @@ hd_status hd_conventions_find_streams(hd_builder *builder, const uint8_t *told, 
     for (uint32_t t = 0; t < count; t++) was_stream[t] = hd_trace_track_at(trace, t)->kind == HD_TRACK_STREAM;
     hd_status status = look(&of, was_stream, trace, err);
     for (uint32_t t = 0; t < count && status == HD_OK; t++) {
-        if (of[t].is_stream && !(t < told_count && told[t])) hd_builder_set_stream(builder, t, of[t].device, of[t].stream);
+        if (of[t].is_stream && !(t < told_count && told[t]))
+            hd_builder_set_stream(builder, t, of[t].device, of[t].stream);
     }
     free(was_stream);
     free(of);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "base/text/ends.h"
 #include "format/format.h"
 #include "format/lookalikes.h"
@@ -111,7 +112,7 @@ static hd_status list(char ***out, size_t *count, const char *folder, const char
             free(path);
     }
     if (entries) closedir(entries);
-    if (*count) qsort(*out, *count, sizeof **out, by_name);
+    if (*count) hd_sort(*out, *count, sizeof **out, by_name);
     if (fine) return HD_OK;
     hd_folder_list_free(*out, *count);
     *out = NULL;

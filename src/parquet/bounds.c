@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "base/text/utf8.h"
 #include "parquet/impl.h"
 
@@ -56,7 +57,7 @@ hd_status parquet_rank_texts(parquet_worker *w, size_t values, hd_error *err)
         return HD_NOMEM(err);
     }
     for (size_t i = 0; i < w->text_count; i++) order[i] = (ranked_text){w->texts[i], (uint32_t)i};
-    qsort(order, w->text_count, sizeof *order, by_text);
+    hd_sort(order, w->text_count, sizeof *order, by_text);
     for (size_t i = 0; i < w->text_count; i++) {
         if (i > 0) rank += by_text(&order[i - 1], &order[i]) != 0;
         w->ranks[order[i].number] = rank;

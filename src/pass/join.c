@@ -55,7 +55,8 @@ static hd_status copy_second(joiner *j, hd_pass_result *result, const hd_trace *
     HD_TRY(hd_copy_events(j->copy, NULL, j->err));
     for (size_t i = 0; i < hd_trace_metadata_count(more); i++) {
         const hd_metadata *m = hd_trace_metadata_at(more, i);
-        hd_builder_metadata(j->builder, hd_copy_string(j->copy, m->key), hd_copy_string(j->copy, m->value), true);
+        const uint32_t key_id = hd_copy_string(j->copy, m->key);
+        hd_builder_metadata(j->builder, key_id, hd_copy_string(j->copy, m->value), true);
     }
     return hd_copy_ledger(j->copy, j->err);
 }

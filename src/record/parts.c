@@ -15,6 +15,7 @@
 #include "base/checksum.h"
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "record/impl.h"
 #include "record/kernel.h"
 
@@ -181,7 +182,7 @@ hd_status record_list_read(record_list *list, const char *path, hd_error *err)
     }
     closedir(folder);
     if (!fine) return HD_NOMEM(err);
-    if (list->count) qsort(list->parts, list->count, sizeof *list->parts, by_start);
+    if (list->count) hd_sort(list->parts, list->count, sizeof *list->parts, by_start);
     return HD_OK;
 }
 
@@ -205,7 +206,7 @@ hd_status record_list_number(record_list *list, hd_error *err)
     uint32_t *pids = malloc((list->full + 1) * sizeof *pids);
     if (!pids) return HD_NOMEM(err);
     for (size_t i = 0; i < list->full; i++) pids[i] = list->parts[i].pid;
-    qsort(pids, list->full, sizeof *pids, by_number);
+    hd_sort(pids, list->full, sizeof *pids, by_number);
     list->processes = 0;
     for (size_t i = 0; i < list->full; i++) {
         if (i == 0 || pids[i] != pids[list->processes - 1]) pids[list->processes++] = pids[i];

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/program.h"
+#include "base/sorted.h"
 #include "heddle/devices.h"
 #include "record/impl.h"
 
@@ -246,7 +247,7 @@ static hd_status collect(recording *r, const tool_info *tool)
     outputs o = {.extension = tool->readable};
     hd_status status = HD_OK;
     look(&o, r->result->parts, 0);
-    if (o.count) qsort(o.paths, o.count, sizeof *o.paths, by_name);
+    if (o.count) hd_sort(o.paths, o.count, sizeof *o.paths, by_name);
     if (o.failed) {
         status = HD_NOMEM(r->err);
     } else if (o.count) {

@@ -70,7 +70,7 @@ static bool find_queues(side *s)
     for (uint32_t l = 0; list && s->queues && l < g->lane_count; l++) {
         if (g->lanes[l].is_queue && g->lanes[l].node_count) list[s->queue_count++] = place_of(s->r, l);
     }
-    if (list && s->queues) qsort(list, s->queue_count, sizeof *list, compare_places);
+    if (list && s->queues) hd_sort(list, s->queue_count, sizeof *list, compare_places);
     for (uint32_t i = 0; i < s->queue_count; i++) s->queues[i] = list[i].lane;
     free(list);
     return s->queues != NULL;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "heddle/names.h"
 
 enum { CELL_BYTES = 400, LONG_BYTES = 32 };
@@ -629,7 +630,7 @@ static bool group_parts(html_page *page, const hd_report_part *parts, size_t cou
         page->inputs[page->count++] = input;
         page->is_summary &= html_part(&input, "summary") && html_part(&input, "info");
     }
-    qsort(page->inputs, page->count, sizeof *page->inputs, by_rank);
+    hd_sort(page->inputs, page->count, sizeof *page->inputs, by_rank);
     for (size_t i = 0; i < count; i++) {
         bool is_of_job = i < page->job.count;
         if (page->is_summary && (is_drawn(&parts[i]) || (page->count > HTML_MANY && !is_of_job))) continue;

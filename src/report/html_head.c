@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "report/html_page.h"
 
 /* ---- sums ---- */
@@ -68,7 +69,7 @@ static int64_t median_step(const html_page *page, int64_t *steps)
         if (html_number(t, 0, "steps") > *steps) *steps = html_number(t, 0, "steps");
     }
     if (count) {
-        qsort(list, count, sizeof *list, compare_times);
+        hd_sort(list, count, sizeof *list, compare_times);
         median = list[(count - 1) / 2];
     }
     free(list);
@@ -425,7 +426,7 @@ void html_findings(html_page *page, const html_input *inputs, size_t count)
             list[kept++] = (html_finding){&inputs[i], t, k, 0, html_number(t, k, "saves")};
     }
     if (count > 1 && kept) {
-        qsort(list, kept, sizeof *list, most_first);
+        hd_sort(list, kept, sizeof *list, most_first);
         kept = merge_codes(list, kept);
     }
     size_t most = count == 1 && page->count > HTML_MANY ? OF_MANY : FINDINGS_SHOWN;

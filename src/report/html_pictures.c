@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "heddle/names.h"
 #include "report/html_page.h"
 
@@ -69,7 +70,7 @@ static bool choose_colors(strips *s)
                       is_stream(s, (size_t)row)))
             return false;
     }
-    if (s->name_count) qsort(s->names, s->name_count, sizeof *s->names, most_first);
+    if (s->name_count) hd_sort(s->names, s->name_count, sizeof *s->names, most_first);
     size_t of_gpu = 0;
     while (of_gpu < s->name_count && s->names[of_gpu].of_gpu) of_gpu++;
     for (size_t i = 0; i < COLORS; i++) {

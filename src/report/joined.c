@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "heddle/attribution.h"
 #include "heddle/names.h"
 #include "report/report.h"
@@ -236,7 +237,7 @@ static hd_status sum_kernels(kernel *kernels, hd_stacks *names, uint32_t *name_o
 static hd_status kernel_rows(hd_report *out, kernel *kernels, size_t count, int64_t whole, hd_error *err)
 {
     hd_table_builder *b;
-    qsort(kernels, count, sizeof *kernels, by_time);
+    hd_sort(kernels, count, sizeof *kernels, by_time);
     HD_TRY(report_builder(&b, &report_attribution_about, "kernels", err));
     for (size_t i = 0; i < count; i++) {
         const kernel *k = &kernels[i];

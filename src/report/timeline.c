@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "heddle/pass.h"
 #include "model/identity/process.h"
 #include "model/pattern/pattern.h"
@@ -230,9 +231,9 @@ static hd_status choose_rows(timeline *t, hd_error *err)
         row.busy = t->busy;
         if (row.busy > 0) t->rows[t->row_count++] = row;
     }
-    if (t->row_count) qsort(t->rows, t->row_count, sizeof *t->rows, by_busy);
+    if (t->row_count) hd_sort(t->rows, t->row_count, sizeof *t->rows, by_busy);
     t->shown = t->row_count < t->options->rows ? t->row_count : (size_t)t->options->rows;
-    if (t->shown) qsort(t->rows, t->shown, sizeof *t->rows, by_place);
+    if (t->shown) hd_sort(t->rows, t->shown, sizeof *t->rows, by_place);
     return HD_OK;
 }
 
@@ -307,7 +308,7 @@ static hd_status add_names(hd_report *out, const timeline *t, hd_error *err)
     for (uint32_t i = 0; i < strings; i++) {
         if (t->total_of[i]) names[count++] = (name_time){hd_trace_string(t->trace, i), i, t->total_of[i]};
     }
-    qsort(names, count, sizeof *names, by_time);
+    hd_sort(names, count, sizeof *names, by_time);
     hd_status status = report_builder(&b, &report_timeline_about, "names", err);
     for (size_t i = 0; status == HD_OK && i < count; i++) {
         report_cell_string(b, t->trace, names[i].name);

@@ -133,7 +133,7 @@ hd_status sym_ranges_settle(symbolizer *s)
         free(t.out);
         return HD_NOMEM(s->err);
     }
-    qsort(s->ranges, count, sizeof *s->ranges, by_start);
+    hd_sort(s->ranges, count, sizeof *s->ranges, by_start);
     for (size_t i = 0; i < count; i++) {
         heap_push(&t, s->ranges[i]);
         settle_until(&t, s->ranges[i].start, i + 1 < count ? s->ranges[i + 1].start : UINT64_MAX);

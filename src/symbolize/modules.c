@@ -180,7 +180,7 @@ static bool sort_mapped(symbolizer *s)
         const sym_module *m = &s->modules[i];
         if (m->has_range && m->is_file) s->mapped[s->mapped_count++] = (sym_mapping){m->start, (uint32_t)i};
     }
-    qsort(s->mapped, s->mapped_count, sizeof *s->mapped, by_start);
+    hd_sort(s->mapped, s->mapped_count, sizeof *s->mapped, by_start);
     return true;
 }
 

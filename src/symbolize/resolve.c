@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "base/thread.h"
 #include "symbolize/elf.h"
 
@@ -103,7 +104,7 @@ static void settle_offsets(sym_module *m, Elf *elf)
             break;
         }
     }
-    qsort(m->requests, m->request_count, sizeof *m->requests, by_address);
+    hd_sort(m->requests, m->request_count, sizeof *m->requests, by_address);
 }
 
 static bool name_all(namer *n, sym_files *files)
@@ -136,7 +137,7 @@ static bool resolve(sym_module *module, const hd_symbolize_options *options, ato
 {
     namer n = {.module = module, .options = options};
     sym_files files;
-    qsort(module->requests, module->request_count, sizeof *module->requests, by_address);
+    hd_sort(module->requests, module->request_count, sizeof *module->requests, by_address);
     sym_files_find(&files, module, options, silent);
     bool fine = name_all(&n, &files);
     sym_places_deinit(&n.places);
@@ -195,7 +196,7 @@ hd_status sym_resolve(symbolizer *s)
         w.total += m->request_count;
     }
     elf_version(EV_CURRENT);
-    qsort(w.modules, w.count, sizeof *w.modules, largest_first);
+    hd_sort(w.modules, w.count, sizeof *w.modules, largest_first);
     pthread_mutex_init(&w.lock, NULL);
     hd_threads_run(resolve_some, &w, 0, hd_thread_count(s->options->threads, w.count));
     pthread_mutex_destroy(&w.lock);

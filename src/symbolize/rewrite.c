@@ -272,8 +272,8 @@ static hd_status copy_surroundings(rewriter *r, hd_error *err)
         const hd_metadata *m = hd_trace_metadata_at(trace, i);
         hd_string key = hd_trace_string(trace, m->key);
         if (!r->beside && key.size == 11 && memcmp(key.data, "stackFrames", 11) == 0) continue;
-        hd_builder_metadata(r->builder, hd_copy_string(r->copy, m->key), hd_copy_string(r->copy, m->value),
-                            m->after_events);
+        const uint32_t key_id = hd_copy_string(r->copy, m->key);
+        hd_builder_metadata(r->builder, key_id, hd_copy_string(r->copy, m->value), m->after_events);
     }
     hd_builder_copy_facts(r->builder, trace);
     for (size_t i = 0; i < hd_trace_ledger_count(trace); i++) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/sorted.h"
 #include "symbolize/impl.h"
 
 #ifdef HD_HAS_LIBDW
@@ -82,7 +83,7 @@ static hd_status fill_modules(own_report *own, const symbolizer *s)
         if (!s->modules[i].request_count) continue;
         if (!fill_module(&out->modules[out->module_count++], arena, &s->modules[i])) return HD_NOMEM(s->err);
     }
-    qsort(out->modules, out->module_count, sizeof *out->modules, by_addresses);
+    hd_sort(out->modules, out->module_count, sizeof *out->modules, by_addresses);
     return HD_OK;
 }
 

@@ -83,7 +83,7 @@ static int by_start(const void *a, const void *b)
 /* One whose size is not known ends where the next begins. */
 static bool settle(sym_table *table)
 {
-    qsort(table->list, table->count, sizeof *table->list, by_start);
+    hd_sort(table->list, table->count, sizeof *table->list, by_start);
     table->reach = malloc((table->count + 1) * sizeof *table->reach);
     if (!table->reach) return false;
     uint64_t next = UINT64_MAX, reach = 0;

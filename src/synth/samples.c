@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "synth/impl.h"
 
 enum { LAG_NS = 150, LAG_SPREAD_NS = 300, CPUS = 64, OTHER_TID = 200000 };
@@ -113,5 +114,5 @@ void synth_samples_finish(synth *s)
 {
     if (!s->stacks) return;
     for (size_t i = 0; i < s->stacks->count; i++) s->stacks->samples[i].time_ns += s->options.stack_offset_ns;
-    if (s->stacks->count) qsort(s->stacks->samples, s->stacks->count, sizeof *s->stacks->samples, by_time);
+    if (s->stacks->count) hd_sort(s->stacks->samples, s->stacks->count, sizeof *s->stacks->samples, by_time);
 }

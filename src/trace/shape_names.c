@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 
 typedef struct place {
     uint64_t key; /* and its scope */
@@ -64,7 +65,7 @@ hd_status hd_shape_names(hd_shape_name *out, const hd_trace *trace, const hd_sha
     if (!places) return HD_NOMEM(err);
     for (uint32_t i = 0; i < count; i++)
         places[i] = (place){(uint64_t)shape->keys[i].key << 8 | shape->keys[i].scope, i};
-    if (count) qsort(places, count, sizeof *places, by_key);
+    if (count) hd_sort(places, count, sizeof *places, by_key);
     for (uint32_t i = 0, next; i < count; i = next) {
         for (next = i + 1; next < count && places[next].key == places[i].key;) next++;
         name_group(out, &scratch, trace, shape, places + i, next - i);

@@ -36,7 +36,7 @@ static int64_t sort_finer(hd_ticks *ticks)
 {
     size_t count = 0;
     int64_t most = 0, run = 0;
-    if (ticks->finer_count) qsort(ticks->finer, ticks->finer_count, sizeof *ticks->finer, by_time);
+    if (ticks->finer_count) hd_sort(ticks->finer, ticks->finer_count, sizeof *ticks->finer, by_time);
     for (size_t i = 0; i < ticks->finer_count; i++) {
         const hd_exact *time = &ticks->finer[i], *last = count ? &ticks->finer[count - 1] : NULL;
         if (last && by_time(last, time) == 0) continue;

@@ -16,6 +16,7 @@
 #include "base/control_wire.h"
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "trigger/impl.h"
 
 typedef struct process {
@@ -83,7 +84,7 @@ static hd_status list_processes(processes *out, hd_error *err)
             status = HD_NOMEM(err);
     }
     closedir(folder);
-    if (status == HD_OK && out->count) qsort(out->items, out->count, sizeof *out->items, by_pid);
+    if (status == HD_OK && out->count) hd_sort(out->items, out->count, sizeof *out->items, by_pid);
     return status;
 }
 
@@ -132,7 +133,7 @@ static hd_status list_sockets(ids *out, hd_error *err)
             status = HD_NOMEM(err);
     }
     fclose(file);
-    if (status == HD_OK && out->count) qsort(out->items, out->count, sizeof *out->items, by_value);
+    if (status == HD_OK && out->count) hd_sort(out->items, out->count, sizeof *out->items, by_value);
     return status;
 }
 

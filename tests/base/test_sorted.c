@@ -1,4 +1,4 @@
-/* test_sorted.c - search in sorted lists */
+/* test_sorted.c - sorting, and search in sorted lists */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -70,9 +70,42 @@ static void test_sorted__runs_are_merged_and_equal_ones_stay_in_order(void **sta
     }
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const int *x = a, *y = b;
+    return (x[0] > y[0]) - (x[0] < y[0]);
+}
+
+/* Against qsort by key and place: lists that need memory, that need none, and where there is none. */
+static void test_sorted__equal_ones_stay_in_order_with_memory_and_without(void **state)
+{
+    enum { MOST = 600 };
+    static struct {
+        int key, place, more; /* no power of two */
+    } list[MOST], other[MOST], expected[MOST];
+    unsigned seed = hd_test_seed(2);
+    (void)state;
+    for (int round = 0; round < 600; round++) {
+        int count = rand_r(&seed) % (round % 3 ? 40 : MOST + 1), keys = 1 + rand_r(&seed) % (round % 2 ? 4 : 500);
+        for (int i = 0; i < count; i++) {
+            list[i].key = (round % 5 ? rand_r(&seed) : i) % keys;
+            list[i].place = list[i].more = i;
+        }
+        memcpy(expected, list, sizeof list);
+        memcpy(other, list, sizeof list);
+        qsort(expected, (size_t)count, sizeof *expected, by_key_and_place);
+        hd_sort(list, (size_t)count, sizeof *list, by_key);
+        hd_sort_in(other, (size_t)count, sizeof *other, by_key, NULL);
+        assert_memory_equal(list, expected, (size_t)count * sizeof *list);
+        assert_memory_equal(other, expected, (size_t)count * sizeof *other);
+    }
+    hd_sort(NULL, 0, sizeof *list, by_key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sorted__equal_ones_stay_in_order_with_memory_and_without),
         cmocka_unit_test(test_sorted__runs_are_merged_and_equal_ones_stay_in_order),
         cmocka_unit_test(test_sorted__an_empty_list_has_none_up_to_any_key),
         cmocka_unit_test(test_sorted__the_result_is_what_a_look_at_all_of_them_counts),

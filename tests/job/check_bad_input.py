@@ -63,7 +63,7 @@ def check_sets(heddle, folder, parts, other, again, whole):
                                            "two jobs? Traces are of 4 and of 7 ranks"]),
                         (groups, ["two jobs? Process group tp is of other ranks for rank 1 than for rank 0"])):
         said_by_all(heddle, files, told)
-    run(heddle, "combine", whole, "-o", whole)
+    run(heddle, "combine", whole, "-o", whole, code=2)
     assert whole.read_bytes() == out.with_name("copy.hds").read_bytes(), "output over input"
 
 
@@ -104,7 +104,7 @@ def check_files(heddle, folder, parts, whole):
     later = bytearray(whole.read_bytes())
     later[8] = 2
     out.write_bytes(later)
-    run(heddle, "combine", out, parts[0], "-o", out, code=1, say=["later version", "would be lost"])
+    run(heddle, "combine", out, parts[0], "-o", out, code=2, say=["would be lost"])
     assert out.read_bytes() == later, "a file of a later version was written over"
     run(heddle, "combine", *parts, "-o", out)
     run(heddle, "combine", bad, *parts, "-o", out, say=["empty.hds", "text.hds", "cut.hds", "out.hds: 4 ranks"])

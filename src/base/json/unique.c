@@ -9,6 +9,7 @@
 
 #include "base/json/json.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 
 enum { DEPTH_LIMIT = 65536 };
 
@@ -122,14 +123,14 @@ static int by_place(const void *a, const void *b)
 static void keep_replaced(walk *w)
 {
     size_t gone = 0;
-    if (w->count) qsort(w->members, w->count, sizeof *w->members, by_object_and_key);
+    if (w->count) hd_sort(w->members, w->count, sizeof *w->members, by_object_and_key);
     for (size_t i = 0, last; i < w->count; i = last + 1) {
         for (last = i; last + 1 < w->count && same_key(&w->members[i], &w->members[last + 1]);) last++;
         for (size_t k = i; k <= last; k++) free(w->members[k].decoded);
         for (size_t k = i; k < last; k++) w->members[gone++] = w->members[k];
     }
     w->count = gone;
-    if (gone) qsort(w->members, gone, sizeof *w->members, by_place);
+    if (gone) hd_sort(w->members, gone, sizeof *w->members, by_place);
 }
 
 hd_status hd_json_put_unique(hd_json_out *out, uint64_t *out_gone, const char *text, size_t size, hd_error *err)

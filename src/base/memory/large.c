@@ -108,63 +108,6 @@ bool hd_large_grow(void **list, size_t *capacity, size_t count, size_t element_s
     return true;
 }
 
-/* ---- sorting ---- */
-
-typedef struct sorter {
-    size_t size; /* of an element */
-    int (*compare)(const void *a, const void *b);
-    char *other; /* room for half of the list, and at least one element */
-} sorter;
-
-/* Each element to its place in the sorted ones before it. */
-static void sort_few(const sorter *s, char *list, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        char *item = list + i * s->size;
-        if (s->compare(item - s->size, item) <= 0) continue;
-        size_t low = 0, high = i - 1;
-        HD_PARTITION_POINT(low, high, at, s->compare(list + at * s->size, item) <= 0);
-        memcpy(s->other, item, s->size);
-        memmove(list + (low + 1) * s->size, list + low * s->size, (i - low) * s->size);
-        memcpy(list + low * s->size, s->other, s->size);
-    }
-}
-
-/* Merge two runs, list[0 … half) and list[half … count). What stands right at either end stays. */
-static void merge(const sorter *s, char *list, size_t half, size_t count)
-{
-    size_t size = s->size, first = 0, last = half;
-    HD_PARTITION_POINT(first, last, at, s->compare(list + at * size, list + half * size) <= 0);
-    char *to = list + first * size, *left = s->other, *right = list + half * size;
-    char *left_end = left + (half - first) * size, *right_end = list + count * size;
-    memcpy(left, to, (half - first) * size);
-    while (left < left_end && right < right_end) {
-        char *from = right;
-        while (right < right_end && s->compare(left, right) > 0) right += size;
-        memmove(to, from, (size_t)(right - from));
-        to += right - from;
-        if (right == right_end) break;
-        from = left;
-        while (left < left_end && s->compare(left, right) <= 0) left += size;
-        memcpy(to, from, (size_t)(left - from));
-        to += left - from;
-    }
-    memcpy(to, left, (size_t)(left_end - left));
-}
-
-static void sort(const sorter *s, char *list, size_t count)
-{
-    enum { FEW = 12 };
-    if (count <= FEW) {
-        sort_few(s, list, count);
-        return;
-    }
-    size_t half = count / 2;
-    sort(s, list, half);
-    sort(s, list + half * s->size, count - half);
-    if (s->compare(list + (half - 1) * s->size, list + half * s->size) > 0) merge(s, list, half, count);
-}
-
 bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)(const void *a, const void *b),
                    uint64_t least)
 {
@@ -172,10 +115,10 @@ bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)
     size_t sorted = 1;
     while (sorted < count && compare(at + (sorted - 1) * element_size, at + sorted * element_size) <= 0) sorted++;
     if (sorted >= count) return true;
-    sorter s = {element_size, compare, hd_large_new(count / 2, element_size, least)};
-    if (!s.other) return false;
-    sort(&s, list, count);
-    hd_large_free(s.other);
+    void *spare = hd_large_new(count / 2, element_size, least);
+    if (!spare) return false;
+    hd_sort_in(list, count, element_size, compare, spare);
+    hd_large_free(spare);
     return true;
 }
 

@@ -20,7 +20,7 @@ void *hd_large_zeroed(size_t count, size_t element_size, uint64_t least);
 void hd_large_free(void *list);
 /* Room for `count` elements in a list, whose first `used` stay; false: no memory, the list is as it was. */
 bool hd_large_resize(void **list, size_t used, size_t count, size_t element_size, uint64_t least);
-/* As qsort, but stable, and what it takes is half as large as the list; false: no memory. */
+/* As hd_sort, but what it takes is half as large as the list; false: no memory. */
 bool hd_large_sort(void *list, size_t count, size_t element_size, int (*compare)(const void *a, const void *b),
                    uint64_t least);
 /* Room for one more, as hd_grow. */

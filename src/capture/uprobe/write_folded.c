@@ -39,7 +39,7 @@ static symbol_list *symbols_of(uprobe_module *module)
     list->symbols = malloc((size_t)(capacity + 1) * sizeof *list->symbols);
     while (list->symbols && list->count < capacity && uprobe_elf_next(&module->elf, &at, &list->symbols[list->count]))
         list->count++;
-    if (list->symbols) qsort(list->symbols, list->count, sizeof *list->symbols, by_address);
+    if (list->symbols) hd_sort(list->symbols, list->count, sizeof *list->symbols, by_address);
     module->symbols = list;
     return list;
 }

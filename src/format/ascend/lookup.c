@@ -276,9 +276,10 @@ static hd_status read_host(sq_reader *reader, hd_error *err)
     hd_builder *b = reader->builder;
     host_reader r = {0};
     hd_status status = sq_again(reader, "HOST_INFO", COLUMNS("hostName", "hostUid"), see_host, &r, err);
-    if (status == HD_OK && r.rows == 1 && r.name.size)
-        hd_builder_metadata(b, hd_builder_intern_text(b, "hostname"), hd_builder_intern(b, r.name.data, r.name.size),
-                            false);
+    if (status == HD_OK && r.rows == 1 && r.name.size) {
+        const uint32_t key_id = hd_builder_intern_text(b, "hostname");
+        hd_builder_metadata(b, key_id, hd_builder_intern(b, r.name.data, r.name.size), false);
+    }
     free(r.name.data);
     return status;
 }

@@ -346,9 +346,10 @@ const char *ascend_place_counter(sq_worker *w)
     hd_string text = hd_builder_string(b, kind);
     w->row.name = sq_intern(b, "%.100s%s%s%.*s", w->plan->table->name, number, kind == HD_STRING_NONE ? "" : " ",
                             (int)(text.size < 100 ? text.size : 100), text.data);
-    if (stream != HD_NO_NUMBER)
-        sq_add(w, hd_builder_intern_text(b, "stream"), HD_ARG_STRING,
-               sq_intern(b, "0x%llx", (unsigned long long)stream));
+    if (stream != HD_NO_NUMBER) {
+        const uint32_t key_id = hd_builder_intern_text(b, "stream");
+        sq_add(w, key_id, HD_ARG_STRING, sq_intern(b, "0x%llx", (unsigned long long)stream));
+    }
     return NULL;
 }
 

@@ -132,9 +132,10 @@ static hd_status read_process(reader *r, hd_byte_reader *b)
     }
     hd_json_put_text(&json, "}");
     hd_status status = json.failed ? HD_NOMEM(r->err) : HD_OK;
-    if (status == HD_OK && !b->failed)
-        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "process"),
-                            hd_builder_intern(r->builder, json.data, json.size), false);
+    if (status == HD_OK && !b->failed) {
+        const uint32_t key_id = hd_builder_intern_text(r->builder, "process");
+        hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, json.data, json.size), false);
+    }
     free(json.data);
     return status;
 }

@@ -146,7 +146,7 @@ static int by_start(const void *a, const void *b)
 static void sort_by_start(ranges *list)
 {
     for (size_t i = 0; i < list->count; i++) list->items[i].id = i;
-    if (list->count) qsort(list->items, list->count, sizeof *list->items, by_start);
+    if (list->count) hd_sort(list->items, list->count, sizeof *list->items, by_start);
 }
 
 /* What holds the address. Ranges may overlap where a module took the place of another: of those that begin last, a
@@ -193,7 +193,7 @@ static bool find_equal_names(capture_stacks *stacks)
         range *r = &stacks->modules.items[i];
         if (r->is_known) list[count++] = (named_range){basename_of(hd_builder_string(stacks->builder, r->name)), r};
     }
-    qsort(list, count, sizeof *list, by_name);
+    hd_sort(list, count, sizeof *list, by_name);
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && list[end].name.size == list[first].name.size; end++) {
             if (memcmp(list[end].name.data, list[first].name.data, list[first].name.size) != 0) break;
@@ -302,9 +302,10 @@ static hd_status put_modules(capture_stacks *stacks, hd_error *err)
     }
     if (any) hd_json_put_text(&json, "]");
     hd_status status = json.failed ? HD_NOMEM(err) : HD_OK;
-    if (any && status == HD_OK)
-        hd_builder_metadata(stacks->builder, hd_builder_intern_text(stacks->builder, "modules"),
-                            hd_builder_intern(stacks->builder, json.data, json.size), false);
+    if (any && status == HD_OK) {
+        const uint32_t key_id = hd_builder_intern_text(stacks->builder, "modules");
+        hd_builder_metadata(stacks->builder, key_id, hd_builder_intern(stacks->builder, json.data, json.size), false);
+    }
     free(json.data);
     return status;
 }

@@ -185,8 +185,9 @@ static bool take_attribute(chakra_reader *r, chakra_node *node, const hd_proto_f
     }
     fine &= !message.failed && !out.failed;
     if (fine && text.data) {
-        hd_args_add(&r->args, hd_args_intern(&r->args, name.data, name.size), HD_ARG_STRING,
-                    hd_args_intern(&r->args, (const char *)text.data, text.size), HD_SCOPE_ARGS);
+        const uint32_t key_id = hd_args_intern(&r->args, name.data, name.size);
+        hd_args_add(&r->args, key_id, HD_ARG_STRING, hd_args_intern(&r->args, (const char *)text.data, text.size),
+                    HD_SCOPE_ARGS);
         free(out.data);
         return true;
     }
@@ -227,9 +228,10 @@ static bool take_tensors(chakra_reader *r, const char *key, const hd_proto_field
         put_value(&out, r, TEXT, &f);
     }
     hd_json_put_text(&out, "}");
-    if (!out.failed)
-        hd_args_add(&r->args, hd_builder_intern_text(r->builder, key), HD_ARG_JSON,
-                    hd_builder_intern(r->builder, out.data, out.size), HD_SCOPE_ARGS);
+    if (!out.failed) {
+        const uint32_t key_id = hd_builder_intern_text(r->builder, key);
+        hd_args_add(&r->args, key_id, HD_ARG_JSON, hd_builder_intern(r->builder, out.data, out.size), HD_SCOPE_ARGS);
+    }
     free(out.data);
     return !message.failed && !out.failed;
 }
@@ -357,9 +359,10 @@ static hd_status see_metadata(chakra_reader *r, const uint8_t *data, size_t size
         if (f.tag == HD_PROTO_BYTES(2)) fine &= take_attribute(r, NULL, &f);
         if (f.tag != HD_PROTO_BYTES(1)) continue;
         put_value(&out, r, TEXT, &f);
-        if (!out.failed)
-            hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "version"),
-                                hd_builder_intern(r->builder, out.data, out.size), false);
+        if (!out.failed) {
+            const uint32_t key_id = hd_builder_intern_text(r->builder, "version");
+            hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, out.data, out.size), false);
+        }
         free(out.data);
     }
     return fine && !message.failed ? HD_OK : chakra_damage(r, 0, err);

@@ -405,7 +405,8 @@ static uint32_t track_of(event *e)
             return entry->track;
     }
     bool of_process = tid->type == HD_IDENT_NONE && pid->type != HD_IDENT_NONE;
-    uint32_t track = hd_builder_track(parser->builder, ident_of(parser, pid), ident_of(parser, tid), of_process);
+    const hd_ident pid_ident = ident_of(parser, pid); /* names in one order */
+    uint32_t track = hd_builder_track(parser->builder, pid_ident, ident_of(parser, tid), of_process);
     if (!small) return track;
     *entry = (chrome_track_entry){
         .pid_size = (uint8_t)pid->size,

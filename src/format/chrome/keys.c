@@ -208,7 +208,7 @@ static hd_status add_metadata(chrome_keys *keys, const hd_trace *trace, hd_error
     keys->metadata = calloc(top.count + 1, sizeof *keys->metadata);
     bool failed = !top.places || !keys->metadata;
     for (size_t i = 0; !failed && i < top.count; i++) top.places[i] = (place){hd_trace_metadata_at(trace, i)->key, i};
-    if (!failed && top.count) qsort(top.places, top.count, sizeof *top.places, by_key);
+    if (!failed && top.count) hd_sort(top.places, top.count, sizeof *top.places, by_key);
     for (size_t i = 0, next; !failed && i < top.count; i = next) {
         for (next = i + 1; next < top.count && top.places[next].key == top.places[i].key;) next++;
         number_metadata(keys, &top, i, next);

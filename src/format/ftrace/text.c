@@ -167,7 +167,8 @@ static void parse_fields(ftrace_reader *r, tp_event *event, hd_string rest)
     const char *key = next_key(&size, rest.data, at, end);
     if (rest.size && key != rest.data) {
         hd_string lead = hd_text_trim(at, (size_t)((key ? key : end) - at));
-        tp_put_text(event, tp_key(&r->place, "text"), tp_text(&r->place, lead.data, lead.size));
+        const uint32_t key_id = tp_key(&r->place, "text");
+        tp_put_text(event, key_id, tp_text(&r->place, lead.data, lead.size));
     }
     while (key && event->count < TP_VALUES - 1) {
         const char *next = next_key(&next_size, rest.data, key + size + 1, end);
@@ -191,7 +192,8 @@ static bool take_task(ftrace_reader *r, tp_event *event, const char *const keys[
     if (!close || !colon || !hd_text_int(&tid, colon + 1, (size_t)(open - colon) - 1) ||
         !hd_text_int(&priority, open + 2, (size_t)(close - open) - 2))
         return false;
-    tp_put_text(event, tp_key(&r->place, keys[0]), tp_text(&r->place, rest->data, (size_t)(colon - rest->data)));
+    const uint32_t key_id = tp_key(&r->place, keys[0]);
+    tp_put_text(event, key_id, tp_text(&r->place, rest->data, (size_t)(colon - rest->data)));
     tp_put_int(&r->place, event, tp_key(&r->place, keys[1]), tid);
     tp_put_int(&r->place, event, tp_key(&r->place, keys[2]), priority);
     *rest = hd_text_trim(close + 1, (size_t)(end - close) - 1);
@@ -208,7 +210,8 @@ static bool parse_tasks(ftrace_reader *r, tp_event *event, hd_string rest, bool 
     if (!take_task(r, event, is_switch ? from : woken, &rest)) return false;
     if (is_switch) {
         hd_string state = next_word(&rest), arrow = next_word(&rest);
-        tp_put_text(event, tp_key(&r->place, "prev_state"), tp_text(&r->place, state.data, state.size));
+        const uint32_t key_id = tp_key(&r->place, "prev_state");
+        tp_put_text(event, key_id, tp_text(&r->place, state.data, state.size));
         rest = hd_text_trim(rest.data, rest.size);
         return arrow.size == 3 && take_task(r, event, to, &rest);
     }
@@ -234,8 +237,8 @@ static bool parse_function(ftrace_reader *r, tp_event *event, hd_string rest)
     const char *arrow = memmem(rest.data, rest.size, " <-", 3);
     if (!arrow || arrow == rest.data) return false;
     event->name = tp_text(&r->place, rest.data, (size_t)(arrow - rest.data));
-    tp_put_text(event, tp_key(&r->place, "caller"),
-                tp_text(&r->place, arrow + 3, (size_t)(rest.data + rest.size - arrow) - 3));
+    const uint32_t key_id = tp_key(&r->place, "caller");
+    tp_put_text(event, key_id, tp_text(&r->place, arrow + 3, (size_t)(rest.data + rest.size - arrow) - 3));
     return true;
 }
 

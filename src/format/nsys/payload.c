@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/nsys/nsys.h"
 
 enum { HEADER = 32, IN_PLACE_TEXT = 75, IN_PLACE_UTF8 = 76, ARRAYS_AND_POINTERS = 0x7e };
@@ -149,8 +150,8 @@ hd_status nsys_read_payloads(sq_reader *reader, hd_error *err)
     HD_TRY(sq_each(reader, "NVTX_PAYLOAD_ENUMS", COLUMNS("domainId", "schemaId", "size"), see_enum, p, err));
     HD_TRY(sq_each(reader, "NVTX_PAYLOAD_ENUM_ENTRIES", COLUMNS("domainId", "schemaId", "value", "name"),
                    see_enum_entry, reader, err));
-    if (p->count) qsort(p->entries, p->count, sizeof *p->entries, by_all);
-    if (p->value_count) qsort(p->values, p->value_count, sizeof *p->values, by_all);
+    if (p->count) hd_sort(p->entries, p->count, sizeof *p->entries, by_all);
+    if (p->value_count) hd_sort(p->values, p->value_count, sizeof *p->values, by_all);
     drop_repeated(p);
     return HD_OK;
 }

@@ -145,8 +145,10 @@ hd_status perfdata_finish_modules(perfdata_reader *r)
         hd_json_put_text(&json, m->is_kernel ? "}" : ", \"fileOffsets\": true}");
     }
     hd_json_put_text(&json, "]");
-    if (r->module_count && !json.failed)
-        hd_builder_metadata(b, hd_builder_intern_text(b, "modules"), hd_builder_intern(b, json.data, json.size), false);
+    if (r->module_count && !json.failed) {
+        const uint32_t key_id = hd_builder_intern_text(b, "modules");
+        hd_builder_metadata(b, key_id, hd_builder_intern(b, json.data, json.size), false);
+    }
     free(json.data);
     return json.failed ? HD_NOMEM(r->samples.err) : HD_OK;
 }

@@ -423,8 +423,8 @@ static hd_status finish(perfdata_reader *r)
     if (r->about.size) {
         hd_json_put_text(&r->about, "}");
         if (r->about.failed) return HD_NOMEM(r->samples.err);
-        hd_builder_metadata(b, hd_builder_intern_text(b, "perf"), hd_builder_intern(b, r->about.data, r->about.size),
-                            false);
+        const uint32_t key_id = hd_builder_intern_text(b, "perf");
+        hd_builder_metadata(b, key_id, hd_builder_intern(b, r->about.data, r->about.size), false);
     }
     HD_TRY(r->refused);
     HD_TRY(perfdata_finish_modules(r));

@@ -31,7 +31,7 @@ static int by_start(const void *a, const void *b)
 
 void pprof_sort_mappings(pprof_profile *p)
 {
-    if (p->mapping_count) qsort(p->mappings, p->mapping_count, sizeof *p->mappings, by_start);
+    if (p->mapping_count) hd_sort(p->mappings, p->mapping_count, sizeof *p->mappings, by_start);
 }
 
 const pprof_mapping *pprof_find_mapping(const pprof_profile *p, uint64_t address)

@@ -105,8 +105,8 @@ static hd_status put_metadata(rocprof_run *run, const char *key, hd_json_out *ou
     if (!out->size) return HD_OK;
     hd_json_put_text(out, "]");
     if (out->failed) return HD_NOMEM(err);
-    hd_builder_metadata(run->builder, hd_builder_intern_text(run->builder, key),
-                        hd_builder_intern(run->builder, out->data, out->size), false);
+    const uint32_t key_id = hd_builder_intern_text(run->builder, key);
+    hd_builder_metadata(run->builder, key_id, hd_builder_intern(run->builder, out->data, out->size), false);
     return HD_OK;
 }
 

@@ -25,10 +25,11 @@ static uint32_t queue_track(sq_worker *w, int64_t gpu, int64_t queue)
 {
     hd_builder *b = w->reader->builder;
     sq_track *track = sq_track_at(w, (uint64_t)gpu << 32 ^ (uint64_t)queue, RPD_STREAM);
-    if (track->track == HD_NONE)
-        *track = (sq_track){hd_builder_track(b, sq_text_ident(b, "GPU %lld", (long long)gpu),
-                                             sq_text_ident(b, "queue %lld", (long long)queue), false),
-                            {gpu, queue}};
+    if (track->track == HD_NONE) {
+        const hd_ident pid = sq_text_ident(b, "GPU %lld", (long long)gpu);
+        const hd_ident tid = sq_text_ident(b, "queue %lld", (long long)queue);
+        *track = (sq_track){hd_builder_track(b, pid, tid, false), {gpu, queue}};
+    }
     return track->track;
 }
 

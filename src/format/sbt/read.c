@@ -180,9 +180,10 @@ static hd_status add_metadata(reader *r, const char *key, hd_json_out *text, con
         status = note(r, "sbt.section-damaged", HD_LEDGER_LOSS, 1, b->at);
     else if (text->failed)
         status = HD_NOMEM(r->err);
-    else
-        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, key),
-                            hd_builder_intern(r->builder, text->data, text->size), false);
+    else {
+        const uint32_t key_id = hd_builder_intern_text(r->builder, key);
+        hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, text->data, text->size), false);
+    }
     free(text->data);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/sqlite/map.h"
 #include "trace/lazy.h"
 
@@ -278,7 +279,7 @@ static hd_status end_chain(chain_reader *r, hd_error *err)
 {
     uint32_t node = HD_STACK_NONE;
     if (!r->count) return HD_OK;
-    qsort(r->frames, r->count, sizeof *r->frames, deepest_first);
+    hd_sort(r->frames, r->count, sizeof *r->frames, deepest_first);
     for (size_t i = 0; i < r->count; i++)
         node = hd_stacks_push(r->reader->stacks, node, r->frames[i].name, r->frames[i].kind);
     r->count = 0;
@@ -368,9 +369,10 @@ hd_status sq_table_to_metadata(bool *out_fits, sq_reader *reader, const sq_table
     hd_json_put_text(&j.out, "]");
     if (status == HD_OK && j.out.failed) status = HD_NOMEM(err);
     *out_fits = j.out.size <= METADATA_LIMIT;
-    if (status == HD_OK && *out_fits && j.out.size > 2 && hd_utf8_valid(key, strlen(key), false))
-        hd_builder_metadata(reader->builder, hd_builder_intern_text(reader->builder, key),
-                            hd_builder_intern(reader->builder, j.out.data, j.out.size), false);
+    if (status == HD_OK && *out_fits && j.out.size > 2 && hd_utf8_valid(key, strlen(key), false)) {
+        const uint32_t key_id = hd_builder_intern_text(reader->builder, key);
+        hd_builder_metadata(reader->builder, key_id, hd_builder_intern(reader->builder, j.out.data, j.out.size), false);
+    }
     free(j.out.data);
     return status;
 }
@@ -411,9 +413,10 @@ hd_status sq_devices_to_metadata(sq_reader *reader, const char *table, const cha
     hd_status status = sq_again(reader, table, columns, see_device, &r, err);
     hd_json_put_text(&r.out, "]");
     if (status == HD_OK && r.out.failed) status = HD_NOMEM(err);
-    if (status == HD_OK && r.out.size > 2)
-        hd_builder_metadata(reader->builder, hd_builder_intern_text(reader->builder, "deviceProperties"),
-                            hd_builder_intern(reader->builder, r.out.data, r.out.size), false);
+    if (status == HD_OK && r.out.size > 2) {
+        const uint32_t key_id = hd_builder_intern_text(reader->builder, "deviceProperties");
+        hd_builder_metadata(reader->builder, key_id, hd_builder_intern(reader->builder, r.out.data, r.out.size), false);
+    }
     free(r.out.data);
     return status;
 }

@@ -125,9 +125,10 @@ static hd_status finish(tfmemory_reader *r)
 {
     HD_TRY(hd_args_finish(&r->args, r->err));
     /* What stood around snapshots that were all lost is no trace. */
-    if (!r->walk.lost || hd_trace_event_count(hd_builder_trace(r->builder)))
-        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, "memoryProfile"),
-                            hd_builder_intern(r->builder, r->rest.data, r->rest.size), true);
+    if (!r->walk.lost || hd_trace_event_count(hd_builder_trace(r->builder))) {
+        const uint32_t key_id = hd_builder_intern_text(r->builder, "memoryProfile");
+        hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, r->rest.data, r->rest.size), true);
+    }
     hd_trace_facts *facts = hd_builder_facts(r->builder);
     facts->input_bytes = r->walk.size;
     facts->has_args = r->args.wanted;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/tfmemory/tfmemory.h"
 
 typedef struct tfmemory_snapshot {
@@ -68,7 +69,7 @@ static void find_repeated(tfmemory_reader *r)
     bool sampled = false;
     for (size_t i = 0; i < r->snapshot_count; i++) sampled |= r->snapshots[i].sampled;
     if (!sampled) return;
-    qsort(r->snapshots, r->snapshot_count, sizeof *r->snapshots, by_text);
+    hd_sort(r->snapshots, r->snapshot_count, sizeof *r->snapshots, by_text);
     /* each of the timeline takes one of the table away */
     for (size_t i = 0, end; i < r->snapshot_count; i = end) {
         size_t listed = 0;
@@ -82,7 +83,7 @@ static void find_repeated(tfmemory_reader *r)
             }
         }
     }
-    qsort(r->snapshots, r->snapshot_count, sizeof *r->snapshots, by_place);
+    hd_sort(r->snapshots, r->snapshot_count, sizeof *r->snapshots, by_place);
     if (repeated)
         hd_builder_ledger(r->builder, TFMEMORY_STAGE, "tfmemory.snapshot-repeated", HD_LEDGER_NOTE, repeated,
                           HD_OFFSET_NONE);

@@ -145,8 +145,8 @@ static hd_status put_metadata(xplane_reader *r, const char *key, hd_json_out *js
     if (!json->size) return HD_OK;
     hd_json_put_text(json, "]");
     if (json->failed) return HD_NOMEM(r->err);
-    hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, key),
-                        hd_builder_intern(r->builder, json->data, json->size), true);
+    const uint32_t key_id = hd_builder_intern_text(r->builder, key);
+    hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, json->data, json->size), true);
     return HD_OK;
 }
 

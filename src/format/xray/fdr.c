@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/xray/xray.h"
 
 enum { METADATA_BYTES = 16, FUNCTION_BYTES = 8, SEARCH_BYTES = 1 << 16 };
@@ -143,7 +144,7 @@ static hd_status find_buffers(buffers *out, xray_reader *r)
         if (!hd_grow((void **)&out->list, &out->capacity, out->count, sizeof *out->list)) return HD_NOMEM(r->err);
         out->list[out->count++] = next;
     }
-    if (out->count) qsort(out->list, out->count, sizeof *out->list, in_order);
+    if (out->count) hd_sort(out->list, out->count, sizeof *out->list, in_order);
     return HD_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "model/flows/bind.h"
 #include "trace/event.h"
 #include "trace/spill.h"
@@ -193,7 +194,7 @@ void hd_flow_points_sort(hd_flow_point *points, size_t count, hd_flow_number *nu
     while ((most - least) >> shift >= buckets) shift++;
     size_t *next = least == most ? NULL : calloc(2 * buckets, sizeof *next);
     if (!next) {
-        qsort(points, count, sizeof *points, compare);
+        hd_sort(points, count, sizeof *points, compare);
         return;
     }
     size_t *ends = next + buckets;

@@ -35,7 +35,7 @@ static bool find_awaited(awaited *out, const gpu_scope *s)
         out->rows[out->count++] = (uint32_t)launch->row;
         if (!out->names[launch->name]) out->names[launch->name] = HD_SYNC_KINDS;
     }
-    if (out->count) qsort(out->rows, out->count, sizeof *out->rows, by_row);
+    if (out->count) hd_sort(out->rows, out->count, sizeof *out->rows, by_row);
     return true;
 }
 

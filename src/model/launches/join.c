@@ -48,7 +48,7 @@ static void sort_by_id(keyed *list, size_t count, keyed *scratch)
     if (from != list) memcpy(list, from, count * sizeof *list);
 }
 
-/* qsort has no place for the finder, so that calls are compared by what is copied out of them. */
+/* hd_sort has no place for the finder, so that calls are compared by what is copied out of them. */
 typedef struct candidate {
     int64_t rank, start_ns, end_ns;
     uint32_t track, index;
@@ -85,7 +85,7 @@ static int by_time(const void *a, const void *b)
 static size_t drop_inner(launch_finder *f, candidate *list, size_t count)
 {
     size_t left = 0;
-    qsort(list, count, sizeof *list, by_track);
+    hd_sort(list, count, sizeof *list, by_track);
     for (size_t i = 0; i < count; i++) {
         candidate *outer = left ? &list[left - 1] : NULL;
         bool inside = outer && outer->track == list[i].track &&
@@ -113,7 +113,7 @@ static size_t candidates_of(candidate *out, launch_finder *f, const keyed *calls
     }
     if (count < 2) return count;
     count = drop_inner(f, out, count);
-    qsort(out, count, sizeof *out, by_time);
+    hd_sort(out, count, sizeof *out, by_time);
     return count;
 }
 

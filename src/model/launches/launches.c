@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "model/launches/impl.h"
 #include "model/trust/trust.h"
 #include "trace/ranks.h"
@@ -74,7 +75,7 @@ static bool list_launches(hd_launches *out, launch_finder *f)
     for (size_t t = 0, from = 0; out->launches && t < tracks; from = next[t++]) {
         size_t i = from + 1;
         while (i < next[t] && by_start(&out->launches[i - 1], &out->launches[i]) < 0) i++;
-        if (i < next[t]) qsort(out->launches + from, next[t] - from, sizeof *out->launches, by_start);
+        if (i < next[t]) hd_sort(out->launches + from, next[t] - from, sizeof *out->launches, by_start);
     }
     free(next);
     return out->launches != NULL;
@@ -132,7 +133,7 @@ static bool sort_works(uint32_t *order, size_t count, const hd_work *works, uint
     timed *list = hd_large_new(count, sizeof *list, large);
     if (!list) return false;
     for (size_t i = 0; i < count; i++) list[i] = (timed){works[order[i]].start_ns, order[i]};
-    qsort(list, count, sizeof *list, by_time);
+    hd_sort(list, count, sizeof *list, by_time);
     for (size_t i = 0; i < count; i++) order[i] = list[i].work;
     hd_large_free(list);
     return true;

@@ -185,7 +185,7 @@ bool launches_find_owners(launch_finder *f, launch_ties *ties)
     bool *calls = calloc((size_t)tracks + 1, sizeof *calls), *works = calloc((size_t)tracks + 1, sizeof *works);
     f->owners = malloc(((size_t)tracks + 1) * sizeof *f->owners);
     bool fine = taken && calls && works && f->owners;
-    if (fine && ties->count) qsort(ties->list, ties->count, sizeof *ties->list, by_row_and_process);
+    if (fine && ties->count) hd_sort(ties->list, ties->count, sizeof *ties->list, by_row_and_process);
     for (size_t i = 0; fine && i < f->call_count; i++) {
         uint32_t process = f->processes[launch_slot(f, f->calls[i].track)];
         if (f->calls[i].id && process != HD_NONE) calls[process] = true;
@@ -232,7 +232,7 @@ static bool name_rows(uint32_t *out, const hd_launches *l, const launch_finder *
         if (last) last->certain++;
         fine = last != NULL;
     }
-    if (ties.count) qsort(ties.list, ties.count, sizeof *ties.list, by_row_and_process);
+    if (ties.count) hd_sort(ties.list, ties.count, sizeof *ties.list, by_row_and_process);
     for (size_t i = 0; fine && i < ties.count; i++) {
         if (ties.list[i].of < tracks) out[ties.list[i].of] = certain_of(&any, &ties, ties.list[i].of);
     }

@@ -277,7 +277,7 @@ static bool find_devices(gpu_scope *s)
     for (uint32_t r = 0; r < s->row_count; r++) {
         if (counts[r]) all[s->device_count++] = device_of_row(s, &s->rows[r]);
     }
-    if (s->device_count) qsort(all, s->device_count, sizeof *all, by_rank_and_device);
+    if (s->device_count) hd_sort(all, s->device_count, sizeof *all, by_rank_and_device);
     uint32_t kept = 0;
     for (uint32_t d = 0; d < s->device_count; d++) {
         if (!kept || by_rank_and_device(&all[kept - 1], &all[d]) != 0) all[kept++] = all[d];

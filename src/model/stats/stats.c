@@ -151,7 +151,7 @@ bool gpu_stats_of(gpu_stats *out, uint32_t groups, gpu_value *values, size_t cou
     for (size_t i = 0; fine && i < count; i++) list[first[values[i].group + 1]++] = values[i];
     for (uint32_t g = 0; fine && g < groups; g++) {
         size_t size = first[g + 1] - first[g];
-        qsort(list + first[g], size, sizeof *list, by_value);
+        hd_sort(list + first[g], size, sizeof *list, by_value);
         out[g] = size ? stats_of(list + first[g], size) : (gpu_stats){0};
     }
     hd_large_free(list);

@@ -65,7 +65,7 @@ static bool repeats(uint64_t *alike, size_t count)
 {
     size_t most = 0, length = 0;
     if (count < LEAST_STEPS) return false;
-    qsort(alike, count, sizeof *alike, hd_compare_uint64_t);
+    hd_sort(alike, count, sizeof *alike, hd_compare_uint64_t);
     for (size_t i = 0; i < count; i++) {
         length = i && alike[i] == alike[i - 1] ? length + 1 : 1;
         if (length > most) most = length;

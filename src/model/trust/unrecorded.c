@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/args/args.h"
 #include "model/host/slices.h"
 #include "model/identity/process.h"
@@ -155,7 +156,7 @@ static hd_status find_steps(gpu_trust *t, const gpu_scope *s, const launch_state
         t->of_steps[i].doubts = (uint16_t)(has_none << GPU_DOUBT_STEPS | lacks_some << GPU_DOUBT_UNRECORDED);
     }
     for (uint32_t i = 0; i < s->step_count; i++) t->of_steps[i].row = s->steps[i].row;
-    if (s->step_count) qsort(t->of_steps, s->step_count, sizeof *t->of_steps, by_row);
+    if (s->step_count) hd_sort(t->of_steps, s->step_count, sizeof *t->of_steps, by_row);
     free(sums);
     return HD_OK;
 }

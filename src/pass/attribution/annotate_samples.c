@@ -90,8 +90,9 @@ static hd_status own_track(uint32_t *out, sample_copy *s, uint32_t track, hd_err
     if (*known == HD_NONE) {
         const hd_track *from = hd_trace_track_at(s->t->cpu, track);
         uint32_t before = hd_trace_track_count(hd_builder_trace(s->t->builder));
-        uint32_t made = hd_builder_track(s->t->builder, ident_of(s, from->pid), ident_of(s, from->tid),
-                                         from->kind == HD_TRACK_PROCESS);
+        const hd_ident pid_ident = ident_of(s, from->pid);
+        uint32_t made =
+            hd_builder_track(s->t->builder, pid_ident, ident_of(s, from->tid), from->kind == HD_TRACK_PROCESS);
         if (made == HD_NONE) return HD_NOMEM(err);
         if (made >= before) HD_TRY(name_track(s, made, from, err));
         *known = hd_copy_add_track(s->copy, made);

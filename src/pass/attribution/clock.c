@@ -305,7 +305,7 @@ static void propose_places(finder *f, const hd_mark_pair *p, size_t first, size_
         tried[i] = (candidate){.offset = offset_at(&run, p->samples, p->launches, places[i].at)};
         judge_rhythm(f, &tried[i], rhythm_stride, 4);
     }
-    qsort(tried, found, sizeof *tried, by_cost);
+    hd_sort(tried, found, sizeof *tried, by_cost);
     for (size_t i = 0; i < found && kept < KEPT; i++) {
         bool near = false;
         for (size_t k = 0; k < i && !near; k++) near = between(tried[k].offset, tried[i].offset) < SAME_NS;
@@ -500,7 +500,7 @@ static hd_status find_drift(hd_clock *clock, const finder *f, size_t stride, hd_
             if (time != 0) slopes[slope_count++] = (double)(points[k].offset - points[i].offset) / (double)time;
         }
     }
-    qsort(slopes, slope_count, sizeof *slopes, hd_compare_double);
+    hd_sort(slopes, slope_count, sizeof *slopes, hd_compare_double);
     double slope = slope_count ? slopes[slope_count / 2] : 0;
     free(slopes);
     if (slope > MAX_DRIFT || slope < -MAX_DRIFT) return HD_OK;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "pass/attribution/marks.h"
 
 enum { MOST_COMPARED = 1 << 21, MOST_RUNS = 1 << 16, RUNS_LEAST = 4, RUNS_MOST = 24, REACH = 12 };
@@ -108,7 +109,7 @@ static void assign(uint32_t *out, assigner *a, int64_t tolerance)
             if (cost != INT32_MAX) a->matches[count++] = (match){cost, (uint32_t)i, (uint32_t)k};
         }
     }
-    qsort(a->matches, count, sizeof *a->matches, by_cost);
+    hd_sort(a->matches, count, sizeof *a->matches, by_cost);
     for (size_t i = 0; i < count; i++) {
         const match *m = &a->matches[i];
         if (a->taken[m->sample] || a->taken[a->sample_count + m->launch] || is_tie(a, m)) continue;
@@ -138,7 +139,7 @@ static size_t list_by_size(uint32_t *ids, sized *spare, const hd_mark_pair *pair
         size_t marks = samples ? pairs[i].sample_count : pairs[i].launch_count;
         if (marks > 0) spare[found++] = (sized){marks, (uint32_t)i};
     }
-    qsort(spare, found, sizeof *spare, by_size);
+    hd_sort(spare, found, sizeof *spare, by_size);
     for (size_t i = 0; i < found; i++) ids[i] = spare[i].id;
     return found;
 }

@@ -299,10 +299,10 @@ static hd_status measure(timer *t, hd_error *err)
         if (seen++ % step == 0) list[found++] = off;
     }
     if (found) {
-        qsort(list, found, sizeof *list, hd_compare_int64_t);
+        hd_sort(list, found, sizeof *list, hd_compare_int64_t);
         int64_t middle = list[found / 2];
         for (size_t i = 0; i < found; i++) list[i] = distance(list[i], middle);
-        qsort(list, found, sizeof *list, hd_compare_int64_t);
+        hd_sort(list, found, sizeof *list, hd_compare_int64_t);
         fit->pairs = seen;
         fit->spread_ns = list[found / 2];
         fit->worst_ns =

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "pass/copy/impl.h"
 #include "trace/column.h"
 
@@ -252,7 +253,7 @@ hd_status hd_copy_added_groups(hd_copy *copy, hd_block *out)
     if (status == HD_OK && !groups) status = HD_NOMEM(copy->err);
     if (status == HD_OK) {
         pick_rows(&v, copy, shapes);
-        qsort(v.list, v.count, sizeof *v.list, by_variant);
+        hd_sort(v.list, v.count, sizeof *v.list, by_variant);
     }
     for (uint32_t k = 0, end; status == HD_OK && k < v.count; k = end) {
         uint32_t shape = v.list[k].shape;
@@ -262,7 +263,7 @@ hd_status hd_copy_added_groups(hd_copy *copy, hd_block *out)
     for (uint32_t k = 0; k < v.count; k++) free(v.list[k].kept);
     free(v.list);
     if (status != HD_OK) return status;
-    qsort(groups, out->group_count, sizeof *groups, by_shape);
+    hd_sort(groups, out->group_count, sizeof *groups, by_shape);
     out->groups = groups;
     copy->has_builder_shapes = true;
     return HD_OK;

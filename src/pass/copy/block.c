@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "pass/copy/impl.h"
 #include "trace/column.h"
 #include "trace/correlation.h"
@@ -346,7 +347,7 @@ static hd_status copy_groups(hd_copy *copy, hd_block *out)
             HD_TRY(put_group(copy, &groups[made++], g, shape));
     }
     if (raw_rows) HD_TRY(put_raw_group(copy, &groups[made++], raw_rows));
-    qsort(groups, made, sizeof *groups, by_shape);
+    hd_sort(groups, made, sizeof *groups, by_shape);
     out->groups = groups;
     out->group_count = made;
     return HD_OK;

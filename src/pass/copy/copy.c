@@ -266,8 +266,8 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
 {
     for (size_t i = 0; i < hd_trace_metadata_count(copy->trace); i++) {
         const hd_metadata *m = hd_trace_metadata_at(copy->trace, i);
-        hd_builder_metadata(copy->builder, hd_copy_string(copy, m->key), hd_copy_string(copy, m->value),
-                            m->after_events);
+        const uint32_t key_id = hd_copy_string(copy, m->key);
+        hd_builder_metadata(copy->builder, key_id, hd_copy_string(copy, m->value), m->after_events);
     }
     hd_builder_copy_facts(copy->builder, copy->trace);
     return hd_copy_ledger(copy, err);

@@ -44,7 +44,8 @@ static hd_status make_lane(applier *a, size_t index, hd_error *err)
     const hd_new_lane *lane = &a->plan->lanes[index];
     const hd_track *from = hd_trace_track_at(a->trace, lane->track);
     hd_builder *builder = a->builder;
-    uint32_t track = hd_builder_track(builder, pid_of(a, from), tid_of(a, lane), false);
+    const hd_ident pid_ident = pid_of(a, from);
+    uint32_t track = hd_builder_track(builder, pid_ident, tid_of(a, lane), false);
     if (track == HD_NONE) return HD_NOMEM(err);
     hd_builder_name_track(builder, track, hd_builder_intern(builder, lane->name, lane->name_size));
     hd_builder_sort_track(builder, track, lane->sort_index == HD_NO_NUMBER ? 0 : lane->sort_index);
@@ -60,7 +61,8 @@ static int64_t lane_for(applier *a, uint32_t lane, int64_t own)
     const hd_track *from = hd_trace_track_at(a->trace, (uint32_t)own);
     const hd_track *root = hd_trace_track_at(a->trace, a->plan->lanes[lane].track);
     if (from->pid.type == root->pid.type) return a->lanes[lane];
-    uint32_t track = hd_builder_track(a->builder, pid_of(a, from), tid_of(a, &a->plan->lanes[lane]), false);
+    const hd_ident pid_ident = pid_of(a, from);
+    uint32_t track = hd_builder_track(a->builder, pid_ident, tid_of(a, &a->plan->lanes[lane]), false);
     return track == HD_NONE ? HD_NONE : hd_copy_add_track(a->copy, track);
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/flows/index.h"
 #include "pass/lanes/names.h"
 #include "pass/lanes/pairs.h"
@@ -443,7 +444,7 @@ static hd_status plan_in_turn(planner *p, uint32_t tracks)
     for (uint32_t id = 0; id < tracks; id++) {
         if (p->slice_first[id] < p->slice_first[id + 1]) turns[count++] = (turn){p->slice_rows[p->slice_first[id]], id};
     }
-    qsort(turns, count, sizeof *turns, turn_by_row);
+    hd_sort(turns, count, sizeof *turns, turn_by_row);
     hd_status status = HD_OK;
     for (uint32_t i = 0; i < count && status == HD_OK; i++) status = plan_track(p, turns[i].track);
     free(turns);

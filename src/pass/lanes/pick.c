@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/heap.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 
 enum { THRIFTY_SLICES = 192, EVICT_SLICES = 8, TAKE_BACK_STEPS = 1 << 22 };
 enum { SEARCH_SLICES = 64, SEARCH_STEPS = 4096 };
@@ -182,7 +183,7 @@ static void cut_noise(hd_lane_picker *p, const hd_lane_group *group)
         for (; at > 0 && p->ends[at - 1] < end; at--) p->ends[at] = p->ends[at - 1];
         p->ends[at] = end;
     }
-    qsort(p->spans, group->count, sizeof *p->spans, by_start);
+    hd_sort(p->spans, group->count, sizeof *p->spans, by_start);
 }
 
 static bool crosses_genuinely(const hd_lane_slice *a, const hd_lane_slice *b, uint64_t threshold)

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/options.h"
+#include "base/sorted.h"
 #include "pass/memory/impl.h"
 #include "trace/spill.h"
 #include "trace/stacks/trace_stacks.h"
@@ -99,7 +100,7 @@ static hd_status sort_events(memory_find *find, hd_error *err)
     memory_place *places = hd_large_new(m->event_count, sizeof *places, large);
     bool fine = keys && events && places;
     for (size_t i = 0; i < m->event_count && fine; i++) keys[i] = (sort_key){m->events[i].time_ns, (uint32_t)i};
-    if (fine) qsort(keys, m->event_count, sizeof *keys, by_time);
+    if (fine) hd_sort(keys, m->event_count, sizeof *keys, by_time);
     for (size_t i = 0; i < m->event_count && fine; i++) {
         events[i] = m->events[keys[i].event];
         places[i] = find->places[keys[i].event];

@@ -74,13 +74,14 @@ static hd_status put_common(merger *m, hd_strings *common, hd_error *err)
         hd_string value = hd_trace_string(first, meta->value);
         if (!is_common(m, key, value)) continue;
         base_stated |= hd_string_is(key, "baseTimeNanoseconds");
-        hd_builder_metadata(m->builder, intern(m, key), intern(m, value), meta->after_events);
+        const uint32_t key_id = intern(m, key);
+        hd_builder_metadata(m->builder, key_id, intern(m, value), meta->after_events);
         if (hd_strings_intern(common, key.data, key.size) == HD_STRING_NONE) return HD_NOMEM(err);
     }
     if (!base_stated && m->base_ns != HD_NO_TIME && merge_metadata_of(first, "baseTimeNanoseconds").data) {
         snprintf(base, sizeof base, "%" PRId64, m->base_ns);
-        hd_builder_metadata(m->builder, hd_builder_intern_text(m->builder, "baseTimeNanoseconds"),
-                            hd_builder_intern_text(m->builder, base), false);
+        const uint32_t key_id = hd_builder_intern_text(m->builder, "baseTimeNanoseconds");
+        hd_builder_metadata(m->builder, key_id, hd_builder_intern_text(m->builder, base), false);
     }
     return HD_OK;
 }
@@ -134,8 +135,8 @@ static void put_others(const merger *m, hd_json_out *out, size_t index, const hd
 static hd_status add_key(merger *m, const char *key, const hd_json_out *value, hd_error *err)
 {
     if (value->failed) return HD_NOMEM(err);
-    hd_builder_metadata(m->builder, hd_builder_intern_text(m->builder, key),
-                        hd_builder_intern(m->builder, value->data, value->size), false);
+    const uint32_t key_id = hd_builder_intern_text(m->builder, key);
+    hd_builder_metadata(m->builder, key_id, hd_builder_intern(m->builder, value->data, value->size), false);
     return HD_OK;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "base/text/decimal.h"
 #include "pass/merge/merge.h"
 #include "pass/options.h"
@@ -24,7 +25,7 @@ hd_status hd_merge_find_twins(bool **out, const hd_merge_input *inputs, size_t c
         return HD_NOMEM(err);
     }
     for (size_t i = 0; i < count; i++) order[i] = &inputs[i];
-    qsort(order, count, sizeof *order, by_rank);
+    hd_sort(order, count, sizeof *order, by_rank);
     for (size_t i = 1; i < count; i++) (*out)[order[i] - inputs] = order[i]->rank == order[i - 1]->rank;
     free(order);
     return HD_OK;

@@ -6,6 +6,7 @@
 
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/pairing/async.h"
 #include "trace/spill.h"
 
@@ -87,7 +88,7 @@ static hd_status renumber(query_async *out, hd_error *err)
 {
     uint32_t *numbers = malloc((out->track_count + 1) * sizeof *numbers);
     query_async_track *tracks = malloc((out->track_count + 1) * sizeof *tracks);
-    if (out->slice_count) qsort(out->slices, out->slice_count, sizeof *out->slices, by_row);
+    if (out->slice_count) hd_sort(out->slices, out->slice_count, sizeof *out->slices, by_row);
     size_t count = 0;
     if (numbers && tracks) memset(numbers, 0xff, (out->track_count + 1) * sizeof *numbers);
     for (size_t i = 0; i < out->slice_count && numbers && tracks; i++) {

@@ -109,7 +109,7 @@ static hd_status find_numbers(slice_numbers *out, const slice_table *table, cons
         if (!room) status = HD_NOMEM(err);
     }
     sqlite3_finalize(stmt);
-    if (out->count) qsort(out->list, out->count, sizeof *out->list, by_number);
+    if (out->count) hd_sort(out->list, out->count, sizeof *out->list, by_number);
     return status;
 }
 
@@ -180,7 +180,7 @@ static void sort_ids(slice_filter *filter, size_t input)
 {
     int64_t *ids = filter->ids[input];
     size_t count = filter->id_counts[input], kept = 0;
-    if (count) qsort(ids, count, sizeof *ids, by_value);
+    if (count) hd_sort(ids, count, sizeof *ids, by_value);
     for (size_t i = 0; i < count; i++)
         if (!kept || ids[i] != ids[kept - 1]) ids[kept++] = ids[i];
     filter->id_counts[input] = kept;
@@ -227,7 +227,7 @@ static hd_status init_list(slice_filter *filter, sqlite3_value *list, hd_error *
         if (!hd_grow((void **)&filter->list, &capacity, filter->list_count, sizeof *filter->list)) return HD_NOMEM(err);
         filter->list[filter->list_count++] = bounds.low;
     }
-    if (filter->list_count) qsort(filter->list, filter->list_count, sizeof *filter->list, by_value);
+    if (filter->list_count) hd_sort(filter->list, filter->list_count, sizeof *filter->list, by_value);
     return HD_OK;
 }
 

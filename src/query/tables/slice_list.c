@@ -4,6 +4,7 @@
 
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "query/tables/slice_cursor.h"
 #include "trace/spill.h"
 
@@ -124,7 +125,7 @@ static hd_status rank_texts(collection *c, const slice_cursor *cursor, slice_col
         if (text.data) texts[count++] = (ranked_text){text, (int64_t)id};
     }
     memset(ranks, 0, (limit + 1) * sizeof *ranks);
-    qsort(texts, count, sizeof *texts, by_text);
+    hd_sort(texts, count, sizeof *texts, by_text);
     for (size_t i = 0; i < count; i++) ranks[texts[i].id] = (uint32_t)i + 1;
     for (size_t i = 0; i < c->count; i++) c->keys[i] = ranks[c->keys[i]];
     free(texts);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "report/check/check.h"
 #include "trace/event.h"
 
@@ -176,7 +177,7 @@ static int64_t *sample_times(size_t *out_count, const hd_trace *trace)
             }
         }
     }
-    if (samples && count) qsort(samples, count, sizeof *samples, by_value);
+    if (samples && count) hd_sort(samples, count, sizeof *samples, by_value);
     *out_count = count;
     return samples;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "model/identity/process.h"
 #include "report/check/check.h"
 #include "trace/spill.h"
@@ -119,7 +120,7 @@ hd_status check_merged_tracks(check *c, hd_error *err)
     for (uint32_t id = 0; id < c->spans.lane_count && lanes; id++) {
         if (c->spans.first[id] != c->spans.first[id + 1]) count += takes_part(&lanes[count], c->trace, id);
     }
-    if (count) qsort(lanes, count, sizeof *lanes, by_process);
+    if (count) hd_sort(lanes, count, sizeof *lanes, by_process);
     for (size_t i = 0, next; i < count && status == HD_OK; i = next) {
         for (next = i + 1; next < count && lanes[next].process == lanes[i].process;) next++;
         if (lanes[i].odd && next > i + 1) status = check_process(c, lanes + i, next - i, err);

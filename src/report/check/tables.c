@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "report/check/check.h"
 #include "report/report.h"
 #include "trace/event.h"
@@ -190,7 +191,7 @@ static hd_status add_summary(hd_report *out, const check *c, hd_error *err)
 hd_status check_make_tables(hd_report *out, check *c, hd_error *err)
 {
     hd_table_builder *findings, *examples;
-    if (c->finding_count) qsort(c->findings, c->finding_count, sizeof *c->findings, by_weight);
+    if (c->finding_count) hd_sort(c->findings, c->finding_count, sizeof *c->findings, by_weight);
     HD_TRY(report_builder(&findings, &report_check_about, "findings", err));
     hd_status status = report_builder(&examples, &report_check_about, "examples", err);
     if (status != HD_OK) {

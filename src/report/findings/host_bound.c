@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "report/findings/finding.h"
 
 static bool is_host(const findings *f, uint32_t node, void *user)
@@ -63,7 +64,7 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, const findings *f, hd
         count++;
     }
     if (status == HD_OK) {
-        qsort(places, count, sizeof *places, by_place);
+        hd_sort(places, count, sizeof *places, by_place);
         status = gpu_slices_init(&slices, &f->scope, 1u << HD_ROLE_OP | 1u << HD_ROLE_ANNOTATION, err);
     }
     namer n = {.f = f, .slices = &slices, .lengths = lengths, .sums = sums, .best = HD_STRING_NONE};

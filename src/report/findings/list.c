@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "report/findings/finding.h"
 
 /* The first that claims some time has it: what is more precise comes before what is less. */
@@ -77,7 +78,7 @@ static int by_rank(const void *a, const void *b)
 
 void findings_rank(findings *f)
 {
-    if (f->count) qsort(f->list, f->count, sizeof *f->list, by_rank);
+    if (f->count) hd_sort(f->list, f->count, sizeof *f->list, by_rank);
 }
 
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/sorted.h"
 #include "report/findings/finding.h"
 
 typedef struct timed {
@@ -53,7 +54,7 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool wants_fir
                       s->steps[end].process == s->steps[i].process;
              end++)
             list[count++] = (timed){s->steps[end].end - s->steps[end].start, end};
-        qsort(list, count, sizeof *list, by_time);
+        hd_sort(list, count, sizeof *list, by_time);
         if (count >= 4 && list[count / 2].ns > 0) find_slow(f, list, count, i, rule, wants_first, &fine);
     }
     free(list);

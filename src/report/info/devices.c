@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/identity/process.h"
 #include "report/info/info.h"
 #include "report/properties.h"
@@ -72,7 +73,7 @@ static int by_id(const void *a, const void *b)
 hd_status info_find_devices(info_tracks *tracks, hd_error *err)
 {
     if (!report_properties_read(tracks->trace, add_described, tracks) || !read_lanes(tracks)) return HD_NOMEM(err);
-    if (tracks->device_count) qsort(tracks->devices, tracks->device_count, sizeof *tracks->devices, by_id);
+    if (tracks->device_count) hd_sort(tracks->devices, tracks->device_count, sizeof *tracks->devices, by_id);
     return HD_OK;
 }
 

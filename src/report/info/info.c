@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "model/roles/trace_roles.h"
 #include "report/info/info.h"
 #include "report/report.h"
@@ -186,7 +187,7 @@ static hd_status add_samples(hd_report *out, const hd_trace *trace, hd_error *er
         for (uint32_t i = 0; i < strings; i++) {
             if (counts[i]) sums[count++] = (event_sum){i, counts[i]};
         }
-        qsort(sums, count, sizeof *sums, most_samples_first);
+        hd_sort(sums, count, sizeof *sums, most_samples_first);
         status = put_events(out, trace, sums, count, err);
     }
     free(counts);

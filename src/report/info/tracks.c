@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "heddle/index.h"
 #include "model/identity/process.h"
 #include "report/info/info.h"
@@ -175,7 +176,7 @@ hd_status info_tracks_init(info_tracks *tracks, const hd_trace *trace, hd_error 
         for (uint32_t i = 0; i < count; i++) {
             if (tracks->lanes[i].events) tracks->lanes[tracks->lane_count++] = tracks->lanes[i];
         }
-        qsort(tracks->lanes, tracks->lane_count, sizeof *tracks->lanes, by_busy);
+        hd_sort(tracks->lanes, tracks->lane_count, sizeof *tracks->lanes, by_busy);
         count_processes(tracks, seen);
     }
     free(seen);

@@ -225,7 +225,7 @@ hd_status job_each_table(const hd_job *const *jobs, size_t count, const uint32_t
 /* Of values that it sorts; 0 of none. */
 static double median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, hd_compare_double);
+    hd_sort(values, count, sizeof *values, hd_compare_double);
     return count ? (values[(count - 1) / 2] + values[count / 2]) / 2 : 0;
 }
 

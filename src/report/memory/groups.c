@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "report/memory/memory.h"
 #include "trace/spill.h"
 
@@ -142,7 +143,7 @@ static hd_status find_rows(live_rows *rows, const hd_memory *m, bool at_peak, ui
                 add_rests(rows, m, at_peak);
     hd_large_free(items);
     if (!fine) return HD_NOMEM(err);
-    if (rows->count) qsort(rows->list, rows->count, sizeof *rows->list, by_bytes);
+    if (rows->count) hd_sort(rows->list, rows->count, sizeof *rows->list, by_bytes);
     return HD_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "report/whatif/whatif.h"
 
 static const hd_report_column check_columns[] = {
@@ -225,9 +226,9 @@ static void find_workers(figures *f)
         *w = (worker){.dp = p.dp, .at = i, .score = of_dp < of_stage ? of_dp : of_stage};
         w->slowdown = whatif_simulate(f->step_ns, &f->job, false, is_part, &p) / f->ideal_ns;
     }
-    qsort(f->workers, count, sizeof *f->workers, by_score);
+    hd_sort(f->workers, count, sizeof *f->workers, by_score);
     for (size_t i = 0; i < worst; i++) f->workers[i].is_worst = true;
-    qsort(f->workers, count, sizeof *f->workers, by_at);
+    hd_sort(f->workers, count, sizeof *f->workers, by_at);
 }
 
 static hd_status compute(figures *f, hd_error *err)

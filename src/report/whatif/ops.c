@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/io/csv.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "base/text/decimal.h"
 #include "report/whatif/whatif.h"
 
@@ -208,7 +209,7 @@ static hd_status find_template(step_run *out, const whatif_ops *ops, hd_error *e
         }
         runs[count++] = next_step(ops, at);
     }
-    qsort(runs, count, sizeof *runs, by_hash);
+    hd_sort(runs, count, sizeof *runs, by_hash);
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i; end < count && runs[end].hash == runs[i].hash; end++) continue;
         size_t size = runs[i].count, steps = end - i;
@@ -305,7 +306,7 @@ hd_status whatif_ops_read(whatif_ops *out, const char *path, hd_error *err)
         status = hd_error_set(err, HD_ERR_FORMAT, NULL, HD_OFFSET_NONE,
                               "no row of %llu is an operation that can be simulated", (unsigned long long)out->rows);
     if (status == HD_OK) {
-        qsort(out->ops, out->count, sizeof *out->ops, by_place);
+        hd_sort(out->ops, out->count, sizeof *out->ops, by_place);
         drop_doubles(out, has_sequence);
         status = keep_whole_steps(out, err);
     }

@@ -92,7 +92,7 @@ static bool find_ideals(whatif_job *job)
             if (job->ops.ops[i].kind != kind) continue;
             sum += list[count++] = job->work_ns[i];
         }
-        if (kind >= WHATIF_COMPUTE_KINDS) qsort(list, count, sizeof *list, hd_compare_double);
+        if (kind >= WHATIF_COMPUTE_KINDS) hd_sort(list, count, sizeof *list, hd_compare_double);
         if (!count) continue;
         job->ideal_ns[kind] =
             kind < WHATIF_COMPUTE_KINDS ? sum / (double)count : (list[(count - 1) / 2] + list[count / 2]) / 2;

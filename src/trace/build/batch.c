@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "trace/column.h"
 #include "trace/correlation.h"
 #include "trace/event.h"
@@ -257,7 +258,7 @@ static bool seal_group(hd_batch *batch, hd_arg_group *out, const value_group *gr
 static bool seal_groups(hd_batch *batch, hd_block *block, open_block *open)
 {
     if (open->shape_count == 0) return true;
-    if (open->shape_count) qsort(open->shapes, open->shape_count, sizeof *open->shapes, by_shape);
+    if (open->shape_count) hd_sort(open->shapes, open->shape_count, sizeof *open->shapes, by_shape);
     hd_arg_group *groups = hd_arena_alloc(&batch->chunk->arena, open->shape_count * sizeof *groups);
     if (!groups) return false;
     for (size_t i = 0; i < open->shape_count; i++) {

@@ -85,7 +85,8 @@ static hd_ident number_ident(hd_builder *builder, int64_t number)
 
 uint32_t hd_builder_thread(hd_builder *builder, int64_t pid, int64_t tid)
 {
-    return hd_builder_track(builder, number_ident(builder, pid), number_ident(builder, tid), false);
+    const hd_ident pid_ident = number_ident(builder, pid);
+    return hd_builder_track(builder, pid_ident, number_ident(builder, tid), false);
 }
 
 static hd_track *track_at(hd_builder *builder, uint32_t track)

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "trace/chunk.h"
 #include "trace/column.h"
 #include "trace/event.h"
@@ -183,7 +184,7 @@ static bool pair_unsorted(pairing *p)
         else
             p->end_of_slice[m->row] = -1;
     }
-    if (p->marker_count) qsort(p->markers, p->marker_count, sizeof *p->markers, by_track_and_time);
+    if (p->marker_count) hd_sort(p->markers, p->marker_count, sizeof *p->markers, by_track_and_time);
     for (size_t i = 0; i < p->marker_count; i++) {
         const marker *m = &p->markers[i];
         if (!pair_one(p, m)) return false;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
@@ -98,7 +99,7 @@ static bool sort_sums(category_list *list)
     placed_sum *placed = malloc((list->count + 1) * sizeof *placed);
     if (!placed) return false;
     for (size_t i = 0; i < list->count; i++) placed[i] = (placed_sum){list->sums[i], i};
-    qsort(placed, list->count, sizeof *placed, by_time_and_count);
+    hd_sort(placed, list->count, sizeof *placed, by_time_and_count);
     for (size_t i = 0; i < list->count; i++) list->sums[i] = placed[i].sum;
     free(placed);
     return true;

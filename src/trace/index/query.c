@@ -112,7 +112,7 @@ hd_status hd_lane_rows(uint64_t *out_rows, size_t *out_count, const hd_index *in
     for (size_t done = 0; done < count; done += PIECE) {
         uint32_t piece = count - done < PIECE ? (uint32_t)(count - done) : PIECE;
         if (!list_ordinals(wanted, walk.detail, first + done, piece)) {
-            qsort(wanted, piece, sizeof *wanted, by_ordinal);
+            hd_sort(wanted, piece, sizeof *wanted, by_ordinal);
         }
         for (uint32_t i = 0; i < piece; i++) {
             if (!walk_to(&out_rows[done + wanted[i].at], &walk, wanted[i].ordinal)) return no_such_slice(lane, err);

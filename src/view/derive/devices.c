@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
 #include "trace/spill.h"
@@ -50,7 +51,7 @@ static device_key *list_keys(const hd_trace *trace, uint32_t tracks)
 {
     device_key *keys = malloc(((size_t)tracks + 1) * sizeof *keys);
     for (uint32_t i = 0; keys && i < tracks; i++) keys[i] = key_of(trace, i);
-    if (keys && tracks) qsort(keys, tracks, sizeof *keys, by_key);
+    if (keys && tracks) hd_sort(keys, tracks, sizeof *keys, by_key);
     return keys;
 }
 

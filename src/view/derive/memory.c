@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
 #include "trace/spill.h"
@@ -113,7 +114,7 @@ static hd_status find_points(memory_points *points, const hd_trace *trace, const
         }
         hd_trace_release(trace, block);
     }
-    if (points->count) qsort(points->list, points->count, sizeof *points->list, by_time);
+    if (points->count) hd_sort(points->list, points->count, sizeof *points->list, by_time);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "view/derive/contexts.h"
 
 /* More slices than these and the innermost levels are left out: the tracks stay small whatever the trace. */
@@ -126,7 +127,7 @@ static void settle(view_slices *slices)
     }
     if (sorted) return;
     for (size_t i = 0; i < slices->count; i++) slices->list[i].flags = (uint32_t)i;
-    qsort(slices->list, slices->count, sizeof *slices->list, by_time);
+    hd_sort(slices->list, slices->count, sizeof *slices->list, by_time);
     for (size_t i = 0; i < slices->count; i++) slices->list[i].flags = 0;
 }
 

@@ -110,7 +110,7 @@ static hd_status find_steps(step_list *steps, const hd_trace *trace, const view_
         hd_trace_release(trace, block);
     }
     free(marks);
-    if (steps->count) qsort(steps->list, steps->count, sizeof *steps->list, by_time);
+    if (steps->count) hd_sort(steps->list, steps->count, sizeof *steps->list, by_time);
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
@@ -188,7 +188,7 @@ static bool project_steps(view_slices *out, const view_slices *steps, const hd_l
         if (out->list[i].start_ns <= out->list[i].end_ns) out->list[kept++] = out->list[i];
     }
     out->count = kept;
-    if (kept) qsort(out->list, kept, sizeof *out->list, slices_by_time);
+    if (kept) hd_sort(out->list, kept, sizeof *out->list, slices_by_time);
     return true;
 }
 

@@ -32,7 +32,7 @@ static void sort_runs(view_flows *f)
         bool sorted = true;
         for (next = i + 1; next < f->count && f->lines[next].from == f->lines[i].from; next++)
             sorted = sorted && by_time(&f->lines[next - 1], &f->lines[next]) <= 0;
-        if (!sorted) qsort(f->lines + i, next - i, sizeof *f->lines, by_time);
+        if (!sorted) hd_sort(f->lines + i, next - i, sizeof *f->lines, by_time);
     }
 }
 
@@ -180,7 +180,7 @@ static void count_categories(view_flows *f, const hd_trace *trace)
         found[at].count++;
     }
     if (f->launch_count) found[count++] = (view_flow_category){HD_NONE, f->launch_count};
-    qsort(found, count, sizeof *found, by_count);
+    hd_sort(found, count, sizeof *found, by_count);
     f->category_count = count;
 }
 

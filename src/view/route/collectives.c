@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "view/ranks/ranks.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
@@ -280,7 +281,7 @@ static hd_status answer(view_reply *reply, question *q, view_ranks *ranks, hd_er
     if (status != HD_OK) return status;
     q->slots = calloc(q->meetings + 1, sizeof *q->slots);
     bool fine = q->slots && find_parts(q);
-    if (fine && q->part_count) qsort(q->parts, q->part_count, sizeof *q->parts, compare_parts);
+    if (fine && q->part_count) hd_sort(q->parts, q->part_count, sizeof *q->parts, compare_parts);
     if (fine) put_meetings(&reply->json, q);
     view_ranks_give_collectives(ranks);
     return fine ? HD_OK : HD_NOMEM(err);

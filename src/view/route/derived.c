@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "trace/event.h"
 #include "view/derive/derive.h"
 #include "view/event/event.h"
@@ -126,7 +127,7 @@ static bool sort_works(derived_question *q, const hd_launches *l)
 {
     timed_work *list = malloc((q->count + 1) * sizeof *list);
     for (size_t i = 0; list && i < q->count; i++) list[i] = (timed_work){l->works[q->works[i]].start_ns, q->works[i]};
-    if (list && q->count) qsort(list, q->count, sizeof *list, by_start);
+    if (list && q->count) hd_sort(list, q->count, sizeof *list, by_start);
     for (size_t i = 0; list && i < q->count; i++) q->works[i] = list[i].work;
     free(list);
     return list != NULL;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "view/route/routes_query.h"
 #include "view/scene/place.h"
 
@@ -33,7 +34,7 @@ static int by_start(const void *a, const void *b)
 
 static void keep_first(finder *f)
 {
-    qsort(f->found, f->kept, sizeof *f->found, by_start);
+    hd_sort(f->found, f->kept, sizeof *f->found, by_start);
     if (f->kept > f->limit) f->kept = f->limit;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "heddle/names.h"
 #include "view/queries/queries.h"
 #include "view/route/routes_query.h"
@@ -102,7 +103,7 @@ static sort_key *sorted_keys(const select_question *q, const view_selection *sel
         }
         memcpy(keys[i].text, text, keys[i].text_size);
     }
-    qsort(keys, selection->name_count, sizeof *keys, by_key);
+    hd_sort(keys, selection->name_count, sizeof *keys, by_key);
     return keys;
 }
 

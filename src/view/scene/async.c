@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/pairing/async.h"
 #include "view/scene/impl.h"
 
@@ -103,7 +104,7 @@ static void limit_groups(async_maker *m)
         if (groups <= TRACKS_OF_PROCESS && (same_group || ++groups <= TRACKS_OF_PROCESS)) continue;
         m->slices[i].group = m->slices[i].place = HD_NONE;
     }
-    qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
+    hd_sort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
 }
 
 /* ---- tracks ---- */
@@ -191,7 +192,7 @@ static hd_status make_async(async_maker *m, size_t rows, hd_error *err)
     if (!m->slice_of || !m->slices || !m->track_of || !m->scratch) return HD_NOMEM(err);
     make_slices(m);
     if (!place_groups(m)) return HD_NOMEM(err);
-    qsort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
+    hd_sort(m->slices, m->slice_count, sizeof *m->slices, by_process_group_time);
     limit_groups(m);
     HD_TRY(make_tracks(m, err));
     return publish(m, err);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/flows/bind.h"
 #include "trace/event.h"
 #include "view/scene/impl.h"
@@ -117,7 +118,7 @@ static void limit_tracks(counter_maker *m)
         p->id_place = 0;
         p->id = p->id_type = 0;
     }
-    if (tracks > TRACK_LIMIT) qsort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
+    if (tracks > TRACK_LIMIT) hd_sort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
 }
 
 /* ---- series ---- */
@@ -268,7 +269,7 @@ static hd_status make_counters(counter_maker *m, size_t rows, hd_error *err)
     for (size_t i = 0; i < rows; i++) m->event_tracks[i] = HD_NONE;
     read_points(m);
     if (!place_points(m)) return HD_NOMEM(err);
-    qsort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
+    hd_sort(m->points, m->point_count, sizeof *m->points, by_counter_and_time);
     limit_tracks(m);
     for (size_t i = 0, next; i < m->point_count; i = next) {
         for (next = i + 1; next < m->point_count && by_counter(&m->points[i], &m->points[next]) == 0;) next++;

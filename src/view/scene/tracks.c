@@ -351,7 +351,7 @@ static int by_name(const void *a, const void *b)
 /* What the names of processes have to tell. Leaves the list in another order. */
 static void compare_processes(track_maker *m, source_track **processes, uint32_t count)
 {
-    qsort(processes, count, sizeof *processes, by_name);
+    hd_sort(processes, count, sizeof *processes, by_name);
     for (uint32_t i = 0; i < count; i++) {
         m->has_ranks |= processes[i]->rank != processes[0]->rank;
         m->has_more |= processes[i]->has_more;
@@ -378,8 +378,8 @@ hd_status scene_make_tracks(view_scene *scene, hd_error *err)
                 lanes[lane_count++] = s;
         }
         compare_processes(&m, lists, process_count);
-        qsort(lists, process_count, sizeof *lists, by_shown_order);
-        qsort(lanes, lane_count, sizeof *lanes, by_process);
+        hd_sort(lists, process_count, sizeof *lists, by_shown_order);
+        hd_sort(lanes, lane_count, sizeof *lanes, by_process);
         fine = add_all(&m, lists, process_count, lanes, lane_count) && add_trackless(&m);
         scene_publish(scene, m.count);
     }

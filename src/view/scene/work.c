@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sorted.h"
 #include "base/thread.h"
 #include "view/scene/impl.h"
 
@@ -107,7 +108,7 @@ static hd_status lay_out_kind(const scene_worker *w, hd_kind kind, hd_error *err
     for (uint32_t i = 0; work.jobs && i <= scene->source_count; i++) {
         if (scene->lane_tracks[kind][i] != HD_NONE) work.jobs[work.job_count++] = (lane_job){i, work.lanes[i].count};
     }
-    if (work.jobs) qsort(work.jobs, work.job_count, sizeof *work.jobs, by_count);
+    if (work.jobs) hd_sort(work.jobs, work.job_count, sizeof *work.jobs, by_count);
     hd_status status = work.jobs ? run_lanes(&work, err) : HD_NOMEM(err);
     free(work.jobs);
     scene_free_lanes(work.lanes, scene);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "view/search/impl.h"
@@ -96,7 +97,7 @@ static hd_status walk_side(stepper *s, const view_search *search, bool forward, 
         if (b->hits && (forward ? time > s->from->start_ns : time < s->from->start_ns))
             list[count++] = (near_block){time, (uint32_t)i};
     }
-    qsort(list, count, sizeof *list, by_time);
+    hd_sort(list, count, sizeof *list, by_time);
     for (size_t i = 0; i < count && s->worker.status == HD_OK; i++) {
         const near_block *near = &list[forward ? i : count - 1 - i];
         if (forward && s->found.has_next && s->found.next.start_ns < near->time_ns) break;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "base/thread.h"
 #include "trace/index/lane_index.h"
 #include "view/select/impl.h"
@@ -89,7 +90,7 @@ static bool gather_longs(names *n)
         for (size_t j = 0; j < w->long_count; j++)
             n->longs[n->long_count++] = (select_long){n->place[i][w->longs[j].slot], w->longs[j].duration};
     }
-    qsort(n->longs, n->long_count, sizeof *n->longs, by_place);
+    hd_sort(n->longs, n->long_count, sizeof *n->longs, by_place);
     for (size_t i = n->long_count; i-- > 0;) {
         n->durations[n->longs[i].slot].first_long = i;
         n->durations[n->longs[i].slot].long_count++;

@@ -155,7 +155,7 @@ static bool put_dictionary(store_encoder *encoder, store_sink *sink, const int64
     uint32_t mask, limit = count / 4 < 4096 ? count / 4 : 4096;
     uint32_t distinct = limit ? find_distinct(encoder, &mask, values, count, limit) : 0;
     if (distinct < 2) return false;
-    qsort(encoder->sorted, distinct, sizeof *encoder->sorted, hd_compare_int64_t);
+    hd_sort(encoder->sorted, distinct, sizeof *encoder->sorted, hd_compare_int64_t);
     for (uint32_t i = 0; i < distinct; i++) find_slot(encoder->slots, mask, encoder->sorted[i])->index = i;
     uint64_t *work = (uint64_t *)encoder->indexes;
     for (uint32_t i = 0; i < count; i++) {

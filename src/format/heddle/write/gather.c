@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "trace/lazy.h"
 
 /* A run of rows of one block of the trace. */
@@ -135,7 +136,7 @@ static void count_shapes(store_gathered *out, store_gatherer *g)
         shapes[i] = shape;
         if (g->rows_of[shape]++ == 0) g->touched[g->touched_count++] = shape;
     }
-    qsort(g->touched, g->touched_count, sizeof *g->touched, by_number);
+    hd_sort(g->touched, g->touched_count, sizeof *g->touched, by_number);
 }
 
 /* Room for the values of all groups. */

@@ -126,7 +126,8 @@ static OTF2_CallbackCode on_sample(EVENT, OTF2_CallingContextRef context, uint32
     row.name = what ? what->name : HD_STRING_NONE;
     row.category = what ? what->category : HD_STRING_NONE;
     otf2_arg_attributes(r, attributes);
-    otf2_arg(r, hd_builder_intern_text(r->builder, "stack"), HD_ARG_STRING, stack_text(r, what));
+    const uint32_t key_id = hd_builder_intern_text(r->builder, "stack");
+    otf2_arg(r, key_id, HD_ARG_STRING, stack_text(r, what));
     arg_code(r, what);
     otf2_arg_uint(r, hd_builder_intern_text(r->builder, "unwind_distance"), unwind_distance);
     uint32_t by = otf2_ref_name(r, DEF_INTERRUPT_GENERATOR, generator);

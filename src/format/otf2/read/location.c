@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "format/otf2/otf2.h"
 #include "format/otf2/read/read.h"
 
@@ -190,7 +191,7 @@ static void close_rest(otf2_reader *r)
         if (location->ends.at[i] == NEVER) location->ends.at[i] = location->end_time;
     }
     location->leave_count = 0;
-    if (location->late.count) qsort(location->late.at, location->late.count, sizeof *location->late.at, by_slice);
+    if (location->late.count) hd_sort(location->late.at, location->late.count, sizeof *location->late.at, by_slice);
 }
 
 /* ---- second pass ---- */

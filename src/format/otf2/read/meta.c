@@ -87,9 +87,10 @@ static void put_definition(hd_json_out *out, otf2_reader *r, def_kind kind, cons
 static hd_status add_text(otf2_reader *r, const char *key, hd_json_out *out)
 {
     bool failed = out->failed;
-    if (!failed)
-        hd_builder_metadata(r->builder, hd_builder_intern_text(r->builder, key),
-                            hd_builder_intern(r->builder, out->data, out->size), false);
+    if (!failed) {
+        const uint32_t key_id = hd_builder_intern_text(r->builder, key);
+        hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, out->data, out->size), false);
+    }
     free(out->data);
     return failed ? HD_NOMEM(r->err) : HD_OK;
 }

@@ -129,8 +129,8 @@ static OTF2_CallbackCode add_event(otf2_reader *r, const event_info *info, OTF2_
         if (comm || is_derived(info)) return status == HD_OK ? OTF2_CALLBACK_SUCCESS : otf2_stop(r, status);
     }
     if (row.kind == HD_KIND_FLOW && r->wants_args) {
-        otf2_arg(r, hd_builder_intern_text(r->builder, "event"), HD_ARG_STRING,
-                 hd_builder_intern_text(r->builder, info->name));
+        const uint32_t key_id = hd_builder_intern_text(r->builder, "event");
+        otf2_arg(r, key_id, HD_ARG_STRING, hd_builder_intern_text(r->builder, info->name));
     }
     for (unsigned i = 0; info->fields[i].type != FIELD_END; i++) otf2_arg_field(r, &info->fields[i], values, i);
     otf2_arg_attributes(r, attributes);

@@ -109,9 +109,10 @@ static hd_status add_value(otf2_reader *r, size_t *at, hd_string key)
         out = quoted;
     }
     bool failed = out.failed;
-    if (!failed)
-        hd_builder_metadata(r->builder, hd_builder_intern(r->builder, key.data, key.size),
-                            hd_builder_intern(r->builder, out.data, out.size), false);
+    if (!failed) {
+        const uint32_t key_id = hd_builder_intern(r->builder, key.data, key.size);
+        hd_builder_metadata(r->builder, key_id, hd_builder_intern(r->builder, out.data, out.size), false);
+    }
     free(out.data);
     return failed ? HD_NOMEM(r->err) : HD_OK;
 }

@@ -70,7 +70,9 @@ static hd_status put_versions(ow_writer *w, uint32_t node)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         hd_string value = hd_trace_metadata_find(w->trace, keys[i]);
         if (value.size >= 2 && value.data[0] == '"') value = (hd_string){value.data + 1, value.size - 2};
-        if (value.size) HD_TRY(ow_node_text(w, node, ow_text(w, keys[i]), ow_bytes(w, value.data, value.size)));
+        if (!value.size) continue;
+        const uint32_t key = ow_text(w, keys[i]);
+        HD_TRY(ow_node_text(w, node, key, ow_bytes(w, value.data, value.size)));
     }
     return HD_OK;
 }

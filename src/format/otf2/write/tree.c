@@ -184,7 +184,8 @@ static hd_status write_location(ow_writer *w, uint32_t ref)
 static hd_status put_fact(ow_writer *w, const char *name, int64_t number)
 {
     if (number == HD_NO_NUMBER) return HD_OK;
-    return ow_node_text(w, OW_NODE_MACHINE, ow_text(w, name), ow_format(w, "%lld", (long long)number));
+    const uint32_t key_id = ow_text(w, name);
+    return ow_node_text(w, OW_NODE_MACHINE, key_id, ow_format(w, "%lld", (long long)number));
 }
 
 static hd_status write_facts(ow_writer *w)
@@ -199,11 +200,11 @@ static hd_status write_flow_names(ow_writer *w)
     for (size_t i = 0; i < w->comm_count; i++) {
         const ow_comm *comm = &w->comms[i];
         if (!comm->is_flow) continue;
-        HD_TRY(
-            ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.name", i), ow_string(w, comm->flow_name)));
+        const uint32_t name = ow_format(w, "heddle.flow.%zu.name", i);
+        HD_TRY(ow_node_text(w, OW_NODE_MACHINE, name, ow_string(w, comm->flow_name)));
         if (comm->flow_category == HD_STRING_NONE) continue;
-        HD_TRY(ow_node_text(w, OW_NODE_MACHINE, ow_format(w, "heddle.flow.%zu.category", i),
-                            ow_string(w, comm->flow_category)));
+        const uint32_t category = ow_format(w, "heddle.flow.%zu.category", i);
+        HD_TRY(ow_node_text(w, OW_NODE_MACHINE, category, ow_string(w, comm->flow_category)));
     }
     return HD_OK;
 }
@@ -234,8 +235,8 @@ static hd_status write_metadata(ow_writer *w)
     HD_TRY(write_facts(w));
     HD_TRY(write_flow_names(w));
     if (!w->shift) return HD_OK;
-    return ow_node_text(w, OW_NODE_MACHINE, ow_text(w, "heddle.shift_ns"),
-                        ow_format(w, "%llu", (unsigned long long)w->shift));
+    const uint32_t key_id = ow_text(w, "heddle.shift_ns");
+    return ow_node_text(w, OW_NODE_MACHINE, key_id, ow_format(w, "%llu", (unsigned long long)w->shift));
 }
 
 /* As PyTorch's profiler tells it. */

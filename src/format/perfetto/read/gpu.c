@@ -88,8 +88,9 @@ static hd_status add_dimensions(perfetto_reader *reader, const char *key, const 
     }
     HD_TRY(perfetto_check(reader, &message));
     snprintf(text, sizeof text, "[%u,%u,%u]", size[0], size[1], size[2]);
-    return perfetto_add_arg(reader, &reader->args, hd_builder_intern_text(reader->builder, key), HD_ARG_JSON,
-                            HD_SCOPE_ARGS, hd_builder_intern_text(reader->builder, text));
+    const uint32_t key_id = hd_builder_intern_text(reader->builder, key);
+    return perfetto_add_arg(reader, &reader->args, key_id, HD_ARG_JSON, HD_SCOPE_ARGS,
+                            hd_builder_intern_text(reader->builder, text));
 }
 
 static hd_status add_compute_arg(perfetto_reader *reader, const perfetto_sequence *s, const hd_proto_field *field)

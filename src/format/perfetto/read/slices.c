@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory/large.h"
+#include "base/sorted.h"
 #include "format/perfetto/read/reader.h"
 #include "trace/spill.h"
 
@@ -124,7 +125,7 @@ static int by_number(const void *a, const void *b)
 static hd_status add_held(perfetto_reader *reader, perfetto_stack *s, size_t first)
 {
     if (s->held_count <= first) return HD_OK;
-    qsort(s->held + first, s->held_count - first, sizeof *s->held, by_number);
+    hd_sort(s->held + first, s->held_count - first, sizeof *s->held, by_number);
     for (size_t i = first; i < s->held_count; i++) {
         reader->joined.count = 0;
         HD_TRY(append_args(reader, &reader->joined, &s->args, s->held[i].first_arg, s->held[i].arg_count));
@@ -290,8 +291,8 @@ static hd_status match_waiting(perfetto_reader *reader, perfetto_stack *s)
 {
     perfetto_open_slice *all = s->open;
     size_t count = s->open_count, next = 0, end = 0;
-    qsort(s->ends, s->end_count, sizeof *s->ends, by_end_time);
-    if (count) qsort(all, count, sizeof *all, by_start);
+    hd_sort(s->ends, s->end_count, sizeof *s->ends, by_end_time);
+    if (count) hd_sort(all, count, sizeof *all, by_start);
     s->open = NULL;
     s->open_count = s->open_capacity = 0;
     hd_status status = HD_OK;

@@ -43,9 +43,10 @@ hd_status perfetto_thread_track(uint32_t *out, perfetto_reader *reader, int64_t 
 {
     perfetto_thread *thread = NULL;
     HD_TRY(perfetto_get_thread(&thread, reader, pid, tid, false));
-    if (thread->track == HD_NONE)
-        thread->track = hd_builder_track(reader->builder, perfetto_number_ident(reader, pid),
-                                         perfetto_number_ident(reader, tid), false);
+    if (thread->track == HD_NONE) {
+        const hd_ident pid_ident = perfetto_number_ident(reader, pid);
+        thread->track = hd_builder_track(reader->builder, pid_ident, perfetto_number_ident(reader, tid), false);
+    }
     *out = thread->track;
     return *out == HD_NONE ? HD_NOMEM(reader->err) : HD_OK;
 }

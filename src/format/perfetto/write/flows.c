@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "format/perfetto/write/writer.h"
 
 enum { ROWS_LIMIT = 1 << 29 };
@@ -155,7 +156,7 @@ static hd_status close_chain(joiner *j)
 {
     pf_writer *w = j->w;
     bool turned = j->count == 2 && j->chain[1]->item < j->chain[0]->item;
-    qsort(j->chain, j->count, sizeof *j->chain, by_item);
+    hd_sort(j->chain, j->count, sizeof *j->chain, by_item);
     for (size_t i = 0; i < j->count; i++) {
         bool ends = j->count > 1 && i == j->count - 1;
         if (!hd_large_grow((void **)&w->links, &w->link_capacity, w->link_count, sizeof *w->links, w->large))

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "report/job/slowdown/findings.h"
 #include "report/job/slowdown/impl.h"
 
@@ -91,7 +92,7 @@ static bool find_late(job_state *s)
         }
         sorted[m] = s->compute[m];
     }
-    qsort(sorted, members, sizeof *sorted, by_value);
+    hd_sort(sorted, members, sizeof *sorted, by_value);
     double median = median_of(sorted, members);
     for (uint32_t m = 0; m < members; m++) {
         s->is_late[m] = members > 1 && s->compute[m] > 1.3 * median;
