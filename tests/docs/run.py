@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the examples of README.md and docs.
+"""Runs the examples of README.md, docs and the guide for coding agents.
 
 usage: tests/docs/run.py --heddle PROGRAM [--python FOLDER] [--update] [-v] [PAGE...]
 
@@ -39,7 +39,7 @@ PYTHON_NOT_RUN = re.compile(r"torch\.|pyspark|heddle\.record\(|address, size|sub
 
 
 def pages(names):
-    every = [ROOT / "README.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    every = [ROOT / "README.md", ROOT / "examples/README.md", ROOT / "share/skill/SKILL.md", *sorted((ROOT / "docs").rglob("*.md"))]
     return [page for page in every if not names or any(name in str(page.relative_to(ROOT)) for name in names)]
 
 
