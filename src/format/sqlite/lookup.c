@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/json/json.h"
@@ -14,8 +15,8 @@
 bool sq_name_is(const char *pattern, const char *name)
 {
     size_t size = strlen(pattern);
-    if (size && pattern[size - 1] == '*') return strncmp(pattern, name, size - 1) == 0;
-    return strcmp(pattern, name) == 0;
+    if (size && pattern[size - 1] == '*') return strncasecmp(pattern, name, size - 1) == 0;
+    return strcasecmp(pattern, name) == 0;
 }
 
 uint64_t sq_scope_of(const sq_reader *reader, const sq_table *table)

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/json/json.h"
@@ -20,7 +21,7 @@ static const sq_value null_value = {.type = SQ_NULL};
 static const sq_map_column *find_column(const sq_map_column *columns, const char *name)
 {
     for (const sq_map_column *c = columns; c && c->name; c++) {
-        if (strcmp(c->name, name) == 0) return c;
+        if (strcasecmp(c->name, name) == 0) return c;
     }
     return NULL;
 }

@@ -50,10 +50,11 @@ typedef struct sq_file {
     uint32_t page_size, usable, page_count;
     sq_table *tables;
     size_t table_count, table_capacity;
-    atomic_uchar *seen;       /* by page */
-    sq_damage damage;         /* of the schema */
-    uint64_t unreadable;      /* tables of other kinds: virtual ones, those without rowids */
-    uint64_t schema_repaired; /* tables whose row of the schema has a damaged type, but whose SQL says what they are */
+    atomic_uchar *seen;        /* by page */
+    sq_damage damage;          /* of the schema */
+    uint64_t unreadable;       /* tables of other kinds: virtual ones, those without rowids */
+    bool has_wal, has_journal; /* lie beside it with pages that are not read */
+    uint64_t schema_repaired;  /* tables whose row of the schema has a damaged type, but whose SQL says what they are */
 } sq_file;
 
 bool sq_is_file(const unsigned char *head, size_t size);
