@@ -69,6 +69,27 @@ def check_beside(folder):
         db.close()
 
 
+def check_references(folder):
+    """args_id of RPD is an id of the table that the schema names, whichever other tables of texts there are."""
+    for at, table in enumerate(['"rocpd_ustring"', "rocpd_string", "[ROCPD_USTRING]"]):
+        path = folder / f"references{at}.rpd"
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute("CREATE TABLE rocpd_string(id integer PRIMARY KEY, string text)")
+        db.execute("CREATE TABLE rocpd_ustring(id integer PRIMARY KEY, string text)")
+        db.execute("CREATE TABLE rocpd_api(id integer PRIMARY KEY, pid integer, tid integer, start integer, end integer, "
+                   f"apiName_id integer REFERENCES rocpd_string(id), args_id integer NOT NULL REFERENCES {table}(id))")
+        db.execute("CREATE TABLE rocpd_op(id integer PRIMARY KEY, gpuId integer, queueId integer, sequenceId integer, "
+                   "start integer, end integer, description_id integer, opType_id integer)")
+        db.execute("INSERT INTO rocpd_string VALUES(1,'UserMarker'),(2,'epoch')")
+        db.execute("INSERT INTO rocpd_ustring VALUES(1,'evaluate'),(2,'warm up')")
+        db.execute("INSERT INTO rocpd_api VALUES(1,5,6,100,200,1,2)")
+        want = db.execute(f"SELECT t.string FROM rocpd_api a JOIN {table} t ON t.id = a.args_id").fetchall()
+        db.close()
+        got = [tuple(row.values()) for row in heddle("query", "--json", path, "SELECT name FROM slice")]
+        assert got == want, f"{table}: {got}, SQLite reads {want}"
+
+
 with tempfile.TemporaryDirectory() as place:
     check_names(Path(place))
     check_beside(Path(place))
+    check_references(Path(place))

@@ -256,6 +256,7 @@ uint32_t sq_value_text(sq_worker *worker, const sq_value *value);
 uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE: it is none, or, which is counted as a loss, the
  * strings lack it. */
+uint32_t sq_field_string_of(sq_worker *w, const sq_strings *strings, int field); /* the same of other strings */
 uint32_t sq_field_string(sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
 void sq_add_real(sq_worker *worker, uint32_t key, double value);

@@ -105,13 +105,18 @@ uint32_t sq_field_text(sq_worker *w, int field)
     return sq_value_text(w, w->fields[field - SQ_FIELD]);
 }
 
-uint32_t sq_field_string(sq_worker *w, int field)
+uint32_t sq_field_string_of(sq_worker *w, const sq_strings *strings, int field)
 {
     const sq_value *value = w->fields[field - SQ_FIELD];
     uint32_t text = HD_STRING_NONE;
     if (value->type != SQ_INT) return text;
-    if (!hd_map_get(&text, &w->reader->strings.map, (uint64_t)value->number, w->scope)) w->texts_missing++;
+    if (!hd_map_get(&text, &strings->map, (uint64_t)value->number, w->scope)) w->texts_missing++;
     return text;
+}
+
+uint32_t sq_field_string(sq_worker *w, int field)
+{
+    return sq_field_string_of(w, &w->reader->strings, field);
 }
 
 uint32_t sq_intern(hd_builder *builder, const char *format, ...)

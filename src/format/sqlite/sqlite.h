@@ -64,6 +64,8 @@ hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err);
 void sq_file_close(sq_file *file);
 const sq_table *sq_file_table(const sq_file *file, const char *name); /* NULL: none */
 int sq_table_column(const sq_table *table, const char *name);         /* -1: none */
+/* The table that the schema says a column refers to; "": none, or there is no such column. */
+const char *sq_table_references(const sq_table *table, const char *column);
 
 /* ---- rows ---- */
 
