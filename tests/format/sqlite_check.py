@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from rocpd_fixtures import GUIDS, V3, create, tables, v3_rows
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--heddle", required=True)
 HEDDLE = os.path.abspath(parser.parse_args().heddle)
@@ -89,7 +91,25 @@ def check_references(folder):
         assert got == want, f"{table}: {got}, SQLite reads {want}"
 
 
+def check_longer_name(folder):
+    """A table whose name goes on behind that of another is a table of its own, whose ids are not the other's."""
+    def events(path):
+        return heddle("query", "--json", path, "SELECT name, category, ts, dur, correlation FROM slice WHERE category "
+                      "NOT LIKE 'rocpd_event_%' ORDER BY ts, name")
+    suffix = "_" + GUIDS[0].replace("-", "_")
+    for at, name in enumerate(["rocpd_event_detail", "ROCPD_string_note"]):
+        path = folder / f"longer{at}.db"
+        create(path, tables(V3, v3_rows()))
+        before = events(path)
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute(f"CREATE TABLE {name}{suffix}(id INTEGER PRIMARY KEY, category_id INTEGER, correlation_id INTEGER, string TEXT)")
+        db.executemany(f"INSERT INTO {name}{suffix} VALUES(?,9,77,'other')", [(n,) for n in range(1, 30)])
+        db.close()
+        assert len(before) > 2 and events(path) == before, f"{name}: {events(path)}, without it {before}"
+
+
 with tempfile.TemporaryDirectory() as place:
     check_names(Path(place))
     check_beside(Path(place))
     check_references(Path(place))
+    check_longer_name(Path(place))

@@ -97,7 +97,7 @@ static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
 {
     return sq_strings_in(strings, id, 0);
 }
-/* Names of tables: "X*" is all whose names begin so. All functions below take such. */
+/* Names of tables: "X*" is all whose names begin so, "X#" is X and X_GUID. All functions below take such. */
 bool sq_name_is(const char *pattern, const char *name);
 
 /* Rows of frames of call chains: columns. `depth` 0 is the innermost; rows of one id stand together. kernel_mode is 1
