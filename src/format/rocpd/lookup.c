@@ -90,16 +90,16 @@ static hd_status read_infos(sq_reader *reader, hd_error *err)
         const char *table;
         const char *columns[5 + ROCPD_NUMBERS];
     } list[] = {
-        {ROCPD_NODES, "rocpd_info_node*", {"id", "", "", "", "", "", "", "hostname", "system_name", "", NULL}},
-        {ROCPD_PROCESSES, "rocpd_info_process*", {"id", "nid", "", "pid", "", "", "", "name", "command", "", NULL}},
-        {ROCPD_THREADS, "rocpd_info_thread*", {"id", "nid", "pid", "tid", "", "", "", "name", "", "", NULL}},
+        {ROCPD_NODES, "rocpd_info_node#", {"id", "", "", "", "", "", "", "hostname", "system_name", "", NULL}},
+        {ROCPD_PROCESSES, "rocpd_info_process#", {"id", "nid", "", "pid", "", "", "", "name", "command", "", NULL}},
+        {ROCPD_THREADS, "rocpd_info_thread#", {"id", "nid", "pid", "tid", "", "", "", "name", "", "", NULL}},
         {ROCPD_AGENTS,
-         "rocpd_info_agent*",
+         "rocpd_info_agent#",
          {"id", "nid", "pid", "type_index", "absolute_index", "", "", "product_name", "name", "type", NULL}},
-        {ROCPD_QUEUES, "rocpd_info_queue*", {"id", "nid", "pid", "", "", "", "", "name", "", "", NULL}},
-        {ROCPD_STREAMS, "rocpd_info_stream*", {"id", "nid", "pid", "", "", "", "", "name", "", "", NULL}},
+        {ROCPD_QUEUES, "rocpd_info_queue#", {"id", "nid", "pid", "", "", "", "", "name", "", "", NULL}},
+        {ROCPD_STREAMS, "rocpd_info_stream#", {"id", "nid", "pid", "", "", "", "", "name", "", "", NULL}},
         {ROCPD_TRACKS,
-         "rocpd_track*",
+         "rocpd_track#",
          {"id", "nid", "pid", "tid", "agent_id", "queue_id", "stream_id", "name_id", "", "", NULL}},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
@@ -174,7 +174,7 @@ static hd_status read_rocpd_events(sq_reader *reader, hd_error *err)
     static const char *const columns[] = {"id",         "stack_id",  "correlation_id", "category_id",
                                           "call_stack", "line_info", "extdata",        NULL};
     const event_columns c = {reader, columns + 4};
-    return sq_each(reader, "rocpd_event*", columns, see_event, (void *)&c, err);
+    return sq_each(reader, "rocpd_event#", columns, see_event, (void *)&c, err);
 }
 
 /* id, value */
@@ -231,14 +231,14 @@ static hd_status read_sides(sq_reader *reader, hd_error *err)
         {0},
     };
     /* clang-format on */
-    static const sq_chain_table chains = {"rocpd_call_stack*", "event_id", "depth", "pc_id", "", HD_FRAME_NATIVE};
+    static const sq_chain_table chains = {"rocpd_call_stack#", "event_id", "depth", "pc_id", "", HD_FRAME_NATIVE};
     rocpd_state *s = reader->state;
-    HD_TRY(sq_side_read(&s->kernels, reader, "rocpd_info_kernel_symbol*", "id", kernel, err));
-    HD_TRY(sq_strings_read(&s->counter_names, reader, "rocpd_info_pmc*", "id", "name", err));
-    HD_TRY(sq_side_read_pairs(&s->arguments, reader, "rocpd_arg*", "event_id", &reader->strings, "name", "value", err));
-    HD_TRY(sq_side_read_pairs(&s->counters, reader, "rocpd_pmc_event*", "event_id", &s->counter_names, "pmc_id",
+    HD_TRY(sq_side_read(&s->kernels, reader, "rocpd_info_kernel_symbol#", "id", kernel, err));
+    HD_TRY(sq_strings_read(&s->counter_names, reader, "rocpd_info_pmc#", "id", "name", err));
+    HD_TRY(sq_side_read_pairs(&s->arguments, reader, "rocpd_arg#", "event_id", &reader->strings, "name", "value", err));
+    HD_TRY(sq_side_read_pairs(&s->counters, reader, "rocpd_pmc_event#", "event_id", &s->counter_names, "pmc_id",
                               "value", err));
-    HD_TRY(sq_strings_read(&s->functions, reader, "rocpd_info_pc*", "id", "function", err));
+    HD_TRY(sq_strings_read(&s->functions, reader, "rocpd_info_pc#", "id", "function", err));
     return sq_chains_read(&s->chains, reader, &chains, &s->functions, err);
 }
 
@@ -246,14 +246,14 @@ hd_status rocpd_begin(sq_reader *reader, hd_error *err)
 {
     rocpd_state *s = reader->state;
     HD_TRY(find_scopes(reader, err));
-    HD_TRY(sq_strings_read(&reader->strings, reader, "rocpd_string*", "id", "string", err));
-    HD_TRY(sq_strings_read(&s->categories, reader, "rocpd_info_category*", "id", "name", err));
-    HD_TRY(sq_again(reader, "rocpd_info_node*", COLUMNS("hostname"), see_node, &(node_reader){reader, HD_STRING_NONE},
+    HD_TRY(sq_strings_read(&reader->strings, reader, "rocpd_string#", "id", "string", err));
+    HD_TRY(sq_strings_read(&s->categories, reader, "rocpd_info_category#", "id", "name", err));
+    HD_TRY(sq_again(reader, "rocpd_info_node#", COLUMNS("hostname"), see_node, &(node_reader){reader, HD_STRING_NONE},
                     err));
     intern_texts(reader);
     HD_TRY(read_infos(reader, err));
     HD_TRY(read_rocpd_events(reader, err));
-    HD_TRY(sq_each(reader, "rocpd_timestamp*", COLUMNS("id", "value"), see_time, reader, err));
+    HD_TRY(sq_each(reader, "rocpd_timestamp#", COLUMNS("id", "value"), see_time, reader, err));
     return read_sides(reader, err);
 }
 
@@ -262,7 +262,7 @@ hd_status rocpd_begin(sq_reader *reader, hd_error *err)
 hd_status rocpd_finish(sq_reader *reader, hd_error *err)
 {
     for (unsigned i = 0; i < reader->worker_count; i++) rocpd_name_tracks(reader, &reader->workers[i]);
-    return sq_devices_to_metadata(reader, "rocpd_info_agent*",
+    return sq_devices_to_metadata(reader, "rocpd_info_agent#",
                                   COLUMNS("type_index", "product_name", "", "", "", "", "type"), err);
 }
 

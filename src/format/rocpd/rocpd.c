@@ -36,28 +36,28 @@ static const sq_map_column memory[] = {
 };
 
 static const sq_map_table tables[] = {
-    {"rocpd_region*", "region", HD_KIND_SLICE, 'X', NULL, rocpd_place_region},
-    {"rocpd_kernel_dispatch*", "kernel", HD_KIND_SLICE, 'X', kernel, rocpd_place_kernel},
-    {"rocpd_memory_copy*", "gpu_memcpy", HD_KIND_SLICE, 'X', copy, rocpd_place_copy},
-    {"rocpd_memory_allocate*", "cpu_instant_event", HD_KIND_INSTANT, 'i', memory, rocpd_place_memory},
-    {"rocpd_sample*", "sample", HD_KIND_COUNTER, 'C', NULL, rocpd_place_sample},
+    {"rocpd_region#", "region", HD_KIND_SLICE, 'X', NULL, rocpd_place_region},
+    {"rocpd_kernel_dispatch#", "kernel", HD_KIND_SLICE, 'X', kernel, rocpd_place_kernel},
+    {"rocpd_memory_copy#", "gpu_memcpy", HD_KIND_SLICE, 'X', copy, rocpd_place_copy},
+    {"rocpd_memory_allocate#", "cpu_instant_event", HD_KIND_INSTANT, 'i', memory, rocpd_place_memory},
+    {"rocpd_sample#", "sample", HD_KIND_COUNTER, 'C', NULL, rocpd_place_sample},
     {0},
 };
 static const sq_map_table others = {NULL, NULL, HD_KIND_SLICE, 'X', NULL, rocpd_place_any};
 /* clang-format on */
 
-static const char *const tells[] = {"rocpd_info_node*",
-                                    "rocpd_info_agent*",
-                                    "rocpd_info_process*",
-                                    "rocpd_region*",
-                                    "rocpd_event*",
-                                    "rocpd_kernel_dispatch*",
+static const char *const tells[] = {"rocpd_info_node#",
+                                    "rocpd_info_agent#",
+                                    "rocpd_info_process#",
+                                    "rocpd_region#",
+                                    "rocpd_event#",
+                                    "rocpd_kernel_dispatch#",
                                     NULL};
-static const char *const looked_up[] = {"rocpd_string*",     "rocpd_event*",
-                                        "rocpd_arg*",        "rocpd_pmc_event*",
-                                        "rocpd_timestamp*",  "rocpd_track*",
-                                        "rocpd_info_pc*",    "rocpd_info_kernel_symbol*",
-                                        "rocpd_call_stack*", NULL};
+static const char *const looked_up[] = {"rocpd_string#",     "rocpd_event#",
+                                        "rocpd_arg#",        "rocpd_pmc_event#",
+                                        "rocpd_timestamp#",  "rocpd_track#",
+                                        "rocpd_info_pc#",    "rocpd_info_kernel_symbol#",
+                                        "rocpd_call_stack#", NULL};
 
 static const hd_sql_mapping mapping = {
     .tells = tells,

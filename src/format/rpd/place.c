@@ -109,7 +109,7 @@ const char *rpd_place_call(sq_worker *w)
     const rpd_state *s = rpd_of(w);
     hd_builder *b = w->reader->builder;
     int64_t id = sq_field(w, RPD_ID);
-    uint32_t args = sq_field_string(w, RPD_ARGS);
+    uint32_t args = sq_field_string_of(w, s->has_user_texts ? &s->user_texts : &w->reader->strings, RPD_ARGS);
     hd_string name = hd_builder_string(b, w->row.name), text = hd_builder_string(b, args);
     bool is_mark = hd_string_is(name, "UserMarker") && text.size;
     place_on_thread(w);

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -57,6 +58,7 @@ static const sq_map_table others = {NULL, NULL, HD_KIND_SLICE, 'X', api, rpd_pla
 
 static const char *const tells[] = {"rocpd_api", "rocpd_op", NULL};
 static const char *const looked_up[] = {"rocpd_string",
+                                        "rocpd_ustring",
                                         "rocpd_api_ops",
                                         "rocpd_kernelapi",
                                         "rocpd_copyapi",
@@ -139,6 +141,9 @@ static hd_status begin(sq_reader *reader, hd_error *err)
     rpd_state *s = reader->state;
     intern_texts(reader);
     HD_TRY(sq_strings_read(&reader->strings, reader, "rocpd_string", "id", "string", err));
+    HD_TRY(sq_strings_read(&s->user_texts, reader, "rocpd_ustring", "id", "string", err));
+    const sq_table *calls = sq_file_table(reader->file, "rocpd_api");
+    s->has_user_texts = calls && strcasecmp(sq_table_references(calls, "args_id"), "rocpd_ustring") == 0;
     HD_TRY(sq_each(reader, "rocpd_api_ops", COLUMNS("api_id", "op_id"), see_link, s, err));
     HD_TRY(sq_again(reader, "rocpd_api", COLUMNS("id", "apiName_id"), see_call, reader, err));
     HD_TRY(sq_again(reader, "rocpd_kernelapi",
@@ -159,6 +164,7 @@ static hd_status finish(sq_reader *reader, hd_error *err)
 static void deinit(sq_reader *reader)
 {
     rpd_state *s = reader->state;
+    hd_map_deinit(&s->user_texts.map);
     hd_map_deinit(&s->calls);
     hd_map_deinit(&s->in_items);
     hd_map_deinit(&s->launches);

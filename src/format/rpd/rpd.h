@@ -36,6 +36,8 @@ typedef struct rpd_state {
     hd_map launches;                /* call -> index in launch_list */
     rpd_launch *launch_list;        /* rocpd_kernelapi */
     sq_side kernels, copies, marks; /* of calls: the rest of rocpd_kernelapi, rocpd_copyapi, ext_autogradapi */
+    sq_strings user_texts;          /* rocpd_ustring: what args_id refers to where the schema says so */
+    bool has_user_texts;
     size_t call_count, call_capacity, launch_count, launch_capacity;
     uint32_t correlation, device, stream, grid, block, op_type, arguments;
     uint32_t kernel, copy, set, wait, hip, hsa, mark, overhead;

@@ -9,6 +9,7 @@
 #include "base/memory/vector.h"
 #include "format/sqlite/sqlite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -403,9 +404,34 @@ static hd_status read_header(sq_file *file, hd_error *err)
     return file->seen ? HD_OK : HD_NOMEM(err);
 }
 
+/* Does a file of that suffix lie beside the database, in which SQLite would find pages that count more than those of
+ * the database itself? One that was emptied, or whose header was erased, has none. */
+static bool has_pages_beside(const char *path, const char *suffix, const void *magic, size_t magic_size, size_t least)
+{
+    uint8_t head[8] = {0};
+    char *name;
+    if (!path || asprintf(&name, "%s%s", path, suffix) < 0) return false;
+    FILE *file = fopen(name, "rbe");
+    free(name);
+    if (!file) return false;
+    bool found = fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, magic, magic_size) == 0 &&
+                 fseek(file, 0, SEEK_END) == 0 && ftell(file) > (long)least;
+    fclose(file);
+    return found;
+}
+
+static void look_beside(sq_file *file, const char *path)
+{
+    static const uint8_t journal[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    static const uint8_t wal[3] = {0x37, 0x7f, 0x06}; /* the last byte says the order of bytes of its checksums */
+    file->has_wal = has_pages_beside(path, "-wal", wal, sizeof wal, 32);
+    file->has_journal = has_pages_beside(path, "-journal", journal, sizeof journal, 28);
+}
+
 hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err)
 {
     *out = (sq_file){.damage.offset = HD_OFFSET_NONE};
+    look_beside(out, hd_input_file(input));
     HD_TRY(hd_pieces_open(&out->pieces, input, err));
     HD_TRY(read_header(out, err));
     HD_TRY(read_schema(out, err));
@@ -424,7 +450,7 @@ void sq_file_close(sq_file *file)
 const sq_table *sq_file_table(const sq_file *file, const char *name)
 {
     for (size_t i = 0; i < file->table_count; i++) {
-        if (strcmp(file->tables[i].name, name) == 0) return &file->tables[i];
+        if (strcasecmp(file->tables[i].name, name) == 0) return &file->tables[i];
     }
     return NULL;
 }
@@ -432,7 +458,7 @@ const sq_table *sq_file_table(const sq_file *file, const char *name)
 int sq_table_column(const sq_table *table, const char *name)
 {
     for (uint32_t i = 0; i < table->column_count; i++) {
-        if (strcmp(table->columns[i], name) == 0) return (int)i;
+        if (strcasecmp(table->columns[i], name) == 0) return (int)i;
     }
     return -1;
 }

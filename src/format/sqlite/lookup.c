@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/json/json.h"
@@ -12,11 +13,19 @@
 
 /* ---- tables ---- */
 
+/* Nothing, or _ and a GUID whose parts _ joins; another word there is the name of another table. */
+static bool is_guid_or_none(const char *rest)
+{
+    return !*rest || (*rest == '_' && rest[strspn(rest, "_-0123456789abcdefABCDEF")] == '\0');
+}
+
 bool sq_name_is(const char *pattern, const char *name)
 {
     size_t size = strlen(pattern);
-    if (size && pattern[size - 1] == '*') return strncmp(pattern, name, size - 1) == 0;
-    return strcmp(pattern, name) == 0;
+    if (size && pattern[size - 1] == '#')
+        return strncasecmp(pattern, name, size - 1) == 0 && is_guid_or_none(name + size - 1);
+    if (size && pattern[size - 1] == '*') return strncasecmp(pattern, name, size - 1) == 0;
+    return strcasecmp(pattern, name) == 0;
 }
 
 uint64_t sq_scope_of(const sq_reader *reader, const sq_table *table)

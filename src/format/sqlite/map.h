@@ -97,7 +97,7 @@ static inline uint32_t sq_strings_at(const sq_strings *strings, int64_t id)
 {
     return sq_strings_in(strings, id, 0);
 }
-/* Names of tables: "X*" is all whose names begin so. All functions below take such. */
+/* Names of tables: "X*" is all whose names begin so, "X#" is X and X_GUID. All functions below take such. */
 bool sq_name_is(const char *pattern, const char *name);
 
 /* Rows of frames of call chains: columns. `depth` 0 is the innermost; rows of one id stand together. kernel_mode is 1
@@ -256,6 +256,7 @@ uint32_t sq_value_text(sq_worker *worker, const sq_value *value);
 uint32_t sq_field_text(sq_worker *worker, int field);
 /* The text of a field that is an id among the strings; HD_STRING_NONE: it is none, or, which is counted as a loss, the
  * strings lack it. */
+uint32_t sq_field_string_of(sq_worker *w, const sq_strings *strings, int field); /* the same of other strings */
 uint32_t sq_field_string(sq_worker *worker, int field);
 void sq_add(sq_worker *worker, uint32_t key, hd_arg_type type, int64_t bits);
 void sq_add_real(sq_worker *worker, uint32_t key, double value);

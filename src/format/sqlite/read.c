@@ -219,6 +219,8 @@ static hd_status account(sq_reader *reader, hd_error *err)
     note(reader, "sqlite.page-damaged", HD_LEDGER_LOSS, damage.pages, damage.offset, HD_STRING_NONE);
     note(reader, "sqlite.row-damaged", HD_LEDGER_LOSS, damage.rows, damage.offset, HD_STRING_NONE);
     note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, file->unreadable, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.wal-unread", HD_LEDGER_LOSS, file->has_wal, HD_OFFSET_NONE, HD_STRING_NONE);
+    note(reader, "sqlite.journal-unread", HD_LEDGER_LOSS, file->has_journal, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.schema-repaired", HD_LEDGER_REPAIR, file->schema_repaired, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.text-not-utf8", HD_LEDGER_REPAIR, reader->text_repairs, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.arguments-lost", HD_LEDGER_LOSS, reader->arguments_lost, HD_OFFSET_NONE, HD_STRING_NONE);

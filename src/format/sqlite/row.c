@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/json/json.h"
@@ -20,7 +21,7 @@ static const sq_value null_value = {.type = SQ_NULL};
 static const sq_map_column *find_column(const sq_map_column *columns, const char *name)
 {
     for (const sq_map_column *c = columns; c && c->name; c++) {
-        if (strcmp(c->name, name) == 0) return c;
+        if (strcasecmp(c->name, name) == 0) return c;
     }
     return NULL;
 }
@@ -104,13 +105,18 @@ uint32_t sq_field_text(sq_worker *w, int field)
     return sq_value_text(w, w->fields[field - SQ_FIELD]);
 }
 
-uint32_t sq_field_string(sq_worker *w, int field)
+uint32_t sq_field_string_of(sq_worker *w, const sq_strings *strings, int field)
 {
     const sq_value *value = w->fields[field - SQ_FIELD];
     uint32_t text = HD_STRING_NONE;
     if (value->type != SQ_INT) return text;
-    if (!hd_map_get(&text, &w->reader->strings.map, (uint64_t)value->number, w->scope)) w->texts_missing++;
+    if (!hd_map_get(&text, &strings->map, (uint64_t)value->number, w->scope)) w->texts_missing++;
     return text;
+}
+
+uint32_t sq_field_string(sq_worker *w, int field)
+{
+    return sq_field_string_of(w, &w->reader->strings, field);
 }
 
 uint32_t sq_intern(hd_builder *builder, const char *format, ...)

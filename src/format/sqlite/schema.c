@@ -73,6 +73,8 @@ static bool begins_constraint(const lexer *l)
 /* What the words behind a column's name, or a constraint of the table, say; up to the comma or the end of the list. */
 typedef struct said {
     bool is_integer, is_primary, is_generated, is_stored, is_descending;
+    const char *references; /* a table; NULL: none */
+    size_t references_size;
 } said;
 
 static said take_definition(lexer *l)
@@ -88,6 +90,11 @@ static said take_definition(lexer *l)
         out.is_generated |= is(l, "AS") || is(l, "GENERATED");
         out.is_stored |= is(l, "STORED");
         out.is_descending |= is(l, "DESC");
+        if (!is(l, "REFERENCES")) continue;
+        take_token(l);
+        if (l->kind != 'w' && l->kind != '"') break;
+        out.references = l->token;
+        out.references_size = l->size;
     }
     return out;
 }
@@ -116,16 +123,19 @@ static void take_constraint(sq_table *table, const lexer *start)
     }
 }
 
-/* The name, and behind its NUL whether it is of type INTEGER. */
+/* The name, behind its NUL whether it is of type INTEGER, and the name of the table that it refers to. */
 static bool add_column(sq_table *table, const lexer *name, const said *about)
 {
     size_t capacity = SQ_COLUMN_LIMIT;
     if (!table->columns) table->columns = calloc(capacity, sizeof *table->columns);
-    char *copy = table->columns ? malloc(name->size + 2) : NULL;
+    char *copy = table->columns ? malloc(name->size + 3 + about->references_size) : NULL;
     if (!copy) return false;
     memcpy(copy, name->token, name->size);
     copy[name->size] = '\0';
     copy[name->size + 1] = about->is_integer;
+    char *references = copy + name->size + 2;
+    if (about->references) memcpy(references, about->references, about->references_size);
+    references[about->references_size] = '\0';
     if (about->is_integer && about->is_primary && !about->is_descending) table->rowid_column = (int)table->column_count;
     table->columns[table->column_count++] = copy;
     return true;
@@ -138,6 +148,12 @@ static bool is_without_rowid(lexer *l)
         if (is(l, "WITHOUT")) return true;
     }
     return false;
+}
+
+const char *sq_table_references(const sq_table *table, const char *column)
+{
+    int at = sq_table_column(table, column);
+    return at < 0 ? "" : table->columns[at] + strlen(table->columns[at]) + 2;
 }
 
 bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const char *sql, size_t size)

@@ -50,10 +50,11 @@ typedef struct sq_file {
     uint32_t page_size, usable, page_count;
     sq_table *tables;
     size_t table_count, table_capacity;
-    atomic_uchar *seen;       /* by page */
-    sq_damage damage;         /* of the schema */
-    uint64_t unreadable;      /* tables of other kinds: virtual ones, those without rowids */
-    uint64_t schema_repaired; /* tables whose row of the schema has a damaged type, but whose SQL says what they are */
+    atomic_uchar *seen;        /* by page */
+    sq_damage damage;          /* of the schema */
+    uint64_t unreadable;       /* tables of other kinds: virtual ones, those without rowids */
+    bool has_wal, has_journal; /* lie beside it with pages that are not read */
+    uint64_t schema_repaired;  /* tables whose row of the schema has a damaged type, but whose SQL says what they are */
 } sq_file;
 
 bool sq_is_file(const unsigned char *head, size_t size);
@@ -63,6 +64,8 @@ hd_status sq_file_open(sq_file *out, hd_input *input, hd_error *err);
 void sq_file_close(sq_file *file);
 const sq_table *sq_file_table(const sq_file *file, const char *name); /* NULL: none */
 int sq_table_column(const sq_table *table, const char *name);         /* -1: none */
+/* The table that the schema says a column refers to; "": none, or there is no such column. */
+const char *sq_table_references(const sq_table *table, const char *column);
 
 /* ---- rows ---- */
 

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""sqlite_check.py - what SQLite itself makes of a database is what Heddle reads, or Heddle says that it lost something
+
+Names of columns and tables know no case. Pages in a log or a hot journal beside the file count: they are a loss.
+"""
+import argparse
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from pathlib import Path
+
+from rocpd_fixtures import GUIDS, V3, create, tables, v3_rows
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--heddle", required=True)
+HEDDLE = os.path.abspath(parser.parse_args().heddle)
+
+
+def heddle(*args):
+    return json.loads(subprocess.run([HEDDLE, *map(str, args)], check=True, capture_output=True, text=True).stdout)
+
+
+def losses(path):
+    return {entry["code"]: entry["count"] for entry in heddle("info", "--json", path)["ledger"] if entry["level"] == "loss"}
+
+
+def make(path, columns, strings="StringIds"):
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute(f"CREATE TABLE {strings}(id INTEGER PRIMARY KEY, value TEXT)")
+    db.execute(f"INSERT INTO {strings} VALUES(3,'scan'),(4,'sort')")
+    db.execute(f"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL({columns})")
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(100,250,0,1,7,61,4),(300,380,0,1,7,62,3)")
+    return db
+
+
+def check_names(folder):
+    for at, (columns, strings) in enumerate([("start,end,deviceId,contextId,streamId,correlationId,demangledName", "StringIds"),
+                                             ("START,End,DEVICEID,contextid,streamID,CORRELATIONID,demangledname", "STRINGIDS")]):
+        path = folder / f"names{at}.sqlite"
+        db = make(path, columns, strings)
+        want = db.execute("SELECT s.value, k.start, k.correlationId FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s "
+                          "ON s.id = k.demangledName ORDER BY k.start").fetchall()
+        db.close()
+        got = [tuple(row.values()) for row in heddle("query", "--json", path, "SELECT name, ts, correlation FROM slice ORDER BY ts")]
+        assert got == want, f"{columns}: {got}, SQLite reads {want}"
+
+
+def check_beside(folder):
+    """Copies of what a writer that still runs has on disk: as if it were killed then."""
+    columns = "start,end,deviceId,contextId,streamId,correlationId,demangledName"
+    for mode, suffix, code in [("wal", "-wal", "sqlite.wal-unread"), ("delete", "-journal", "sqlite.journal-unread")]:
+        path, copy = folder / f"{mode}.sqlite", folder / f"{mode}-copy.sqlite"
+        db = make(path, columns)
+        db.execute(f"PRAGMA journal_mode={mode}")
+        db.execute("PRAGMA cache_size=1")
+        db.execute("PRAGMA cache_spill=1")
+        db.execute("BEGIN")
+        db.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET correlationId = 9")
+        db.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(?,?,0,1,7,8,3)", [(n, n + 1) for n in range(1000, 9000)])
+        if mode == "wal":
+            db.execute("COMMIT")
+        shutil.copy(path, copy)
+        assert code not in losses(copy), f"{mode}: a loss without a file beside it"
+        shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
+        assert losses(copy).get(code) == 1, f"{mode}: {losses(copy)}"
+        Path(f"{copy}{suffix}").write_bytes(bytes(4096))  # its header was erased: PRAGMA journal_mode=persist
+        assert code not in losses(copy), f"{mode}: a loss for a file that was erased"
+        db.close()
+
+
+def check_references(folder):
+    """args_id of RPD is an id of the table that the schema names, whichever other tables of texts there are."""
+    for at, table in enumerate(['"rocpd_ustring"', "rocpd_string", "[ROCPD_USTRING]"]):
+        path = folder / f"references{at}.rpd"
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute("CREATE TABLE rocpd_string(id integer PRIMARY KEY, string text)")
+        db.execute("CREATE TABLE rocpd_ustring(id integer PRIMARY KEY, string text)")
+        db.execute("CREATE TABLE rocpd_api(id integer PRIMARY KEY, pid integer, tid integer, start integer, end integer, "
+                   f"apiName_id integer REFERENCES rocpd_string(id), args_id integer NOT NULL REFERENCES {table}(id))")
+        db.execute("CREATE TABLE rocpd_op(id integer PRIMARY KEY, gpuId integer, queueId integer, sequenceId integer, "
+                   "start integer, end integer, description_id integer, opType_id integer)")
+        db.execute("INSERT INTO rocpd_string VALUES(1,'UserMarker'),(2,'epoch')")
+        db.execute("INSERT INTO rocpd_ustring VALUES(1,'evaluate'),(2,'warm up')")
+        db.execute("INSERT INTO rocpd_api VALUES(1,5,6,100,200,1,2)")
+        want = db.execute(f"SELECT t.string FROM rocpd_api a JOIN {table} t ON t.id = a.args_id").fetchall()
+        db.close()
+        got = [tuple(row.values()) for row in heddle("query", "--json", path, "SELECT name FROM slice")]
+        assert got == want, f"{table}: {got}, SQLite reads {want}"
+
+
+def check_longer_name(folder):
+    """A table whose name goes on behind that of another is a table of its own, whose ids are not the other's."""
+    def events(path):
+        return heddle("query", "--json", path, "SELECT name, category, ts, dur, correlation FROM slice WHERE category "
+                      "NOT LIKE 'rocpd_event_%' ORDER BY ts, name")
+    suffix = "_" + GUIDS[0].replace("-", "_")
+    for at, name in enumerate(["rocpd_event_detail", "ROCPD_string_note"]):
+        path = folder / f"longer{at}.db"
+        create(path, tables(V3, v3_rows()))
+        before = events(path)
+        db = sqlite3.connect(path, isolation_level=None)
+        db.execute(f"CREATE TABLE {name}{suffix}(id INTEGER PRIMARY KEY, category_id INTEGER, correlation_id INTEGER, string TEXT)")
+        db.executemany(f"INSERT INTO {name}{suffix} VALUES(?,9,77,'other')", [(n,) for n in range(1, 30)])
+        db.close()
+        assert len(before) > 2 and events(path) == before, f"{name}: {events(path)}, without it {before}"
+
+
+with tempfile.TemporaryDirectory() as place:
+    check_names(Path(place))
+    check_beside(Path(place))
+    check_references(Path(place))
+    check_longer_name(Path(place))
