@@ -26,8 +26,8 @@ NEXT := build/clang/compile.log
 # A command that says nothing unless it fails.
 quiet = @out=$$($(1) 2>&1) || { echo "$$out" >&2; exit 1; }
 
-.DEFAULT_GOAL := release
-.PHONY: help setup release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-all test-threads test-gpu bench fuzz install format check-format clean
+.DEFAULT_GOAL := build
+.PHONY: help setup build release check-release portable demo static-libs dist test-dist wheel test-wheel static-libs-aarch64 dist-aarch64 test-dist-aarch64 deb test-deb test test-all test-threads test-gpu bench fuzz install format check-format clean
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -38,7 +38,7 @@ setup:                ## install what is missing (Debian and Ubuntu)
 build/release/build.ninja: | setup
 	$(call quiet,$(MESON) setup build/release -Dbuildtype=release -Dtests=false -Dprefix=$(abspath $(PREFIX)))
 
-release: setup build/release/build.ninja  ## build the command and the library in build/release (the default)
+build: setup build/release/build.ninja  ## build the command and the library in build/release (the default)
 	@$(MESON) compile -C build/release
 
 build/portable/build.ninja: | setup
@@ -51,25 +51,29 @@ portable: setup build/portable/build.ninja  ## the libraries loaded into other p
 STATIC := -Dbuildtype=release -Dportable=true -Dprefer_static=true -Dline_editing=disabled -Dmpi=disabled -Dpkgconfig.relocatable=true -Dtests=false -Dbench=false \
     -Dprefix=/ -Dlibdir=lib
 
+# What is linked with these runs from glibc 2.28 on.
+OLD_GLIBC := -Dc_link_args='-B$(abspath build/glibc-2.28)/ -L$(abspath build/glibc-2.28)'
+
 static-libs:
 	@tools/setup.sh dist
 	@tools/static_libs.sh
+	@tools/old_glibc.sh
 
 build/static/build.ninja: | setup static-libs
-	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC))
+	$(call quiet,CC=gcc PKG_CONFIG_PATH=$(abspath build/dist-libs/lib/pkgconfig) $(MESON) setup build/static $(STATIC) $(OLD_GLIBC))
 
-dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.34 on, with nothing installed
+dist: static-libs build/static/build.ninja  ## an archive in build/dist that runs on any Linux from glibc 2.28 on, with nothing installed
 	@$(MESON) compile -C build/static
 	@tools/dist.sh build/static build/dist
 
 test-dist: dist       ## unpack that archive in an empty root, and use it there
 	@tests/dist.py build/dist/heddle-*.tar.zst
 
-wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle-*.whl
+wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle_trace-*.whl
 	@tools/wheel.sh build/wheel
 
 test-wheel: wheel     ## install it in a fresh virtual environment of another folder, and use it there
-	@tests/python/check_wheel.py build/wheel/heddle-*.whl
+	@tests/python/check_wheel.py build/wheel/heddle_trace-*.whl
 
 static-libs-aarch64:
 	@tools/setup.sh dist-aarch64
@@ -79,7 +83,7 @@ build/static-aarch64/build.ninja: | setup static-libs-aarch64
 	$(call quiet,$(MESON) setup build/static-aarch64 --cross-file tools/aarch64-linux-gnu.ini \
 	    --cross-file build/dist-libs-aarch64/cross.ini $(STATIC))
 
-dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64, compiled here
+dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same for aarch64 and glibc 2.34, compiled here
 	@$(MESON) compile -C build/static-aarch64
 	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
 
@@ -93,7 +97,13 @@ deb:                  ## Debian's packages, in build/deb
 test-deb: deb         ## install, use and remove them in a small Debian (debootstrap, as root), and do what packaging/Containerfile says
 	@tests/deb.py build/deb
 
-demo: release         ## build, then repair a damaged trace before your eyes
+release:              ## check all that a release needs, and prepare it in build/release-VERSION, unpublished (RELEASE_KEY=… signs)
+	@tools/release.py
+
+check-release:        ## the part of these checks that takes no time
+	@tools/release.py --check
+
+demo: build           ## build, then repair a damaged trace before your eyes
 	@tools/demo.sh build/release/src/cli/heddle
 
 build/asan/build.ninja: | setup
@@ -124,7 +134,7 @@ test-all: test build/tsan/build.ninja  ## the tests, those that take long, and t
 	 tools/test_summary.py build/asan build/clang build/tsan || status=1; \
 	 exit $$status
 
-test-gpu: release     ## the acceptance test on a GPU (ONLY=driver,torch for parts of it); without one it says what it would do
+test-gpu: build       ## the acceptance test on a GPU (ONLY=driver,torch for parts of it); without one it says what it would do
 	@tests/gpu/run.py --heddle build/release/src/cli/heddle --out build/gpu-results $(if $(ONLY),--only $(ONLY))
 
 test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSanitizer
@@ -132,7 +142,7 @@ test-threads: setup build/tsan/build.ninja  ## all unit tests under ThreadSaniti
 
 bench:                ## the benchmarks, each beside its peer
 	@tools/setup.sh bench
-	@$(MAKE) --no-print-directory release
+	@$(MAKE) --no-print-directory build
 	@bench/run.sh build/release
 
 build/fuzz/build.ninja: | setup
@@ -143,7 +153,7 @@ fuzz: setup build/fuzz/build.ninja  ## each fuzz target for FUZZ_SECONDS (60) se
 	@$(MESON) compile -C build/fuzz
 	@tools/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-install: release      ## install under PREFIX (/usr/local); DESTDIR is honoured
+install: build        ## install under PREFIX (/usr/local); DESTDIR is honoured
 	@$(MESON) configure build/release -Dprefix=$(abspath $(PREFIX))
 	@$(MESON) install -C build/release
 

@@ -108,10 +108,10 @@ static void check_cut(const hd_trace *whole, const char *text, size_t size)
     /* A beginning may be taken for another format. Some have no end that could be missing: folded stacks, lists of
      * messages and blocks, and behind a line's end texts of lines. */
     const char *format = hd_trace_facts_of(cut)->format;
-    bool is_text = strcmp(format, "perf-script") == 0 || strcmp(format, "ftrace") == 0;
+    bool is_text = strcmp(format, "chrome") == 0 || strcmp(format, "perf-script") == 0 || strcmp(format, "ftrace") == 0;
     bool may_end = strcmp(format, "folded") == 0 || strcmp(format, "pprof") == 0 || strcmp(format, "xray") == 0 ||
                    strcmp(format, "perfetto") == 0 || strcmp(format, "xplane") == 0 ||
-                   (is_text && text[size - 1] == '\n');
+                   (is_text && (text[size - 1] == '\n' || text[size] == '\n'));
     if (strcmp(format, hd_trace_facts_of(whole)->format) == 0 && !may_end)
         require(hd_trace_event_count(cut) == hd_trace_event_count(whole) || count_damage(cut, HD_LEDGER_REPAIR));
     hd_trace_free(cut);

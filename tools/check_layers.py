@@ -262,7 +262,7 @@ def check_formats(root):
 # What a library must not do behind its caller's back: limits, signals, environment, heap, locale, the process's life.
 EFFECTS = re.compile(r"(?<![\w.>])(mallopt|malloc_trim|setrlimit|prlimit|prctl|exit|_exit|quick_exit|abort|atexit|on_exit|signal|sigaction|"
                      r"sigprocmask|raise|kill|alarm|setitimer|umask|f?chdir|chroot|setenv|unsetenv|putenv|clearenv|setlocale|tzset|s?rand|"
-                     r"srandom|setpriority|nice|setpgid|setsid|dup2|dup3|daemon|mlockall|close_range|pthread_atfork|set[eu]*[ug]id)\s*\(")
+                     r"srandom|setpriority|nice|setpgid|setsid|dup2|dup3|daemon|mlockall|close_range|close_?from|pthread_atfork|set[eu]*[ug]id)\s*\(")
 # (file, call): why it may. src/capture/cuda is no library of the program's: the driver loads it.
 EFFECTS_WITH_REASON = {
     ("record/command.c", "sigaction"): "signals are passed on to the command as record.h says, and given back",
@@ -278,7 +278,7 @@ EFFECTS_WITH_REASON = {
     ("mpi/witness.c", "raise"): "SIGTERM, which came",
     ("mpi/witness.c", "setsid"): "in the witness, a child that never returns",
     ("mpi/witness.c", "dup2"): "in the witness",
-    ("mpi/witness.c", "close_range"): "in the witness",
+    ("mpi/witness.c", "close_from"): "in the witness",
     ("mpi/witness.c", "_exit"): "in the witness",
     ("capture/uprobe/tracefs.c", "kill"): "signal 0: whether a process lives",
     ("capture/session/alone.c", "exit"): "exit_when_alone, which is off unless asked for",

@@ -47,17 +47,20 @@ done
 for text in $(grep -oh '/usr/share/common-licenses/[A-Z][A-Za-z0-9.-]*[A-Za-z0-9]' $licences/* | sort -u); do
     if [ -e "$text" ]; then cp -L "$text" $licences/; fi
 done
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH
+"$root/tools/sbom.py" "$version" share/doc/heddle/sources "$root/src/view/web/node_modules" >share/doc/heddle/sbom.cdx.json
+cp share/doc/heddle/sbom.cdx.json "../$name.cdx.json"
 cat >share/doc/heddle/licences/README <<END
 What of others is a part of bin/heddle and of lib/libheddle*.so, in the words of the Debian packages that it comes from;
-share/doc/heddle/sources names those source packages. \`make dist\` in Heddle's source builds all of it anew, with other
-versions of these libraries too.
+share/doc/heddle/sources names those source packages, and sbom.cdx.json is their SBOM (CycloneDX). \`make dist\` in Heddle's
+source builds all of it anew, with other versions of these libraries too.
 END
 
 cd ..
 # The same tree makes the same archive.
 pack() {
-    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 0)" \
-        -cf - "$name"
+    tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -cf - "$name"
 }
 pack | zstd -q -19 -T0 -o "$name.tar.zst"
 pack | gzip -9n >"$name.tar.gz"

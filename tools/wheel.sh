@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 out=$1
 tools=build/wheel-tools
+glibc=$PWD/build/glibc-2.28
 
 if ! cmp -s tools/wheel.txt "$tools/.heddle-lock"; then
     echo "wheel: installing what it is built with, in $tools"
@@ -15,18 +16,20 @@ if ! cmp -s tools/wheel.txt "$tools/.heddle-lock"; then
 fi
 PATH=$PWD/$tools/bin:$PATH
 PKG_CONFIG_PATH=$PWD/build/dist-libs/lib/pkgconfig
-export PATH PKG_CONFIG_PATH
+# The same tree makes the same wheel.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 315532800)
+export PATH PKG_CONFIG_PATH SOURCE_DATE_EPOCH
 
 rm -rf "$out"
 mkdir -p "$out/raw"
 CC=${CC:-gcc} pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir "$out/raw" \
-    -Cbuild-dir=build/wheel-build -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dportable=true -Cinstall-args=--strip .
+    -Cbuild-dir=build/wheel-build -Csetup-args=-Dprefer_static=true -Csetup-args=-Dline_editing=disabled -Csetup-args=-Dportable=true -Csetup-args="-Dc_link_args=-B$glibc/ -L$glibc" -Cinstall-args=--strip .
 auditwheel repair --wheel-dir "$out" "$out"/raw/*.whl >"$out/audit" 2>&1 || { cat "$out/audit" >&2; exit 1; }
 rm -r "$out/raw"
 for wheel in "$out"/*.whl; do
     case $wheel in *manylinux*) ;; *) cat "$out/audit" >&2; exit 1 ;; esac
     # Libraries that were put in would lie in a folder of their own.
-    if python3 -m zipfile -l "$wheel" | grep -q 'heddle\.libs/'; then
+    if python3 -m zipfile -l "$wheel" | grep -q 'heddle_trace\.libs/'; then
         echo "wheel: $wheel has libraries of this machine in it" >&2
         exit 1
     fi

@@ -8,6 +8,7 @@
 
 #include "heddle/attribution.h"
 #include "heddle/convert.h"
+#include "heddle/report.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -121,6 +122,12 @@ typedef struct hd_flame_written {
 /* Whole or not at all; "-" is standard output. out may be NULL. Errors: IO, MEMORY. */
 hd_status hd_flame_write(hd_flame_written *out, const hd_flame *flame, const char *path,
                          const hd_flame_write_options *options, hd_error *err);
+
+/* The tree as a report with the table `frames` (a row per frame of at least 0.4 %, callers first), which an HTML page
+ * draws (hd_report_print). An empty flame has no table. The caller frees *out. Errors: MEMORY. */
+hd_status hd_flame_report(hd_report *out, const hd_flame *flame, hd_error *err);
+/* What it is, for hd_report_part. Static. */
+const hd_report_about *hd_flame_report_about(void);
 
 #ifdef __cplusplus
 }

@@ -99,6 +99,7 @@ typedef struct hd_launches {
     uint32_t process_count; /* that launched something */
     uint64_t guessed_works; /* whose launch is not certain, as several processes have its id */
     void *trust;            /* the library's own: what is missing or impossible in them, once it was used */
+    void *wait_names;       /* likewise: which names are waits of collectives */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */

@@ -44,6 +44,7 @@ typedef struct hd_query_options {
     const hd_gpus *gpus;  /* for reports that need one; NULL: the library's own */
     uint64_t value_bytes; /* the largest text or blob that a statement may make; 0: 256 MiB, which is the most */
     uint64_t spill_bytes; /* temporary files of all statements, of sorts above all; 0: 16 GiB */
+    uint64_t heap_bytes;  /* memory of SQLite in all of the program, other users of it included; 0: as it is set */
     /* Called once, by another thread, where hd_statement_next has not returned 2 s after the statement's time was up: it
      * is within one step that nothing ends (a report over a large trace). All that is left is to end the program. */
     void (*overdue)(void *user);

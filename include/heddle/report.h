@@ -185,7 +185,9 @@ typedef enum hd_report_format {
         1,         /* of one part {"path", "report", each table by its name, "trust"}; of several an array of them */
     HD_REPORT_CSV, /* the first table of the only part */
     HD_REPORT_MARKDOWN,
-    HD_REPORT_HTML,    /* one self-contained page of at most 1 MB; rows left out for that are counted */
+    HD_REPORT_HTML, /* one self-contained page of at most 1 MB; rows left out for that are counted. With the parts `info`
+                       and `summary` of each path it has a headline and findings, of `timeline` and hd_flame_report
+                       pictures; parts of a job, which come first, are about all paths */
     HD_REPORT_PARQUET, /* the first table of the only part */
     HD_REPORT_DOT,     /* a drawing of the only part for Graphviz, of a report that has one: topology */
 } hd_report_format;

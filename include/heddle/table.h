@@ -112,14 +112,16 @@ bool hd_table_get_bool(const hd_table *table, size_t row, size_t column);
 typedef enum hd_table_format {
     HD_TABLE_TEXT, /* aligned columns; control characters are shown as \n, \x1b */
     HD_TABLE_JSON, /* an array of objects; times and durations in ns; invalid UTF-8 becomes U+FFFD, NaN null */
-    HD_TABLE_CSV,  /* RFC 4180 with a header line; raw numbers; a null is an empty field, an empty string ""; text that
+    HD_TABLE_CSV, /* RFC 4180 with a header line and LF; raw numbers; a null is an empty field, an empty string ""; text that
                           begins as a formula or with ESC, and is no number, has an apostrophe before it */
     HD_TABLE_MARKDOWN, /* a table with the values of TEXT */
 } hd_table_format;
 
 typedef struct hd_table_style {
     hd_table_format format;
-    unsigned width;  /* TEXT: shorten long strings in the middle to fit so many columns; 0: print them in full */
+    unsigned
+        width; /* TEXT: fit so many columns: the widest strings come last, sentences are wrapped, names shortened in
+                        the middle; 0: print them in full */
     unsigned indent; /* TEXT, JSON: spaces before each line */
     bool bold_head;  /* TEXT: print the head bold, for a terminal */
     bool raw;        /* TEXT, MARKDOWN: names and values as CSV has them: track_id, 1234567 */

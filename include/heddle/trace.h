@@ -361,6 +361,11 @@ hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
  * are damaged, or memory ran out. Their events are there, without time, track, name and arguments. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);
 
+/* Puts traces on one clock, as hd_convert does with the ranks of a job: that which counts from the earliest
+ * facts.base_ns. Times and base_ns change; call it before anything else uses the traces. *out_shared is false where one
+ * of them does not say what its times count from: all keep their clocks. Errors: MEMORY, IO. */
+hd_status hd_traces_share_clock(bool *out_shared, hd_trace *const *traces, size_t count, hd_error *err);
+
 void hd_trace_free(hd_trace *trace);
 
 #ifdef __cplusplus

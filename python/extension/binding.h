@@ -113,6 +113,10 @@ void held_release(held *held);
 /* All of a stream, which stays the caller's; once. Without the GIL. */
 hd_status held_fill(held *held, struct ArrowArrayStream *stream, const job *job, hd_error *err);
 PyObject *held_object_of(held *held); /* takes it */
+/* The same of one batch; takes both unless it fails. */
+PyObject *held_object_of_batch(struct ArrowSchema *schema, struct ArrowArray *batch);
+/* Bytes of a value of a column of that format; 0: it has none here. */
+size_t column_width(const char *format);
 /* Memory of malloc as a read-only buffer; takes it. */
 PyObject *buffer_object_new(void *data, size_t count, size_t width, const char *format);
 
@@ -123,7 +127,7 @@ PyObject *report_tables(hd_report *report);
 
 /* ---- functions of the module, by file ---- */
 extern PyMethodDef trace_functions[], report_functions[], convert_functions[], flame_functions[], query_functions[],
-    view_functions[];
+    view_functions[], column_functions[];
 extern PyType_Spec trace_spec, stream_spec, held_spec, table_spec, buffer_spec, session_spec, scope_spec, view_spec;
 
 /* A path or name as bytes that end with NUL, from str (surrogateescape) or bytes: for "O&". */

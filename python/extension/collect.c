@@ -63,13 +63,26 @@ static const struct {
     {"S", "H", 2}, {"c", "b", 1}, {"C", "B", 1}, {"g", "d", 8}, {"f", "f", 4},
 };
 
+/* Times in ns are as whole numbers. */
+static const char *number_of(const char *format)
+{
+    return strncmp(format, "ts", 2) == 0 || strncmp(format, "tD", 2) == 0 ? "l" : format;
+}
+
+size_t column_width(const char *format)
+{
+    if (strcmp(format, "b") == 0) return 1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(number_of(format), numbers[i].format) == 0) return numbers[i].width;
+    return 0;
+}
+
 static hd_status set_type(column *out, const struct ArrowSchema *schema, hd_error *err)
 {
-    const char *format = schema->format;
-    const char *values = schema->dictionary ? schema->dictionary->format : format;
+    const char *format = number_of(schema->format);
+    const char *values = schema->dictionary ? schema->dictionary->format : schema->format;
     out->name = strdup(schema->name ? schema->name : "");
     if (!out->name) return HD_ERR_MEMORY;
-    if (strncmp(format, "ts", 2) == 0 || strncmp(format, "tD", 2) == 0) format = "l"; /* times in ns */
     if (strcmp(format, "b") == 0) {
         out->code = "?";
         out->width = 1;

@@ -11,6 +11,23 @@ static PyObject *count_of(uint64_t value)
     return PyLong_FromUnsignedLongLong(value);
 }
 
+/* Raises where no format is named, and none is known by the extension: as the command, and no guess. */
+static bool has_format(PyObject *path, const char *format)
+{
+    const char *text = fs_text(path);
+    const hd_format_info *info = format ? hd_format_find(format) : hd_format_for_path(text);
+    if (info && info->writes) return true;
+    hd_error err = {0};
+    if (format || strcmp(text, "-") == 0 || strncmp(text, "/dev/", 5) == 0) return true; /* the writer decides */
+    raise_status(hd_error_set(&err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
+                              info ? "'%.200s': %s can be read, but not written"
+                                   : "no format is known by the extension of '%.200s': use one that heddle.formats() "
+                                     "lists, such as .heddle, .json.gz or .pftrace%s",
+                              text, info ? info->name : ""),
+                 &err);
+    return false;
+}
+
 /* ---- convert ---- */
 
 typedef struct convert_job {
@@ -114,6 +131,10 @@ static PyObject *convert(PyObject *Py_UNUSED(module), PyObject *args)
     if (!PyArg_ParseTuple(args, "OO&zOpppIKippO", &inputs, path_converter, &to, &format, &passes, &ranks, &processes,
                           &strict, &threads, &memory_limit, &level, &pretty, &clean, &binary)) {
         Py_XDECREF(to);
+        return NULL;
+    }
+    if (!has_format(to, format)) {
+        Py_DECREF(to);
         return NULL;
     }
     convert_job *job = job_new(sizeof *job, run_convert, drop_convert);
@@ -416,7 +437,8 @@ static PyObject *write_trace(PyObject *Py_UNUSED(module), PyObject *args)
                                       .ledger_user = job};
     job->ledger = PyList_New(0);
     if (!job->ledger ||
-        !PyUnicode_FSConverter(path == Py_None ? name : path, path == Py_None ? &job->name : &job->path)) {
+        !PyUnicode_FSConverter(path == Py_None ? name : path, path == Py_None ? &job->name : &job->path) ||
+        !has_format(job->path ? job->path : job->name, NULL)) {
         drop_write(&job->job);
         return NULL;
     }

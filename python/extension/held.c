@@ -197,6 +197,23 @@ PyObject *held_object_of(held *held)
     return (PyObject *)self;
 }
 
+PyObject *held_object_of_batch(struct ArrowSchema *schema, struct ArrowArray *batch)
+{
+    held *made = held_new();
+    if (made) made->batches = malloc(sizeof *made->batches);
+    if (!made || !made->batches) {
+        held_release(made);
+        return PyErr_NoMemory();
+    }
+    made->schema = *schema;
+    made->batches[0] = *batch;
+    made->count = made->capacity = 1;
+    made->rows = (uint64_t)batch->length;
+    schema->release = NULL;
+    batch->release = NULL;
+    return held_object_of(made);
+}
+
 static PyObject *held_rows(PyObject *object, PyObject *Py_UNUSED(none))
 {
     return PyLong_FromUnsignedLongLong(((held_object *)object)->held->rows);

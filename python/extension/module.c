@@ -12,8 +12,8 @@ static const struct {
     {&scope_type, &scope_spec}, {&view_type, &view_spec},
 };
 
-static PyMethodDef *const functions[] = {trace_functions, report_functions, convert_functions,
-                                         flame_functions, query_functions,  view_functions};
+static PyMethodDef *const functions[] = {trace_functions, report_functions, convert_functions, flame_functions,
+                                         query_functions, view_functions,   column_functions};
 
 /* Types are the process's: the module is made once, and not in interpreters besides the main one. */
 static int make(PyObject *module)

@@ -1,6 +1,7 @@
 /* report.c - analyses, and the tables that they give */
 #include "binding.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- tables ---- */
@@ -47,6 +48,29 @@ static hd_status write_to_list(void *user, const char *data, size_t size)
     return append(user, PyBytes_FromStringAndSize(data, (Py_ssize_t)size)) ? HD_OK : HD_ERR_MEMORY;
 }
 
+/* The first rows, without the columns that have no value in them. */
+static hd_status head_of(hd_table **out, const hd_table *table, size_t rows, hd_error *err)
+{
+    hd_table_builder *b;
+    size_t columns = hd_table_column_count(table), kept = 0, *list = malloc((columns + 1) * sizeof *list);
+    if (!list) return HD_ERR_MEMORY;
+    if (rows > hd_table_row_count(table)) rows = hd_table_row_count(table);
+    hd_status status = hd_table_builder_new(&b, hd_table_name(table), err);
+    for (size_t i = 0; status == HD_OK && i < columns; i++) {
+        const hd_table_column *column = hd_table_get_column(table, i);
+        size_t row = 0;
+        while (row < rows && hd_table_is_null(table, row, i)) row++;
+        if (row == rows) continue;
+        hd_table_add_column(b, column->name, column->type);
+        if (column->type == HD_VALUE_DECIMAL) hd_table_set_decimals(b, column->decimals);
+        list[kept++] = i;
+    }
+    for (size_t row = 0; status == HD_OK && row < rows; row++)
+        for (size_t i = 0; i < kept; i++) hd_table_add_cell(b, table, row, list[i]);
+    free(list);
+    return status == HD_OK ? hd_table_finish(out, b, err) : status;
+}
+
 /* text(rows, width): as the command prints it. */
 static PyObject *table_text(PyObject *object, PyObject *args)
 {
@@ -55,7 +79,7 @@ static PyObject *table_text(PyObject *object, PyObject *args)
     if (!PyArg_ParseTuple(args, "nI", &rows, &width)) return NULL;
     hd_error err = {0};
     hd_table *head = NULL;
-    hd_status status = hd_table_head(&head, ((table_object *)object)->table, (size_t)rows, &err);
+    hd_status status = head_of(&head, ((table_object *)object)->table, (size_t)rows, &err);
     PyObject *pieces = status == HD_OK ? PyList_New(0) : NULL;
     if (pieces) {
         const hd_table_style style = {.format = HD_TABLE_TEXT, .width = width};
@@ -165,6 +189,113 @@ static PyObject *report_trace(PyObject *Py_UNUSED(module), PyObject *args)
     return tables;
 }
 
+/* ---- pages ---- */
+
+enum { PAGE_REPORTS = 8 };
+
+typedef struct page_job {
+    job job;
+    shared_trace *shared;
+    PyObject *keep_names, *keep_options, *path;
+    const char **names, **options; /* options: of the first report */
+    size_t count;
+    int flame;
+    hd_report reports[PAGE_REPORTS + 1];
+    char *text;
+    size_t size;
+} page_job;
+
+static hd_status write_to_file(void *user, const char *data, size_t size)
+{
+    return fwrite(data, 1, size, user) == size ? HD_OK : HD_ERR_MEMORY;
+}
+
+static hd_status add_flame(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    hd_flame *flame;
+    hd_status status = hd_flame_new(&flame, err);
+    if (status != HD_OK) return status;
+    status = hd_flame_add(flame, trace, NULL, NULL, NULL, err);
+    if (status == HD_OK) status = hd_flame_report(out, flame, err);
+    hd_flame_free(flame);
+    return status;
+}
+
+static hd_status print_page(page_job *job, const hd_report_part *parts, size_t count)
+{
+    FILE *file = open_memstream(&job->text, &job->size);
+    if (!file) return HD_ERR_MEMORY;
+    hd_status status = hd_report_print((hd_sink){write_to_file, file}, HD_REPORT_HTML, parts, count, &job->job.err);
+    return fclose(file) == 0 ? status : HD_ERR_MEMORY;
+}
+
+static hd_status run_page(job *base)
+{
+    page_job *job = (page_job *)base;
+    const hd_trace *trace = job->shared->trace;
+    hd_report_part parts[PAGE_REPORTS + 1];
+    int64_t start_ns = hd_trace_facts_of(trace)->start_ns;
+    hd_status status = HD_OK;
+    size_t i = 0;
+    for (; i < job->count && status == HD_OK; i++) {
+        const hd_report_input input = {.trace = trace, .options = i ? NULL : job->options};
+        status = hd_report_run(&job->reports[i], job->names[i], &input, &base->err);
+        parts[i] = (hd_report_part){fs_text(job->path), hd_report_about_find(job->names[i]), &job->reports[i],
+                                    start_ns == HD_NO_TIME ? 0 : start_ns};
+    }
+    if (status == HD_OK && job->flame) {
+        status = add_flame(&job->reports[i], trace, &base->err);
+        parts[i] = (hd_report_part){fs_text(job->path), hd_flame_report_about(), &job->reports[i], 0};
+        i++;
+    }
+    if (status == HD_OK) status = print_page(job, parts, i);
+    return trace_still_whole(job->shared, status, &base->err);
+}
+
+static void drop_page(job *base)
+{
+    page_job *job = (page_job *)base;
+    for (size_t i = 0; i <= PAGE_REPORTS; i++) hd_report_free(&job->reports[i]);
+    shared_trace_release(job->shared);
+    free(job->names);
+    free(job->options);
+    free(job->text);
+    Py_XDECREF(job->keep_names);
+    Py_XDECREF(job->keep_options);
+    Py_XDECREF(job->path);
+    job_free(base);
+}
+
+/* page(trace, path, names, options, flame): HTML as bytes; options: of the first report */
+static PyObject *page(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *handle, *path = NULL, *names, *options;
+    int flame;
+    size_t count;
+    if (!PyArg_ParseTuple(args, "O!O&OOp", trace_type, &handle, path_converter, &path, &names, &options, &flame))
+        return NULL;
+    page_job *job = job_new(sizeof *job, run_page, drop_page);
+    if (!job) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    job->path = path;
+    job->flame = flame;
+    job->shared = ((trace_object *)handle)->shared;
+    shared_trace_keep(job->shared);
+    job->names = texts_of(names, &job->keep_names, &job->count);
+    if (job->names) job->options = texts_of(options, &job->keep_options, &count);
+    if (job->options && job->count > PAGE_REPORTS) PyErr_SetString(PyExc_ValueError, "too many reports for a page");
+    if (PyErr_Occurred()) {
+        drop_page(&job->job);
+        return NULL;
+    }
+    if (job_run(&job->job) < 0) return NULL;
+    PyObject *text = PyBytes_FromStringAndSize(job->text, (Py_ssize_t)job->size);
+    drop_page(&job->job);
+    return text;
+}
+
 /* [(name, kind, fallback, meaning)] */
 static PyObject *options_of(const hd_option_about *about)
 {
@@ -205,6 +336,7 @@ static PyObject *passes(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 
 PyMethodDef report_functions[] = {
     {"report", report_trace, METH_VARARGS, NULL},
+    {"page", page, METH_VARARGS, NULL},
     {"reports", reports, METH_NOARGS, NULL},
     {"passes", passes, METH_NOARGS, NULL},
     {0},

@@ -107,7 +107,7 @@ static PyObject *stream_schema_capsule(PyObject *object, PyObject *Py_UNUSED(non
     return capsule;
 }
 
-/* [(name, format)], of a dictionary its values' format. */
+/* [(name, format, is_dictionary)], of a dictionary its values' format. */
 static PyObject *stream_schema(PyObject *object, PyObject *Py_UNUSED(none))
 {
     stream_object *self = (stream_object *)object;
@@ -118,7 +118,8 @@ static PyObject *stream_schema(PyObject *object, PyObject *Py_UNUSED(none))
         const struct ArrowSchema *child = schema.children[i];
         const char *format = child->dictionary ? child->dictionary->format : child->format;
         PyObject *name = text_of(child->name, strlen(child->name));
-        if (!name || !append(list, Py_BuildValue("(Ns)", name, format))) Py_CLEAR(list);
+        if (!name || !append(list, Py_BuildValue("(NsO)", name, format, child->dictionary ? Py_True : Py_False)))
+            Py_CLEAR(list);
     }
     schema.release(&schema);
     return list;

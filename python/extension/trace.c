@@ -337,8 +337,25 @@ static PyMethodDef trace_methods[] = {
     {0},
 };
 
+/* share_clock([handle, …]) → whether they are on one clock. Before anything else is asked of them. */
+static PyObject *share_clock(PyObject *Py_UNUSED(module), PyObject *handles)
+{
+    size_t count;
+    bool shared = false;
+    hd_error err = {0};
+    shared_trace **list = traces_of(&count, handles);
+    if (!list) return NULL;
+    hd_trace **traces = calloc(count + 1, sizeof *traces);
+    for (size_t i = 0; traces && i < count; i++) traces[i] = list[i]->trace;
+    hd_status status = traces ? hd_traces_share_clock(&shared, traces, count, &err) : HD_ERR_MEMORY;
+    free(traces);
+    traces_release(list, count);
+    return status == HD_OK ? PyBool_FromLong(shared) : raise_status(status, &err);
+}
+
 PyMethodDef trace_functions[] = {
     {"read", read_trace, METH_VARARGS, NULL},
+    {"share_clock", share_clock, METH_O, NULL},
     {"arrow_tables", arrow_tables, METH_NOARGS, NULL},
     {0},
 };

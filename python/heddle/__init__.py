@@ -1,4 +1,4 @@
-"""GPU traces: read what any profiler wrote, ask it, repair it, write it.
+"""Reads, analyses, repairs and writes GPU traces of any profiler.
 
     import heddle
 
@@ -6,7 +6,7 @@
         slices = trace.slices().to_pandas()
         kernels = trace.report("kernels", step=3)
 
-docs/python.md tells the rest.
+docs/python.md is the reference.
 """
 from . import _heddle
 from ._errors import ArgumentError as ArgumentError

@@ -14,7 +14,7 @@ def command() -> str:
     own = _HERE / "bin" / "heddle"
     found = os.environ.get("HEDDLE_BIN") or (str(own) if own.exists() else shutil.which("heddle"))
     if not found:
-        raise FileNotFoundError("this build of the package has no command, and PATH has no heddle: install the wheel of Heddle, or set HEDDLE_BIN")
+        raise FileNotFoundError("this build of the package has no command, and PATH has no heddle: install the wheel of heddle-trace, or set HEDDLE_BIN")
     return found
 
 

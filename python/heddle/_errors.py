@@ -1,4 +1,4 @@
-"""What goes wrong, and what of it is worth a warning."""
+"""Exceptions and warnings."""
 from __future__ import annotations
 
 import errno
@@ -6,16 +6,16 @@ import os
 
 
 class Error(Exception):
-    """What the library says went wrong.
+    """An error of the library.
 
     status   its name: "argument", "memory", "io", "format", "damaged", "limit", "unsupported", "internal"
     message  what was found, and what was expected
     path     the file that it is about, or None
     offset   the byte offset in the (decompressed) input, or None
-    causes   what was being done, innermost first
+    causes   the operations that failed with it, innermost first
 
-    ``str()`` has all of it in one line. Each status has a subclass, which is also the exception of Python's own that says
-    the same: an `InputError` is an `OSError`, an `ArgumentError` a `ValueError`.
+    ``str()`` has all of it in one line. Each status has a subclass, which also derives from the built-in exception with the
+    same meaning: an `InputError` is an `OSError`, an `ArgumentError` a `ValueError`.
     """
 
     status = "internal"
@@ -37,13 +37,13 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """A value that was given makes no sense; of SQL, `offset` is the place in it."""
+    """An argument is invalid. For SQL, `offset` is the position of the error in the statement."""
 
     status = "argument"
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """The system gave no memory."""
+    """The system has no memory left."""
 
     status = "memory"
 
@@ -55,7 +55,7 @@ class InputError(Error, OSError):
 
 
 class NotFoundError(InputError, FileNotFoundError):
-    """The file is not there."""
+    """The file does not exist."""
 
     def __init__(self, text: str, message: str = "", path: str | None = None, offset: int | None = None,
                  causes: tuple[str, ...] = ()) -> None:
@@ -65,7 +65,7 @@ class NotFoundError(InputError, FileNotFoundError):
 
 
 class FormatError(Error, ValueError):
-    """The input is not what any reader understands."""
+    """No reader recognises the input."""
 
     status = "format"
 
@@ -83,17 +83,17 @@ class LimitError(Error):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """This build, or this format, cannot do it."""
+    """This build, or this format, does not support the operation."""
 
     status = "unsupported"
 
 
 class InternalError(Error, RuntimeError):
-    """Figures that must agree do not: a fault of heddle. Please report it."""
+    """Figures that must agree do not: a bug of Heddle. Please report it."""
 
 
 class LossWarning(UserWarning):
-    """Reading a trace lost something that was in the file; ``trace.ledger`` says what."""
+    """Reading a trace lost something that was in the file; ``trace.ledger`` lists it."""
 
 
 # By hd_status of status.h.

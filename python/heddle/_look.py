@@ -1,4 +1,4 @@
-"""Looking at traces: the page in a notebook, flame graphs, a timeline of text."""
+"""Showing traces: the viewer in a notebook, flame graphs, a timeline as text."""
 from __future__ import annotations
 
 import atexit
@@ -29,8 +29,8 @@ def _in_notebook() -> bool:
 
 
 class View:
-    """The page, served to this machine alone, by a token. In a notebook it shows itself. It ends by `stop()`, when nobody
-    holds it any more, or with the process."""
+    """The viewer's server. It listens on this machine only and requires a token; a notebook displays it inline. It ends by
+    `stop()`, with the last reference to this object, or with the process."""
 
     def __init__(self, server: _heddle.View, height: int, scratch: tempfile.TemporaryDirectory[str] | None) -> None:
         self._server = server
@@ -40,25 +40,25 @@ class View:
 
     @property
     def url(self) -> str:
-        """With its token."""
+        """The address of the viewer, with its token."""
         return self._server.url()
 
     @property
     def ready(self) -> bool:
-        """Whether all files are read. Raises `OSError` if one cannot be."""
+        """Whether all files have been read. Raises `OSError` if one cannot be read."""
         reading, failed = self._server.state()
         if failed:
-            raise OSError(f"{failed} of the files cannot be read: the page says why")
+            raise OSError(f"{failed} of the files cannot be read: the viewer prints the reason")
         return reading == 0
 
     def stop(self) -> None:
-        """End the server. Again is fine."""
+        """End the server. Later calls do nothing."""
         self._server.stop()
         if self._scratch is not None:
             self._scratch.cleanup()
 
     def show(self) -> None:
-        """In a browser of this machine."""
+        """Open the viewer in a browser of this machine."""
         webbrowser.open(self.url)
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ def view(paths: Sequence[str], height: int, port: int, scratch: tempfile.Tempora
 
 
 class Flame:
-    """A flame graph: weights of stacks. In a notebook it shows itself."""
+    """A flame graph: weights by stack. A notebook displays it inline."""
 
     def __init__(self, traces: Sequence[_heddle.Trace], options: tuple[Any, ...]) -> None:
         self._traces = traces
@@ -91,7 +91,7 @@ class Flame:
         self.of, self.unit, self.total, _ = _heddle.flame(traces, None, *options)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """As .svg, .folded, or .speedscope.json, by the extension."""
+        """Write .svg, .folded or .speedscope.json, by the extension of the path."""
         _heddle.flame(self._traces, path, *self._options)
 
     def _text(self, extension: str) -> str:
@@ -101,7 +101,7 @@ class Flame:
             return path.read_text(encoding="utf-8")
 
     def folded(self) -> dict[str, int]:
-        """Weights by stack, "main;train;[GPU_Kernel]gemm"; in a frame's name ; is : and what is no UTF-8 U+FFFD."""
+        """Weights by stack, such as "main;train;[GPU_Kernel]gemm". In names of frames, ; becomes : and invalid UTF-8 U+FFFD."""
         out: dict[str, int] = {}
         for line in self._text(".folded").splitlines():
             stack, _, weight = line.rpartition(" ")
@@ -109,7 +109,7 @@ class Flame:
         return out
 
     def svg(self) -> str:
-        """A picture to click in, which needs nothing else."""
+        """An SVG that zooms and searches in a browser; it refers to no other file."""
         return self._text(".svg")
 
     def speedscope(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Flame:
         return parsed
 
     def show(self) -> Flame | None:
-        """In a notebook there, else in a browser of this machine."""
+        """Display the graph in the notebook, or else in a browser of this machine."""
         if _in_notebook():
             return self
         handle, path = tempfile.mkstemp(prefix="heddle-flame-", suffix=".svg")
@@ -135,7 +135,7 @@ class Flame:
 
 
 class Timeline(str):
-    """A trace as text: how busy each row is over time."""
+    """A trace as text: how busy each track is over time."""
 
     def __repr__(self) -> str:
         return str(self)

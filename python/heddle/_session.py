@@ -149,6 +149,49 @@ def _wrapped(function: Any, name: str | None, category: str | None, session_of: 
 
         return awaited
 
+    # A generator runs between its `next`s, and what asks it in between: one slice from its first step to its end, which
+    # may cross others, as of a coroutine.
+    if inspect.isasyncgenfunction(function):
+        @functools.wraps(function)
+        async def stepped(*args: Any, **kwargs: Any) -> Any:
+            made = function(*args, **kwargs)
+            to = session_of()
+            begin = to.now() if to is not None else 0
+            step = made.asend(None)
+            try:
+                while True:
+                    try:
+                        value = await step
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:
+                        step = made.athrow(error)
+                    else:
+                        step = made.asend(sent)
+            finally:
+                await made.aclose()
+                if to is not None:
+                    to.complete(shown, begin, to.now(), category)
+
+        return stepped
+
+    if inspect.isgeneratorfunction(function):
+        @functools.wraps(function)
+        def yielded(*args: Any, **kwargs: Any) -> Any:
+            to = session_of()
+            begin = to.now() if to is not None else 0
+            try:
+                return (yield from function(*args, **kwargs))
+            finally:
+                if to is not None:
+                    to.complete(shown, begin, to.now(), category)
+
+        return yielded
+
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         to = session_of()
@@ -168,7 +211,7 @@ def trace(function: None = None, *, name: str | None = None, category: str | Non
 
 def trace(function: Any = None, *, name: str | None = None, category: str | None = None) -> Any:
     """`@heddle.trace`, `@heddle.trace(name="step")`: each call is a slice in the module's session, if one is active. Of an
-    `async` function it lasts from its first step to its end."""
+    `async` function or a generator it lasts from its first step to its end."""
     return _wrapped(function, name, category, active)
 
 

@@ -1,12 +1,16 @@
 """Tables: named, typed columns and rows, as the caller wants them."""
 from __future__ import annotations
 
+import array
+import difflib
 import html
+import os
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 from . import _heddle
+from ._errors import ArgumentError
 
 if TYPE_CHECKING:
     import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
@@ -46,13 +50,14 @@ def _columns(raw: list[tuple[str, str, Any, Any, list[str] | None]]) -> list[Col
 class Table:
     """Rows with named columns, as `Trace.slices`, `Trace.query` and `Trace.report` give them.
 
-    A table of a trace is made anew, block by block, each time that it is asked: it takes no memory by itself. It keeps its
-    trace, also where that was closed. Its columns are Arrow's, so whatever takes Arrow takes the table itself::
+    A table of a trace is computed block by block each time it is read, so it takes no memory of its own. It keeps the data of
+    its trace, even after the trace is closed. It exports Arrow data, so libraries that read Arrow take the table itself::
 
         polars.DataFrame(table), pyarrow.table(table), duckdb.sql("select * from table"), pandas.DataFrame.from_arrow(table)
 
     Times and durations are int64 nanoseconds. Text is valid UTF-8: bytes of a trace that are not stand as U+FFFD.
-    Iteration gives rows as named tuples; `None` is null. Any number of threads may use one table.
+    Iteration gives rows as named tuples; `None` is null. A slice is a table, as `head()` is; a table can be pickled, with
+    its rows. Any number of threads may use one table.
     """
 
     def __init__(self, name: str, make: Callable[[], _heddle.Stream], count: Callable[[], int] | None = None,
@@ -144,12 +149,12 @@ class Table:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(name for name, _ in self._make().schema())
+        return tuple(name for name, _, _ in self._make().schema())
 
     @property
     def types(self) -> dict[str, str]:
         """The type of each column: "int64", "str", "float64" …"""
-        return {name: _TYPES.get(code, "int64" if code[:1] == "t" else code) for name, code in self._make().schema()}
+        return {name: _TYPES.get(code, "int64" if code[:1] == "t" else code) for name, code, _ in self._make().schema()}
 
     def __len__(self) -> int:
         if self._rows is None:
@@ -186,47 +191,64 @@ class Table:
     def __getitem__(self, key: str) -> list[Any]: ...
     @overload
     def __getitem__(self, key: int) -> Any: ...
+    @overload
+    def __getitem__(self, key: slice) -> Table: ...
 
-    def __getitem__(self, key: str | int) -> Any:
-        """A column by its name, as a list; a row by its place, as a named tuple."""
+    def __getitem__(self, key: str | int | slice) -> Any:
+        """A column by its name, as a list; a row by its place, as a named tuple; a slice of the rows, as a table."""
+        if not isinstance(key, (str, slice)) and not hasattr(key, "__index__"):
+            raise TypeError(f"a table is asked by the name of a column, a row's place, or a slice, not {type(key).__name__}: "
+                            "for anything else take .to_pandas(), .to_polars() or .to_arrow()")
         columns = self.collect()
         if isinstance(key, str):
             for column in columns:
                 if column.name == key:
                     return column.to_list()
-            raise KeyError(f"{key}: there are {', '.join(column.name for column in columns)}")
+            names = [column.name for column in columns]
+            near = difflib.get_close_matches(key, names, 1)
+            raise KeyError(f"{key}{f'; did you mean {near[0]}?' if near else ''}: there are {', '.join(names)}")
         count = len(self)
+        if isinstance(key, slice):
+            return self._of([_part(column, key) for column in columns])
         if not -count <= key < count:
             raise IndexError(f"row {key} of {count}")
         at = key % count
-        return self._row_type()(*(_part(column, at, at + 1).to_list()[0] for column in columns))
+        return self._row_type()(*(_part(column, slice(at, at + 1)).to_list()[0] for column in columns))
+
+    def _of(self, columns: list[Column]) -> Table:
+        """A table of these rows, of the columns of this one."""
+        return _unpickled(self.name, _packed(self._make().schema(), columns))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.name, _packed(self._make().schema(), self.collect()))
 
     # ---- to look at ----
 
-    def head(self, rows: int = _HEAD) -> list[Any]:
-        """The first rows, as a list of named tuples. Only what they need is read."""
-        out: list[Any] = []
-        make = self._row_type()
-        for batch in self._batches():
-            parts = [_part(column, 0, rows - len(out)).to_list() for column in batch]
-            out.extend(make(*row) for row in zip(*parts))
-            if len(out) >= rows:
-                break
-        return out
+    def head(self, rows: int = _HEAD) -> Table:
+        """The first rows, as a table. Of a few no more than the first block is read."""
+        first = next(self._batches(), None)
+        if first is None or not first or len(first[0].data) < rows:
+            return self[:rows]
+        return self._of([_part(column, slice(0, rows)) for column in first])
 
     def __repr__(self) -> str:
+        """The first rows, without the columns that have no value in them."""
         count = len(self)
         title = f"<heddle.Table {self.name}: {count:,} rows, {len(self.columns)} columns>"
         if not count:
             return title
-        body = self._text(_HEAD, 160) if self._text else _aligned(self.columns, self.head())
-        return f"{title}\n{body.rstrip()}" + (f"\n… {count - _HEAD:,} more" if count > _HEAD else "")
+        shown, empty = _parted(self.head())
+        body = self._text(_HEAD, 160) if self._text else _aligned(*shown)
+        return (f"{title}\n{body.rstrip()}" + (f"\n… {count - _HEAD:,} more" if count > _HEAD else "") +
+                (f"\nno value in these rows: {', '.join(empty)}" if empty else ""))
 
     def _repr_html_(self) -> str:
         count = len(self)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in row) + "</tr>" for row in self.head())
+        (names, rows), empty = _parted(self.head())
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(value))}</td>" for value in row) + "</tr>" for row in rows)
         more = f" ({count - _HEAD:,} more)" if count > _HEAD else ""
+        more += f"; no value in these rows: {', '.join(empty)}" if empty else ""
         return (f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
                 f"<p>{html.escape(self.name)}: {count:,} rows × {len(self.columns)} columns{more}</p>")
 
@@ -238,8 +260,37 @@ def _text_dtype() -> str:
     return "str" if int(pandas.__version__.split(".")[0]) >= 3 else "object"
 
 
-def _part(column: Column, first: int, end: int) -> Column:
-    return column._replace(data=column.data[first:end], mask=None if column.mask is None else column.mask[first:end])
+def _part(column: Column, rows: slice) -> Column:
+    return column._replace(data=column.data[rows], mask=None if column.mask is None else column.mask[rows])
+
+
+_Packed = list[tuple[str, str, bool, bytes, Union[bytes, None], Union[list[str], None]]]
+
+
+def _packed(schema: list[tuple[str, str, bool]], columns: list[Column]) -> _Packed:
+    """Columns as `_heddle.held` takes them; texts that no row has are left out."""
+    out: _Packed = []
+    for (name, code, is_dictionary), column in zip(schema, columns):
+        data, texts = column.data, column.texts
+        if texts is not None and len(data) < len(texts):
+            places = {old: new for new, old in enumerate(sorted({value for value in data.tolist() if value >= 0}))}
+            data = memoryview(array.array("i", [places.get(value, -1) for value in data.tolist()]))
+            texts = [texts[old] for old in places]
+        out.append((name, code, is_dictionary, data.tobytes(), None if column.mask is None else column.mask.tobytes(), texts))
+    return out
+
+
+def _unpickled(name: str, columns: _Packed) -> Table:
+    held = _heddle.held(columns)
+    return Table(name, held.stream, held.rows)
+
+
+def _parted(table: Table) -> tuple[tuple[list[str], list[list[Any]]], list[str]]:
+    """Names and rows of the columns that have a value, and the names of the others."""
+    columns = table.collect()
+    values = {column.name: column.to_list() for column in columns}
+    full = {name: rows for name, rows in values.items() if any(value is not None for value in rows)}
+    return ([*full], [list(row) for row in zip(*full.values())]), [name for name in values if name not in full]
 
 
 def _shown(value: object) -> str:
@@ -249,7 +300,7 @@ def _shown(value: object) -> str:
     return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
 
 
-def _aligned(names: Sequence[str], rows: list[Any]) -> str:
+def _aligned(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     lines = [list(names), *([_shown(value) for value in row] for row in rows)]
     lines = [[cell if len(cell) <= 40 else f"{cell[:19]}…{cell[-20:]}" for cell in line] for line in lines]
     widths = [max(len(line[i]) for line in lines) for i in range(len(names))]
@@ -258,16 +309,35 @@ def _aligned(names: Sequence[str], rows: list[Any]) -> str:
                                for cell, width, number in zip(line, widths, right)).rstrip() for line in lines)
 
 
-def table_of(name: str, table: _heddle.Table) -> Table:
+def table_of(name: str, table: _heddle.Table | _heddle.Held) -> Table:
     """Of a table of a report."""
-    return Table(name, table.stream, table.rows, table.text)
+    return Table(name, table.stream, table.rows, getattr(table, "text", None))
+
+
+def _unpickled_report(name: str, tables: list[tuple[str, _Packed]]) -> Report:
+    return Report(name, [(key, _heddle.held(columns)) for key, columns in tables])
 
 
 class Report(Table):
     """What `Trace.report` gives: its first table, and all of them in `tables`, by name."""
 
-    def __init__(self, name: str, tables: list[tuple[str, _heddle.Table]]) -> None:
+    def __init__(self, name: str, tables: Sequence[tuple[str, _heddle.Table | _heddle.Held]]) -> None:
         first_name, first = tables[0]
-        super().__init__(first_name, first.stream, first.rows, first.text)
+        super().__init__(first_name, first.stream, first.rows, getattr(first, "text", None))
         self.report = name
         self.tables: dict[str, Table] = {key: table_of(key, table) for key, table in tables}
+        self._page: Callable[[], bytes] | None = None
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The report as one HTML page, which loads nothing; with a path it is written there as well. Of the report "summary" the
+        page has a headline, findings, a timeline and a flame graph, as `heddle report -o page.html` makes it."""
+        if self._page is None:
+            raise ArgumentError("a report that was unpickled has no trace to make a page of")
+        text = self._page().decode()
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled_report, (self.report, [(key, _packed(table._make().schema(), table.collect())) for key, table in self.tables.items()])

@@ -1,4 +1,4 @@
-"""Traces: opening them, and what can be asked."""
+"""Opening traces, and reading their tables and reports."""
 from __future__ import annotations
 
 import array
@@ -57,12 +57,17 @@ class Info(Mapping[str, Any]):
     track_count: int
 
     @property
+    def span(self) -> tuple[int, int] | None:
+        """start_ns and end_ns; None: no event has a time."""
+        return None if self.start_ns is None or self.end_ns is None else (self.start_ns, self.end_ns)
+
+    @property
     def duration_ns(self) -> int | None:
         return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self.__dataclass_fields__:
-            raise KeyError(key)
+        if key not in self.__dataclass_fields__ and key not in ("span", "duration_ns"):
+            raise KeyError(f"{key}: there are {', '.join(self)}, span, duration_ns")
         return getattr(self, key)
 
     def __iter__(self) -> Iterator[str]:
@@ -128,8 +133,8 @@ _KINDS = {"slices": "slice", "ends": "end", "instants": "instant", "flows": "flo
 class Trace:
     """A trace, which never changes. Made by `heddle.open`; a context manager.
 
-    Any number of threads may ask one trace at the same time. Tables that were made of it stay good when it is closed, and
-    keep its memory. It can be pickled if it came from files, and is read again by whoever unpickles it.
+    Any number of threads may use one trace at the same time. Its tables stay valid after it is closed, and keep its data in
+    memory. A trace of files can be pickled; unpickling reads the files again.
     """
 
     def __init__(self, parts: list[_Part], options: dict[str, Any]) -> None:
@@ -141,7 +146,7 @@ class Trace:
     # ---- life ----
 
     def close(self) -> None:
-        """Let go of the trace: to ask it again is an error. Tables that were made of it keep what they need."""
+        """Release the trace: using it afterwards is an error. Its tables keep the data that they need."""
         with self._lock:
             self._parts = None
             self._whole = None
@@ -176,7 +181,7 @@ class Trace:
         for handle, path in [(part.handle, part.path) for part in self._parts or []] + [(self._whole, None)]:
             if handle is not None and (count := handle.unread()):
                 warnings.warn(f"{path or '<memory>'}: {count:,} block{'s' if count > 1 else ''} of events cannot be read: "
-                              "what is shown lacks them", LossWarning, stacklevel=_callers_level())
+                              "results do not contain them", LossWarning, stacklevel=_callers_level())
 
     def __reduce__(self) -> tuple[Any, ...]:
         paths = self.paths
@@ -224,7 +229,7 @@ class Trace:
 
     def table(self, name: str, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
               tracks: Patterns | Iterable[int] = None, names: Patterns = None) -> Table:
-        """A table of the trace by its name: "slices", "counters", "flows", "args", "tracks" and what else `heddle.tables()` tells.
+        """A table of the trace by its name: "slices", "counters", "flows", "args", "tracks" and the others that `heddle.tables()` lists.
 
         columns     only these, in this order
         start, end  int ns on the trace's clock: only events that overlap [start, end)
@@ -244,7 +249,7 @@ class Trace:
                 tracks = cast("list[str]", listed)
         chosen = (start, end, _patterns(names), _patterns(cast(Patterns, tracks)), ids)
         listed_columns = None if columns is None else ",".join([columns] if isinstance(columns, str) else columns)
-        handle.stream(name, listed_columns, *chosen)  # what is wrong is told here
+        handle.stream(name, listed_columns, *chosen)  # raises what is wrong
 
         def count() -> int:
             kind = _KINDS.get(name)
@@ -258,7 +263,7 @@ class Trace:
 
     def slices(self, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
                tracks: Patterns | Iterable[int] = None, names: Patterns = None) -> Table:
-        """Slices: what has a beginning and an end. Options as of `table`. `ts` and `dur` are int64 ns."""
+        """Slices: events with a begin and an end. Options as of `table`. `ts` and `dur` are int64 ns."""
         return self.table("slices", columns, start, end, tracks, names)
 
     def counters(self, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
@@ -276,8 +281,8 @@ class Trace:
         return self.table("args", columns)
 
     def launches(self, columns: Iterable[str] | None = None) -> Table:
-        """Work of the GPU beside the call that launched it: `work_id` and `call_id` are rows of `slices`, `delay` is the ns
-        from the call's end to the work's start."""
+        """GPU activities with the API call that launched each: `work_id` and `call_id` are rows of `slices`, `delay` is the time
+        from the end of the call to the start of the activity, in ns."""
         return self.table("launches", columns)
 
     @property
@@ -288,7 +293,7 @@ class Trace:
     # ---- analyses ----
 
     def report(self, name: str, **options: Any) -> Report:
-        """An analysis: "kernels", "steps", "idle", "overlap" …: `heddle.reports()` lists them, docs/reports tells what they mean.
+        """An analysis: "kernels", "steps", "idle", "breakdown" …: `heddle.reports()` lists them, docs/reports tells what they mean.
 
         Options are those of `heddle report NAME`, with _ for -: ``report("kernels", by="stream", from_="10%")``. The result is
         its first table; ``.tables`` has all. Raises `ArgumentError` for a report or an option that there is not.
@@ -297,7 +302,10 @@ class Trace:
         if not tables:
             raise ArgumentError(f"report {name} gave no table")
         self._tell_unread()
-        return Report(name, tables)
+        report = Report(name, tables)
+        names = [name, "info", "timeline", "kernels"] if name == "summary" else [name]
+        report._page = lambda: _heddle.page(self._handle(), self.paths[0] if self.paths else "trace", names, option_texts(options), name == "summary")
+        return report
 
     def check(self, **options: Any) -> Report:
         """What a viewer drops or misdraws, or an analysis gets wrong: a row for each finding. As `heddle check`."""
@@ -322,7 +330,7 @@ class Trace:
     def flame(self, of: str = "auto", *, by: str = "nothing", from_: str | int | None = None, until: str | int | None = None,
               names: Patterns = None, event: str | None = None, reverse: bool = False, full_names: bool = False,
               title: str | None = None) -> Flame:
-        """A flame graph: which code the GPU, or the CPU, works for. of: "gpu-time", "cpu-time", "cpu-self", "launches",
+        """A flame graph: for which code the GPU, or the CPU, is busy. of: "gpu-time", "cpu-time", "cpu-self", "launches",
         "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name"."""
         handles = [part.handle for part in self._open_parts()]
         flame = Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
@@ -347,7 +355,7 @@ class Trace:
                 scratch.cleanup()
 
     def _files(self) -> tuple[list[str], tempfile.TemporaryDirectory[str] | None]:
-        """Files that hold the trace: its own, or a store that is made of it."""
+        """Files with the trace: its own, or a store that is written from it."""
         paths = self.paths
         if not self._options.get("binary") and len(paths) == len(self._open_parts()):
             return paths, None
@@ -382,8 +390,8 @@ class Trace:
 
     def write(self, path: PathLike, level: int = 0, pretty: bool = False, strict: bool = False, clean: bool = False,
               threads: int = 0) -> list[dict[str, Any]]:
-        """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …). The file appears whole or
-        not at all. strict: write nothing that loses something. Returns what the format could not keep."""
+        """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …); one that no format has is an
+        `ArgumentError`. The file appears whole or not at all. strict: write nothing that loses something. Returns what the format could not keep."""
         _, rows = _heddle.write(self._handle(), path, "", level, pretty, strict, clean, threads)
         return [dict(zip(("stage", "code", "level", "count", "lost_events"), row)) for row in rows]
 
@@ -411,7 +419,7 @@ def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, t
 
 
 def _callers_level() -> int:
-    """The `stacklevel` by which a warning names the line outside of the package that asked."""
+    """The `stacklevel` with which a warning names the caller's line outside of the package."""
     level, here, frame = 1, os.path.dirname(__file__), sys._getframe(1)
     while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
         level, frame = level + 1, frame.f_back
@@ -432,15 +440,15 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
     """Read a trace of any format that `heddle.formats()` lists, packed by gzip or zstd or not.
 
     source        a path, bytes, a file object (opened as binary), or a list of these: then they are the ranks of one run, each
-                  under processes of its own
+                  under processes of its own, on the clock of the one that counts from the earliest time (if all say from what)
     strict        refuse damage instead of repairing it: `DamagedError`
     lazy          read the blocks of a store (.heddle) when they are first asked for. If its file is changed meanwhile, what asks is
                   an `InputError`. Other formats are read at once
-    sources       keep byte offsets and repairs (the report "check" tells them)
+    sources       keep byte offsets and repairs (the report "check" prints them)
     args          read arguments; without them it is faster, and takes less memory
     threads       0: one per core
     memory_limit  bytes that events may take in memory, the rest goes to a temporary file; 0: a quarter of the machine's
-    binary        the program of an XRay log, which has the names of its functions; None: it is looked for beside it
+    binary        the program of an XRay log, which has the names of its functions; None: it is searched next to the log
 
     Raises `NotFoundError`, `InputError`, `FormatError`, `DamagedError`. What could not be kept of the input is a `LossWarning`,
     once for each input.
@@ -452,6 +460,8 @@ def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool 
     for item in items:
         parts.append(_read(item, strict, lazy, sources, args, threads, memory_limit, binary))
         _warn(parts[-1])
+    if len(parts) > 1:
+        _heddle.share_clock([part.handle for part in parts])
     return Trace(parts, {"strict": strict, "lazy": lazy, "sources": sources, "args": args, "threads": threads,
                          "memory_limit": memory_limit, "binary": binary})
 
@@ -466,7 +476,7 @@ def tables() -> dict[str, dict[str, str]]:
 
 
 def reports() -> dict[str, str]:
-    """The reports that `Trace.report` knows, and what they tell."""
+    """The reports that `Trace.report` knows, with a description of each."""
     return {name: title for name, title, _, _ in _heddle.reports()}
 
 
@@ -481,7 +491,7 @@ def passes() -> dict[str, str]:
 
 
 def path_of(source: PathLike | Trace, folder: Path) -> str:
-    """A file that holds the trace: its own, or a store that is made in the folder."""
+    """A file with the trace: its own, or a store that is written into the folder."""
     if not isinstance(source, Trace):
         return os.fspath(source)
     paths = source.paths

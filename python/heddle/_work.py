@@ -47,7 +47,7 @@ class ConvertReport:
     events_in: int
     events_out: int
     added: int
-    removed: int  #: by what was asked for
+    removed: int  #: by the options
     lost: int  #: what went with that
     new_lanes: int
     moved_slices: int
@@ -124,7 +124,7 @@ def convert(source: Input | Sequence[Input], target: PathLike, *, format: str | 
     passes      run in this order, as `heddle passes` writes them: "crop:from=10%", "lanes" …; fix: "lanes" at the end
     ranks       name processes by their rank, also of one input; processes: the inputs are processes of one run, not ranks
     strict      write nothing if anything of the input would be lost: `DamagedError`, `UnsupportedError`
-    binary      the program of an XRay log, which has the names of its functions; else it is looked for beside it
+    binary      the program of an XRay log, which has the names of its functions; else it is searched next to the log
     level       of compression; pretty: indent JSON; clean: replace an OTF2 archive or a folder that is there
 
     After Ctrl-C nothing is written if reading had not ended; what is being written by then is finished in the background.
@@ -166,7 +166,7 @@ def filter(source: Input, target: PathLike, *, tracks: Patterns = None, names: P
 def fix(source: PathLike, target: PathLike | None = None, *, snap_us: float = 5.0, dry_run: bool = False,
         full_lists: bool = False, strict: bool = False, pretty: bool = False, threads: int = 0,
         memory_limit: int = 0) -> FixReport:
-    """Repair the lanes of a Chrome JSON trace, so that every viewer shows every slice; all else keeps its bytes.
+    """Repair the lanes of a Chrome JSON trace, so that every viewer shows every slice; all other bytes stay as they are.
 
     snap_us     crossings smaller than this are timing noise, and snapped in place; 0: none
     dry_run     report only; `target` is not needed then, and not touched
@@ -203,7 +203,7 @@ def record(argv: Sequence[Union[str, "os.PathLike[str]"]], output: PathLike | No
     (``python=True``, ``memory=True``, ``steps="3:5"`` …). The command has this process's terminal and environment. A
     Python program that calls `heddle.start()` is in the trace with its own events.
 
-    Raises `subprocess.SubprocessError` where heddle itself could not work; a command that fails is no error.
+    Raises `subprocess.SubprocessError` if heddle itself fails; a command that fails is no error.
     """
     words = [os.fspath(word) for word in argv]
     if not words:

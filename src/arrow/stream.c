@@ -1,5 +1,6 @@
 /* stream.c - tables of a trace as Arrow streams: which columns, which blocks, batch by batch */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,17 @@ static const hd_arrow_column *find_column(const arrow_table *table, const char *
     return NULL;
 }
 
+static hd_status refuse_column(const arrow_table *table, const char *name, size_t size, hd_error *err)
+{
+    char known[640] = "";
+    for (const hd_arrow_column *c = table->about.columns; c->name; c++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", c->name);
+    }
+    return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the table %s has no column '%.*s'; it has %s",
+                        table->about.name, (int)(size < 100 ? size : 100), name, known);
+}
+
 static hd_status choose_columns(arrow_stream *s, const char *list, hd_error *err)
 {
     size_t count = 0;
@@ -50,9 +62,7 @@ static hd_status choose_columns(arrow_stream *s, const char *list, hd_error *err
     for (const char *at = list; at;) {
         size_t size = strcspn(at, ",");
         const hd_arrow_column *column = find_column(s->table, at, size);
-        if (!column)
-            return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the table %s has no column '%.*s'",
-                                s->table->about.name, (int)(size < 100 ? size : 100), at);
+        if (!column) return refuse_column(s->table, at, size, err);
         add_column(s, column);
         at = at[size] ? at + size + 1 : NULL;
     }

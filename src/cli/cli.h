@@ -40,6 +40,7 @@
 #include <stdio.h>
 
 #include "heddle/names.h"
+#include "heddle/options.h"
 
 typedef struct cli_run cli_run;
 
@@ -87,6 +88,7 @@ typedef struct cli_option {
     const char *help;           /* one sentence, lower case, no full stop */
     size_t field;               /* offsetof the member, of the type above, in the command's options struct */
     const char *const *choices; /* CLI_CHOICE, CLI_CHOICES: ends with NULL */
+    bool old;                   /* an older spelling, which is understood and not listed */
     double min, max;            /* CLI_INTEGER, CLI_COUNT, CLI_DECIMAL: inclusive; both 0 for no bounds */
     const char *offer; /* CLI_TEXT, CLI_TEXTS: what a shell offers: words parted by blanks, or <files>, <folders>,
                           <programs>, <commands>, <formats>, <codes>, <passes>, <reports>, <categories>; NULL: by
@@ -98,10 +100,21 @@ typedef struct cli_example {
     const char *text;    /* "what is in a trace" */
 } cli_example;
 
-typedef enum cli_group { CLI_LOOK, CLI_CHANGE, CLI_MAKE, CLI_ABOUT, CLI_GROUPS } cli_group;
+/* Sections of `heddle help`, in their order. */
+typedef enum cli_group {
+    CLI_START,
+    CLI_LOOK,
+    CLI_JOB,
+    CLI_CHANGE,
+    CLI_MAKE,
+    CLI_ABOUT,
+    CLI_DEVELOP,
+    CLI_GROUPS
+} cli_group;
 
 typedef struct cli_command {
     const char *name;
+    const char *parent; /* typed before the name, as in `heddle job combine`; the name alone works too. NULL: none */
     cli_group group;
     const char *summary;       /* one line for `heddle help`, lower case, no full stop */
     const char *usage;         /* the operands: "IN OUT"; NULL for none */
@@ -129,10 +142,14 @@ typedef enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER } cli
 typedef struct cli_globals {
     bool json;
     bool quiet;
+    bool wide;
     bool help;
     bool version; /* before the command only */
     int color;    /* cli_color */
 } cli_globals;
+
+/* Of lines that go to no terminal. */
+enum { CLI_PIPE_WIDTH = 200 };
 
 struct cli_run {
     const cli_command *command;
@@ -140,8 +157,9 @@ struct cli_run {
     const char **operands;
     int operand_count;
     cli_globals global;
-    bool color;     /* whether standard output takes colour: ask cli_style */
-    unsigned width; /* columns of the terminal on standard output, 0 when it is none: nothing is shortened */
+    bool color;       /* whether standard output takes colour: ask cli_style */
+    bool is_terminal; /* standard output is one */
+    unsigned width;   /* columns of text: the terminal's, else CLI_PIPE_WIDTH; 0 with --wide: nothing is shortened */
     hd_error err;
     bool reported;        /* an error has been printed: the exit status is not 0 */
     bool sigpipe_ignored; /* by who started us; we ignore it in any case */
@@ -152,7 +170,6 @@ struct cli_run {
 
 /* All commands, in the order of `heddle help`; ends with NULL. */
 extern const cli_command *const cli_commands[];
-const cli_command *cli_find_command(const char *name);
 
 /* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
 void cli_remove_at_stop(const char *path);
@@ -164,7 +181,24 @@ void cli_end_after(double seconds);
 /* Print run->err now and clear it, for a command that goes on. */
 void cli_report(cli_run *run);
 
+/* ---- resolve.c ---- */
+
+/* What the first words of a command line name. */
+typedef struct cli_asked {
+    const cli_command *command; /* NULL: nothing has that name */
+    const char *report;         /* comes before the operands: the report that was typed like a command; NULL: none */
+    int used;                   /* words that are the name */
+} cli_asked;
+
+cli_asked cli_resolve(const char *const *words, int count);
+/* The usage error for a word that cli_resolve does not know: it names what is near, or what other tools call so. */
+void cli_unknown_command(cli_run *run, const char *word);
+
 /* ---- options.c ---- */
+
+enum { CLI_NAME_BYTES = 64 };
+/* "job combine": as help writes it. Returns `out`. */
+const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command);
 
 extern const cli_option cli_global_options[];
 
@@ -200,6 +234,9 @@ bool cli_value_parse(const cli_option *option, void *options, const char *text, 
 /* The default of an option as text, "" when there is none worth showing. */
 void cli_value_default(const cli_option *option, const void *defaults, char *out, size_t out_size);
 
+/* How help calls the value of an option of a report or a pass: "TIME"; NULL: of a flag. */
+const char *cli_value_name(hd_option_kind kind);
+
 /* Does a path of so many bytes end so? */
 bool cli_ends_with(const char *path, size_t size, const char *end);
 
@@ -221,7 +258,8 @@ hd_status cli_write(void *user, const char *data, size_t size);
 
 /* ---- help.c, man.c ---- */
 
-void cli_help_overview(cli_run *run);
+/* The commands; with `all` the reports too. */
+void cli_help_overview(cli_run *run, bool all);
 /* topic: NULL, or one of the command's. */
 void cli_help_command(cli_run *run, const cli_command *command, const char *topic);
 /* A title, and options below it. */

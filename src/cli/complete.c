@@ -59,7 +59,11 @@ static void offer_files(const asked *a)
 static void offer_commands(const asked *a)
 {
     for (const cli_command *const *command = cli_commands; *command; command++)
-        offer(a, (*command)->name, "", (*command)->summary);
+        if (!(*command)->parent) offer(a, (*command)->name, "", (*command)->summary);
+    for (size_t i = 0; i < hd_report_count(); i++) {
+        const char *name = hd_report_at(i)->name;
+        if (cli_resolve(&name, 1).report) offer(a, name, "", hd_report_at(i)->title);
+    }
 }
 
 static void offer_formats(const asked *a)
@@ -177,7 +181,7 @@ static void offer_value(asked *a, const cli_option *option)
 static void offer_options(asked *a, const cli_option *options, bool global)
 {
     for (const cli_option *o = options; o && o->name; o++) {
-        if (global && !cli_global_applies(o, a->command)) continue;
+        if (o->old || (global && !cli_global_applies(o, a->command))) continue;
         a->head = "--";
         a->head_size = 2;
         offer(a, o->name, "", o->help);
@@ -196,6 +200,15 @@ static const cli_option *option_of(const asked *a, const char *name, size_t size
     return NULL;
 }
 
+/* A report that is typed like a command is one of `report`; a file is its operand. */
+static void set_command(asked *a, const char *word)
+{
+    const cli_asked found = cli_resolve(&word, 1);
+    a->command = found.command;
+    a->operand = found.report ? found.report : found.used ? NULL : word;
+    a->operands = a->operand != NULL;
+}
+
 /* One word before the last. */
 static void pass_word(asked *a, const char *word)
 {
@@ -203,10 +216,14 @@ static void pass_word(asked *a, const char *word)
     if (a->pending) {
         a->pending = NULL;
     } else if (a->options_end || word[0] != '-' || !word[1]) {
-        if (a->command && !a->operands++)
+        const cli_asked below =
+            a->command && !a->operands ? cli_resolve((const char *[]){a->command->name, word}, 2) : (cli_asked){0};
+        if (below.used == 2)
+            a->command = below.command;
+        else if (a->command && !a->operands++)
             a->operand = word;
         else if (!a->command)
-            a->command = cli_find_command(word);
+            set_command(a, word);
     } else if (strcmp(word, "--") == 0) {
         a->options_end = true;
     } else if (word[1] == '-') {
@@ -219,9 +236,12 @@ static void pass_word(asked *a, const char *word)
 
 static void offer_operand(asked *a)
 {
-    if (!a->command)
+    for (const cli_command *const *c = cli_commands; a->command && !a->operands && *c; c++)
+        if ((*c)->parent && strcmp((*c)->parent, a->command->name) == 0) offer(a, (*c)->name, "", (*c)->summary);
+    if (!a->command) {
         offer_commands(a);
-    else if (a->command->operands_are_command)
+        offer_files(a);
+    } else if (a->command->operands_are_command)
         cli_print(a->run, "%s\t\n", a->operands ? ":files" : ":programs");
     else if (a->command->more_options && a->operands && cli_has_topic(a->command, a->operand))
         offer_files(a);

@@ -26,7 +26,7 @@ static size_t width_of(const char *text, size_t size)
 /* Words on lines of at most `width`, each line behind `indent` blanks, the first behind `head`. */
 static void print_wrapped(cli_run *run, const char *head, const char *text, size_t size, unsigned indent)
 {
-    size_t width = run->width >= NARROW ? run->width : NO_TERMINAL, used = indent;
+    size_t width = run->is_terminal && run->width >= NARROW ? run->width : NO_TERMINAL, used = indent;
     cli_print(run, "%*s%s", (int)(indent - width_of(head, strlen(head))), "", head);
     for (size_t i = 0, end; i < size; i = end) {
         for (end = i + 1; end < size && text[end] != ' ';) end++;

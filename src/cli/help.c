@@ -3,13 +3,18 @@
 
 #include <string.h>
 
+#include "heddle/report.h"
+
 enum { HELP_WIDTH = 80, OPTION_COLUMN = 30, COMMAND_COLUMN = 12 };
 
 static const char *const group_titles[CLI_GROUPS] = {
-    [CLI_LOOK] = "Look at a trace",
-    [CLI_CHANGE] = "Change a trace",
-    [CLI_MAKE] = "Make a trace",
+    [CLI_START] = "Start here",
+    [CLI_LOOK] = "Analyse a trace",
+    [CLI_JOB] = "Analyse a job of several ranks",
+    [CLI_CHANGE] = "Repair and join traces",
+    [CLI_MAKE] = "Control and check recording",
     [CLI_ABOUT] = "About heddle",
+    [CLI_DEVELOP] = "For developers",
 };
 
 /* Print words wrapped at HELP_WIDTH; `column` is where the text starts and lines after the first are indented to. */
@@ -92,7 +97,8 @@ void cli_help_options(cli_run *run, const char *title, const cli_option *options
 {
     if (!options || !options->name) return;
     print_title(run, title);
-    for (const cli_option *option = options; option->name; option++) print_option(run, option, defaults);
+    for (const cli_option *option = options; option->name; option++)
+        if (!option->old) print_option(run, option, defaults);
 }
 
 static void print_topics(cli_run *run, const cli_command *command)
@@ -109,16 +115,38 @@ static void print_topics(cli_run *run, const cli_command *command)
     }
 }
 
+static void print_entry(cli_run *run, const char *name, int column, const char *text)
+{
+    cli_print(run, "  %s%-*s%s", cli_style(run, CLI_CYAN), column, name, cli_style(run, CLI_PLAIN));
+    print_wrapped(run, text, strlen(text), column + 2);
+}
+
+/* Those that are typed after the command. */
+static void print_below(cli_run *run, const cli_command *above)
+{
+    bool titled = false;
+    for (const cli_command *const *command = cli_commands; *command; command++) {
+        if (!(*command)->parent || strcmp((*command)->parent, above->name) != 0) continue;
+        if (!titled) print_title(run, "Commands");
+        titled = true;
+        char name[CLI_NAME_BYTES];
+        print_entry(run, cli_full_name(name, *command), COMMAND_COLUMN + 4, (*command)->summary);
+    }
+}
+
 void cli_help_command(cli_run *run, const cli_command *command, const char *topic)
 {
     if (topic && cli_has_topic(command, topic)) {
         command->topic_help(run, topic);
         return;
     }
-    cli_print(run, "heddle %s - %s\n\nUsage: heddle %s [OPTION...]%s%s\n", command->name, command->summary,
-              command->name, command->usage ? " " : "", command->usage ? command->usage : "");
+    char name[CLI_NAME_BYTES];
+    cli_full_name(name, command);
+    cli_print(run, "heddle %s - %s\n\nUsage: heddle %s [OPTION...]%s%s\n", name, command->summary, name,
+              command->usage ? " " : "", command->usage ? command->usage : "");
     print_description(run, command->description);
     if (command->topics) print_topics(run, command);
+    print_below(run, command);
     if (command->more_options && !command->topics)
         cli_help_options(run, "Changes and choices", command->more_options(NULL), NULL);
     cli_help_options(run, "Options", command->options, command->defaults);
@@ -131,31 +159,43 @@ void cli_help_command(cli_run *run, const cli_command *command, const char *topi
     }
 }
 
-void cli_help_overview(cli_run *run)
+static void print_group(cli_run *run, int group)
 {
-    cli_print(run, "heddle puts every event of a GPU trace in its lane.\n\n"
-                   "Usage: heddle COMMAND [OPTION...] [FILE...]\n");
-    for (int group = 0; group < CLI_GROUPS; group++) {
-        bool titled = false;
-        for (const cli_command *const *command = cli_commands; *command; command++) {
-            if ((int)(*command)->group != group) continue;
-            if (!titled) print_title(run, group_titles[group]);
-            titled = true;
-            cli_print(run, "  %s%-*s%s%s\n", cli_style(run, CLI_CYAN), COMMAND_COLUMN, (*command)->name,
-                      cli_style(run, CLI_PLAIN), (*command)->summary);
-        }
+    bool titled = false;
+    for (const cli_command *const *command = cli_commands; *command; command++) {
+        if ((int)(*command)->group != group || (*command)->parent) continue;
+        if (!titled) print_title(run, group_titles[group]);
+        if (!titled && group == CLI_START)
+            print_entry(run, "summary", COMMAND_COLUMN, hd_report_about_find("summary")->title);
+        titled = true;
+        print_entry(run, (*command)->name, COMMAND_COLUMN, (*command)->summary);
     }
-    print_globals(run, NULL);
-    cli_print(run, "\nA file may be gzip or zstd; - is standard input or output. Exit status: 0 fine,\n"
-                   "1 found something or failed, 2 wrong usage. 'heddle help COMMAND' tells more.\n");
+}
 
-    /* The first example of the first three commands that have one. */
+static void print_reports(cli_run *run)
+{
+    enum { REPORT_COLUMN = 16 };
+    print_title(run, "Reports: heddle NAME FILE...");
+    for (size_t i = 0; i < hd_report_count(); i++)
+        print_entry(run, hd_report_at(i)->name, REPORT_COLUMN, hd_report_at(i)->title);
+}
+
+void cli_help_overview(cli_run *run, bool all)
+{
+    static const cli_example examples[] = {{"heddle trace.json.gz", "one screen: where the time goes"},
+                                           {"heddle view trace.json.gz", "the timeline, in a browser"},
+                                           {"heddle record -o run.heddle -- python3 train.py", "record a program"}};
+    cli_print(run, "heddle opens, analyses and repairs GPU traces from any profiler.\n\n"
+                   "Usage: heddle FILE...                         the same as heddle summary FILE...\n"
+                   "       heddle COMMAND [OPTION...] [FILE...]\n"
+                   "       heddle REPORT [OPTION...] FILE...      see 'heddle help --all'\n");
+    for (int group = 0; group < CLI_GROUPS; group++) print_group(run, group);
+    if (all) print_reports(run);
+    print_globals(run, NULL);
+    cli_print(run, "\nFiles may be compressed by gzip or zstd; - is standard input or output. Exit\n"
+                   "status: 0 success, 1 failure or something found, 2 wrong usage. 'heddle help\n"
+                   "COMMAND' explains a command.\n");
     print_title(run, "Examples");
-    int shown = 0;
-    for (const cli_command *const *command = cli_commands; *command && shown < 3; command++) {
-        const cli_example *example = (*command)->examples;
-        if (!example) continue;
-        cli_print(run, "  %s\n      %s\n", example->command, example->text);
-        shown++;
-    }
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        cli_print(run, "  %s\n      %s\n", examples[i].command, examples[i].text);
 }

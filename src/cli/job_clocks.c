@@ -69,7 +69,7 @@ static void tell_set(job_clocks *out, int64_t rank, bool fits)
     if (out->why) return;
     snprintf(out->text, sizeof out->text,
              "the clock of rank %" PRId64
-             " was set during the run, and has no one offset: heddle clocks tells when; %s",
+             " was set during the run, and has no one offset: heddle clocks prints when; %s",
              rank,
              fits ? "write OTF2, which has all of them; or summarise and convert what lies on one side of it (--from, "
                     "--until), or leave out --clocks"
@@ -158,7 +158,7 @@ hd_status job_clocks_find(job_clocks *out, cli_run *run, const char *path)
         status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     if (status == HD_OK && !out->count)
         status = hd_error_set(&run->err, HD_ERR_FORMAT, path, HD_OFFSET_NONE,
-                              "no rank has a number and a known clock; `heddle clocks` tells why");
+                              "no rank has a number and a known clock; `heddle clocks` prints the reason");
     hd_report_free(&report);
     hd_job_free(job);
     return status;

@@ -334,7 +334,7 @@ hd_status job_print_misfits(uint64_t *out, cli_run *run, const char *path, const
     report_say_misfits(run, found, count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(found[i].code, "job.rank-twice") == 0) ranks -= found[i].count;
-    if (!run->global.quiet) fprintf(stderr, "%s: %zu rank%s\n", path, ranks, ranks == 1 ? "" : "s");
+    if (!run->global.quiet) fprintf(stderr, "wrote %s: %zu rank%s\n", path, ranks, ranks == 1 ? "" : "s");
     free(found);
     *out = count;
     return status;

@@ -2,7 +2,6 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,52 +14,49 @@
 
 /* Each in commands/NAME.c, in the order of `heddle help`. */
 #define CLI_COMMAND(name) extern const cli_command cmd_##name
-CLI_COMMAND(info);
-CLI_COMMAND(check);
-CLI_COMMAND(memory);
-CLI_COMMAND(report);
-CLI_COMMAND(query);
-CLI_COMMAND(timeline);
-CLI_COMMAND(graph);
-CLI_COMMAND(clocks);
-CLI_COMMAND(replay);
-CLI_COMMAND(flame);
 CLI_COMMAND(view);
-CLI_COMMAND(fix);
+CLI_COMMAND(flame);
+CLI_COMMAND(query);
 CLI_COMMAND(convert);
-CLI_COMMAND(merge);
+CLI_COMMAND(record);
+CLI_COMMAND(report);
+CLI_COMMAND(check);
+CLI_COMMAND(info);
+CLI_COMMAND(timeline);
+CLI_COMMAND(memory);
+CLI_COMMAND(graph);
+CLI_COMMAND(replay);
+CLI_COMMAND(job);
 CLI_COMMAND(summarize);
 CLI_COMMAND(combine);
-CLI_COMMAND(job);
+CLI_COMMAND(clocks);
+CLI_COMMAND(fix);
+CLI_COMMAND(merge);
 CLI_COMMAND(symbolize);
-CLI_COMMAND(record);
 CLI_COMMAND(trigger);
 CLI_COMMAND(devices);
 CLI_COMMAND(formats);
 CLI_COMMAND(passes);
-CLI_COMMAND(synth);
 CLI_COMMAND(completion);
 CLI_COMMAND(help);
 CLI_COMMAND(version);
+CLI_COMMAND(synth);
 
 const cli_command *const cli_commands[] = {
-    &cmd_info,    &cmd_check,   &cmd_memory,    &cmd_report,  &cmd_query,      &cmd_timeline,
-    &cmd_graph,   &cmd_clocks,  &cmd_replay,    &cmd_flame,   &cmd_view,       &cmd_fix,
-    &cmd_convert, &cmd_merge,   &cmd_summarize, &cmd_combine, &cmd_symbolize,
+    &cmd_view,      &cmd_flame,   &cmd_query,  &cmd_convert,
 #ifdef __linux__
-    &cmd_job,     &cmd_record,  &cmd_trigger,
+    &cmd_record,
 #endif
-    &cmd_devices, &cmd_formats, &cmd_passes,    &cmd_synth,   &cmd_completion, &cmd_help,
-    &cmd_version, NULL,
+    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_replay,
+#ifdef __linux__
+    &cmd_job,
+#endif
+    &cmd_summarize, &cmd_combine, &cmd_clocks, &cmd_fix,        &cmd_merge,  &cmd_symbolize,
+#ifdef __linux__
+    &cmd_trigger,
+#endif
+    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth,  NULL,
 };
-
-const cli_command *cli_find_command(const char *name)
-{
-    for (const cli_command *const *command = cli_commands; *command; command++) {
-        if (strcmp((*command)->name, name) == 0) return *command;
-    }
-    return NULL;
-}
 
 static hd_status write_stderr(void *user, const char *data, size_t size)
 {
@@ -90,25 +86,12 @@ void cli_report(cli_run *run)
 static int wrong_usage(cli_run *run)
 {
     cli_report(run);
+    char name[CLI_NAME_BYTES];
     if (run->command)
-        fprintf(stderr, "Try 'heddle help %s'.\n", run->command->name);
+        fprintf(stderr, "Try 'heddle help %s'.\n", cli_full_name(name, run->command));
     else
         fputs("Try 'heddle help'.\n", stderr);
     return CLI_USAGE;
-}
-
-static int unknown_command(cli_run *run, const char *name)
-{
-    const char *best = NULL;
-    unsigned distance = UINT_MAX;
-    for (const cli_command *const *command = cli_commands; *command; command++) {
-        hd_name_suggest(name, (*command)->name, &best, &distance);
-    }
-    if (best)
-        cli_usage_error(run, "unknown command '%.60s'; did you mean '%s'?", name, best);
-    else
-        cli_usage_error(run, "unknown command '%.60s'", name);
-    return wrong_usage(run);
 }
 
 /* What the command printed must have arrived. A closed pipe is a reader that has seen enough: no message. */
@@ -150,11 +133,12 @@ static int run_command(cli_run *run)
     return status == CLI_OK && run->reported ? CLI_FAILED : status;
 }
 
-static int parse_and_run(cli_run *run, const char *const *argv, int count)
+/* report: an operand before all others; NULL: none. */
+static int parse_and_run(cli_run *run, const char *report, const char *const *argv, int count)
 {
     const cli_command *command = run->command;
     void *options = calloc(1, command->options_size + 1);
-    run->operands = calloc((size_t)count + 1, sizeof *run->operands);
+    run->operands = calloc((size_t)count + 2, sizeof *run->operands);
     int status = CLI_FAILED;
     if (!options || !run->operands) {
         hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
@@ -162,6 +146,7 @@ static int parse_and_run(cli_run *run, const char *const *argv, int count)
     } else {
         if (command->defaults) memcpy(options, command->defaults, command->options_size);
         run->options = options;
+        if (report) run->operands[run->operand_count++] = report;
         if (cli_parse(run, options, argv, count) < 0) {
             status = wrong_usage(run);
         } else {
@@ -262,16 +247,21 @@ int main(int argc, char **argv)
     if (run.global.version) {
         cli_print(&run, "heddle %s\n", hd_version());
     } else if (run.global.help || used == count) {
-        cli_help_overview(&run);
+        cli_help_overview(&run, false);
         if (!run.global.help) status = CLI_USAGE;
     } else {
-        run.command = cli_find_command(words[used]);
-        if (!run.command) return unknown_command(&run, words[used]);
+        const cli_asked asked = cli_resolve(words + used, count - used);
+        run.command = asked.command;
+        if (!run.command) {
+            cli_unknown_command(&run, words[used]);
+            return wrong_usage(&run);
+        }
         if (run.global.json && !run.command->has_json) {
             cli_usage_error(&run, "heddle %s does not print JSON", run.command->name);
             return wrong_usage(&run);
         }
-        status = parse_and_run(&run, words + used + 1, count - used - 1);
+        used += asked.used;
+        status = parse_and_run(&run, asked.report, words + used, count - used);
     }
     return finish_output(&run, status);
 }

@@ -92,10 +92,13 @@ static void print_end(cli_run *run, const cli_command *about)
 
 static void print_main_page(cli_run *run)
 {
-    print_head(run, "heddle", "read, check and repair GPU traces");
-    cli_print(run, "\\fBheddle\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIFILE\\fR...]\n.SH DESCRIPTION\n"
-                   "heddle puts every event of a GPU trace in its lane.\n"
-                   "A file may be gzip or zstd; \\- is standard input or output.\n.SH COMMANDS\n");
+    print_head(run, "heddle", "open, analyse and repair GPU traces from any profiler");
+    cli_print(run,
+              "\\fBheddle\\fR \\fIFILE\\fR...\n.br\n\\fBheddle\\fR \\fICOMMAND\\fR|\\fIREPORT\\fR "
+              "[\\fIOPTION\\fR...] [\\fIFILE\\fR...]\n.SH DESCRIPTION\n"
+              "heddle opens, analyses and repairs GPU traces from any profiler. \\fBheddle\\fR \\fIFILE\\fR prints "
+              "the summary of a trace, \\fBheddle\\fR \\fIREPORT\\fR \\fIFILE\\fR a report.\n"
+              "A file may be compressed by gzip or zstd; \\- is standard input or output.\n.SH COMMANDS\n");
     for (const cli_command *const *command = cli_commands; *command; command++) {
         cli_print(run, ".TP\n\\fBheddle\\-%s\\fR(1)\n", (*command)->name);
         print_text(run, (*command)->summary);
@@ -104,7 +107,7 @@ static void print_main_page(cli_run *run)
     cli_print(run, ".SH OPTIONS\n");
     print_globals(run, NULL);
     cli_print(run, ".SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nWhen set and not empty, no colour is used unless "
-                   "\\-\\-color=always asks for it.\n");
+                   "\\-\\-color=always requests it.\n");
     print_end(run, NULL);
 }
 
@@ -117,7 +120,8 @@ void cli_man_page(cli_run *run, const cli_command *command)
     char page[64];
     snprintf(page, sizeof page, "heddle-%s", command->name);
     print_head(run, page, command->summary);
-    cli_print(run, "\\fBheddle %s\\fR [\\fIOPTION\\fR...]", command->name);
+    char name[CLI_NAME_BYTES];
+    cli_print(run, "\\fBheddle %s\\fR [\\fIOPTION\\fR...]", cli_full_name(name, command));
     if (command->usage) cli_print(run, " \\fI%s\\fR", command->usage);
     cli_print(run, "\n.SH DESCRIPTION\n");
     print_paragraphs(run, command->description);
@@ -137,7 +141,7 @@ void cli_man_page(cli_run *run, const cli_command *command)
     for (const cli_option *more = command->topics ? NULL : cli_more_options(command, NULL); more && more->name; more++)
         print_option(run, more, NULL);
     for (const cli_option *option = command->options; option && option->name; option++) {
-        print_option(run, option, command->defaults);
+        if (!option->old) print_option(run, option, command->defaults);
     }
     print_globals(run, command);
     if (command->examples) cli_print(run, ".SH EXAMPLES\n");

@@ -20,9 +20,17 @@ const cli_option cli_global_options[] = {
      .letter = 'q',
      .kind = CLI_FLAG,
      .field = offsetof(cli_globals, quiet),
-     .help = "only what was asked for, and what was lost"},
+     .help = "print only what was requested, and losses"},
+    {.name = "wide",
+     .kind = CLI_FLAG,
+     .field = offsetof(cli_globals, wide),
+     .help = "tables in full, however wide; else they fit the terminal, or 200 columns"},
     {.name = "help", .letter = 'h', .kind = CLI_FLAG, .field = offsetof(cli_globals, help), .help = "show this help"},
-    {.name = "version", .kind = CLI_FLAG, .field = offsetof(cli_globals, version), .help = "print the version"},
+    {.name = "version",
+     .letter = 'V',
+     .kind = CLI_FLAG,
+     .field = offsetof(cli_globals, version),
+     .help = "print the version"},
     {0},
 };
 
@@ -42,6 +50,13 @@ int cli_usage_error(cli_run *run, const char *format, ...)
     va_end(args);
     hd_error_set(&run->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "%s", message);
     return CLI_USAGE;
+}
+
+const char *cli_full_name(char out[CLI_NAME_BYTES], const cli_command *command)
+{
+    snprintf(out, CLI_NAME_BYTES, "%s%s%s", command->parent ? command->parent : "", command->parent ? " " : "",
+             command->name);
+    return out;
 }
 
 int cli_spare_input(cli_run *run, const char *out, const char *input, const char *hint)
@@ -120,14 +135,18 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)(size < 63 ? size : 63), name);
     const char *best = NULL;
-    char known[256] = "";
+    char known[200] = "";
+    bool is_cut = false;
     unsigned distance = UINT_MAX;
     const cli_option *own = run->command ? run->command->options : NULL;
     for (; own && own->name; own++) hd_name_suggest(typed, own->name, &best, &distance);
     for (const cli_option *more = more_options(run); more && more->name; more++) {
         size_t used = strlen(known);
         hd_name_suggest(typed, more->name, &best, &distance);
-        snprintf(known + used, sizeof known - used, "%s--%s", used ? ", " : "", more->name);
+        if (used + strlen(more->name) + sizeof ", --, …" < sizeof known)
+            snprintf(known + used, sizeof known - used, "%s--%s", used ? ", " : "", more->name);
+        else
+            is_cut = true;
     }
     for (const cli_option *global = cli_global_options; global->name; global++) {
         if (cli_global_applies(global, run->command)) hd_name_suggest(typed, global->name, &best, &distance);
@@ -135,8 +154,8 @@ static int unknown_option(cli_run *run, const char *name, size_t size)
     if (best)
         cli_usage_error(run, "unknown option --%s; did you mean --%s?", typed, best);
     else if (*known)
-        cli_usage_error(run, "unknown option --%s; %s has %s", typed,
-                        run->operand_count ? run->operands[0] : run->command->name, known);
+        cli_usage_error(run, "unknown option --%s; %s has %s%s", typed,
+                        run->operand_count ? run->operands[0] : run->command->name, known, is_cut ? ", …" : "");
     else
         cli_usage_error(run, "unknown option --%s", typed);
     return -1;
@@ -207,9 +226,10 @@ static int parse_short(cli_run *run, void *options, const char *const *argv, int
 static bool check_operands(cli_run *run)
 {
     const cli_command *command = run->command;
+    char name[CLI_NAME_BYTES];
     if (run->global.help) return true;
     if (run->operand_count < command->operands_min) {
-        cli_usage_error(run, "too few operands: heddle %s needs %s", command->name, command->usage);
+        cli_usage_error(run, "too few operands: heddle %s needs %s", cli_full_name(name, command), command->usage);
         return false;
     }
     if (command->operands_max >= 0 && run->operand_count > command->operands_max) {

@@ -2,6 +2,7 @@
 #include "cli/report_out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/printer.h"
@@ -70,6 +71,7 @@ hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd
     options.ledger_user = &losses;
     hd_status status = hd_trace_write(trace, path, &options, &run->err);
     if (status == HD_OK) report_say_losses(run, path, &losses);
+    if (status == HD_OK) report_say_wrote(run, path, true);
     return status;
 }
 
@@ -92,6 +94,22 @@ void report_json_text(cli_run *run, const char *name, const char *text)
     if (hd_table_finish(&table, builder, &run->err) != HD_OK) return;
     hd_table_write_members(table, 0, (hd_sink){cli_write, run}, &run->err);
     hd_table_free(table);
+}
+
+void report_say_wrote(cli_run *run, const char *path, bool to_stderr)
+{
+    cli_printer p = {.run = run, .to_stderr = to_stderr};
+    if (run->global.quiet || strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0) return;
+    cli_say(&p, "wrote ");
+    cli_say_name(&p, path);
+    cli_say(&p, "\n");
+}
+
+char *report_name_of_files(const char *const *paths, int count)
+{
+    char *name = NULL;
+    if (count == 1) return strdup(paths[0]);
+    return asprintf(&name, "%s and %d more", paths[0], count - 1) < 0 ? NULL : name;
 }
 
 void report_print_path(cli_run *run, const char *path)

@@ -30,7 +30,8 @@ void report_say_losses(cli_run *run, const char *path, const report_losses *loss
 /* A line for each on standard error, also with -q. */
 void report_say_misfits(cli_run *run, const hd_misfit *misfits, size_t count);
 
-/* Write a trace for which there is no other report: losses are told. The error is left in run->err. */
+/* Write a trace for which there is no other report: losses and the path go to standard error. The error is left in
+ * run->err. */
 hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd_write_options options);
 
 /* The first rows of a table as text, indented, fitted to the terminal. */
@@ -41,6 +42,10 @@ void report_json_text(cli_run *run, const char *name, const char *text);
 
 /* Text with control characters replaced, for names and paths out of tables. */
 void report_print_safe(cli_run *run, const char *text, size_t size);
+/* "wrote report.html", unless quiet or to standard output. to_stderr: standard output is for something else. */
+void report_say_wrote(cli_run *run, const char *path, bool to_stderr);
+/* What several files are called together: "a.json and 3 more". The caller frees it; NULL: no memory. */
+char *report_name_of_files(const char *const *paths, int count);
 /* The path of a file that is reported on, bold. */
 void report_print_path(cli_run *run, const char *path);
 

@@ -11,13 +11,13 @@
 
 #define OPTION_STRICT(at)                                                                                              \
     {                                                                                                                  \
-        .name = "strict", .kind = CLI_FLAG, at, .help = "fail if an input is damaged, even where it could be read"     \
+        .name = "strict", .kind = CLI_FLAG, at, .help = "fail if an input is damaged, even if it can be repaired"      \
     }
 
 #define OPTION_BINARY(at)                                                                                              \
     {                                                                                                                  \
         .name = "binary", .kind = CLI_TEXT, .value = "FILE", at,                                                       \
-        .help = "the program of an XRay log, which has the names of its functions; else it is looked for beside it"    \
+        .help = "the program of an XRay log, for the names of its functions (default: searched next to the log)"       \
     }
 
 #define OPTION_IN_PLACE(at)                                                                                            \
@@ -48,8 +48,21 @@
 #define OPTION_MEMORY_LIMIT(at)                                                                                        \
     {                                                                                                                  \
         .name = "memory-limit", .kind = CLI_COUNT, .value = "BYTES", at,                                               \
-        .help = "memory for all events, such as 512M or 2Gi, beyond which they lie in a file in $TMPDIR or /var/tmp; " \
+        .help = "memory for all events, such as 512M or 2Gi; the rest goes to a file in $TMPDIR or /var/tmp; "         \
                 "0 is a quarter of the machine's"                                                                      \
+    }
+
+/* ---- how much is shown ---- */
+
+#define OPTION_ROWS(at, what)                                                                                          \
+    {                                                                                                                  \
+        .name = "rows", .letter = 'n', .kind = CLI_COUNT, .value = "N", .min = 1, .max = 1e15, at, .help = what        \
+    }
+
+/* What it was called before. */
+#define OPTION_ROWS_OLD(older, at)                                                                                     \
+    {                                                                                                                  \
+        .name = older, .kind = CLI_COUNT, .value = "N", .min = 1, .max = 1e15, at, .old = true                         \
     }
 
 /* ---- which part of a trace ---- */
@@ -70,12 +83,12 @@
 #define OPTION_FORWARD(at)                                                                                             \
     {                                                                                                                  \
         .name = "forward", .kind = CLI_FLAG, at,                                                                       \
-        .help = "put the work of a backward pass under the forward operator it belongs to"                             \
+        .help = "put the GPU activities of a backward pass under their forward operator"                               \
     }
 
 #define OPTION_FULL_NAMES(at)                                                                                          \
     {                                                                                                                  \
-        .name = "full-names", .kind = CLI_FLAG, at, .help = "kernels with their template arguments and parameters"     \
+        .name = "full-names", .kind = CLI_FLAG, at, .help = "show kernels with template arguments and parameters"      \
     }
 
 #define OPTION_MIN_PERCENT(at)                                                                                         \
@@ -86,7 +99,7 @@
 
 #define OPTION_TITLE(at)                                                                                               \
     {                                                                                                                  \
-        .name = "title", .kind = CLI_TEXT, .value = "TEXT", at, .help = "stands above the picture"                     \
+        .name = "title", .kind = CLI_TEXT, .value = "TEXT", at, .help = "title of the picture"                         \
     }
 
 #endif

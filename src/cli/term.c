@@ -18,10 +18,12 @@ static bool color_wanted(void)
 void cli_term_init(cli_run *run)
 {
     run->color = run->global.color == CLI_COLOR_ALWAYS || (run->global.color == CLI_COLOR_AUTO && color_wanted());
-    run->width = 0;
-    if (!isatty(STDOUT_FILENO)) return;
+    run->is_terminal = isatty(STDOUT_FILENO);
     struct winsize size;
-    run->width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+    run->width = !run->is_terminal                                             ? CLI_PIPE_WIDTH
+                 : ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col
+                                                                               : 80;
+    if (run->global.wide) run->width = 0;
 }
 
 const char *cli_style(const cli_run *run, cli_look look)

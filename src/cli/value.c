@@ -198,6 +198,16 @@ void cli_value_default(const cli_option *option, const void *defaults, char *out
     }
 }
 
+const char *cli_value_name(hd_option_kind kind)
+{
+    static const char *const names[] = {
+        [HD_OPTION_COUNT] = "N",     [HD_OPTION_DECIMAL] = "X",  [HD_OPTION_TIME] = "TIME",
+        [HD_OPTION_OFFSET] = "TIME", [HD_OPTION_TEXT] = "TEXT",  [HD_OPTION_PATTERNS] = "PATTERNS",
+        [HD_OPTION_TEXTS] = "TEXT",  [HD_OPTION_TRACE] = "FILE",
+    };
+    return names[kind];
+}
+
 bool cli_ends_with(const char *path, size_t size, const char *end)
 {
     size_t length = strlen(end);

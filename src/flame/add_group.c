@@ -56,11 +56,19 @@ static void note_devices(flame_adder *a)
 
 /* ---- steps ---- */
 
+/* Of those that begin together the longer is first, as it is around the others. */
+static int by_end_and_name(const flame_step *x, const flame_step *y)
+{
+    if (x->end_ns != y->end_ns) return x->end_ns > y->end_ns ? -1 : 1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
 static int by_track(const void *a, const void *b)
 {
     const flame_step *x = a, *y = b;
     if (x->track != y->track) return x->track < y->track ? -1 : 1;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+    if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+    return by_end_and_name(x, y);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -68,7 +76,8 @@ static int by_rank(const void *a, const void *b)
     const flame_step *x = a, *y = b;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->track > y->track) - (x->track < y->track);
+    if (x->track != y->track) return x->track < y->track ? -1 : 1;
+    return by_end_and_name(x, y);
 }
 
 static hd_status note_step(flame_adder *a, const hd_block *block, uint32_t row)
@@ -124,7 +133,8 @@ static uint32_t step_of(const flame_adder *a, const flame_place *place)
 {
     if (place->time_ns == HD_NO_TIME || a->steps.count == 0) return HD_STRING_NONE;
     uint32_t any = place->thread == HD_NONE ? place->track : place->thread;
-    flame_step wanted = {UINT32_MAX, rank_of(a, any), place->time_ns, 0, 0};
+    flame_step wanted = {UINT32_MAX, rank_of(a, any), place->time_ns, INT64_MIN,
+                         UINT32_MAX}; /* behind all of its time */
     const flame_step *step = NULL;
     if (place->thread != HD_NONE) {
         flame_step own = wanted;

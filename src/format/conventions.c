@@ -7,8 +7,10 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "format/device_rows.h"
 #include "heddle/launches.h"
 #include "trace/lazy.h"
+#include "trace/ranks.h"
 
 /* String ids; HD_NONE where the trace does not have it. */
 typedef struct names {
@@ -18,29 +20,30 @@ typedef struct names {
 
 /* ---- streams ---- */
 
-enum { UNKNOWN, CPU, GPU, SYNC, CALL }; /* classes of categories */
-
 /* Categories whose slices stand on the row of a GPU queue; unitrace names rows last, so killed programs have no names.
  * Waits may also stand on the thread that waits, as in captures. */
-static uint8_t class_of(hd_string category)
+uint8_t hd_conventions_class(hd_string category)
 {
-    if (category.size == 6 && memcmp(category.data, "gpu_op", 6) == 0) return GPU;
+    if (category.size == 6 && memcmp(category.data, "gpu_op", 6) == 0) return CONVENTIONS_GPU;
     hd_role role = hd_role_of(category, (hd_string){"", 0});
-    if (role == HD_ROLE_SYNC) return SYNC;
-    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return CALL;
-    return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION ? GPU : CPU;
+    if (role == HD_ROLE_SYNC) return CONVENTIONS_SYNC;
+    if (role == HD_ROLE_RUNTIME || role == HD_ROLE_DRIVER) return CONVENTIONS_CALL;
+    return hd_role_is_work(role) || role == HD_ROLE_GPU_ANNOTATION ? CONVENTIONS_GPU : CONVENTIONS_CPU;
 }
 
-typedef struct waits {
-    int64_t device, stream; /* of the first wait on a track */
-    bool any, has_calls;
-} waits;
+/* What the slices of a track say of it. */
+typedef struct said {
+    int64_t device, stream;           /* if it is a stream by its slices */
+    int64_t wait_device, wait_stream; /* of the first wait on it */
+    bool is_stream, is_certain;       /* certain: with the stream's number */
+    bool has_wait, has_calls;
+} said;
 
 /* The numbers of the row that a slice of a class tells, where its category or arguments say that it is on a queue. */
 static bool numbers_of(int64_t *device, int64_t *stream, bool *has_stream, const hd_trace *trace, const names *n,
                        const hd_block *block, uint32_t row, uint8_t class)
 {
-    bool is_metax = class == CPU || class == CALL;
+    bool is_metax = class == CONVENTIONS_CPU || class == CONVENTIONS_CALL;
     hd_event event;
     hd_value queue;
     *device = *stream = HD_NO_NUMBER;
@@ -55,30 +58,35 @@ static bool numbers_of(int64_t *device, int64_t *stream, bool *has_stream, const
 static uint8_t class_at(uint8_t *category_class, const hd_trace *trace, const hd_block *block, uint32_t row)
 {
     uint32_t category = (uint32_t)hd_column_at(&block->columns[HD_COL_CATEGORY], row);
-    if (category_class[category] == UNKNOWN) category_class[category] = class_of(hd_trace_string(trace, category));
+    if (!category_class[category]) category_class[category] = hd_conventions_class(hd_trace_string(trace, category));
     return category_class[category];
 }
 
-static void find_streams_in(hd_builder *builder, const names *n, const hd_block *block, uint8_t *category_class,
-                            uint8_t *track_done, waits *of)
+/* was_stream: by track, those that were streams before their slices were looked at. */
+static void look_at(said *of, const bool *was_stream, const hd_trace *trace, const names *n, const hd_block *block,
+                    uint8_t *category_class)
 {
-    const hd_trace *trace = hd_builder_trace(builder);
     for (uint32_t row = 0; row < block->row_count; row++) {
         uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
-        if (track == HD_NONE || track_done[track]) continue;
+        if (track == HD_NONE || of[track].is_certain) continue;
         uint8_t class = class_at(category_class, trace, block, row);
+        said *s = &of[track];
         int64_t device, stream;
-        bool known;
-        of[track].has_calls |= class == CALL;
-        if (class == SYNC && of[track].any) continue;
-        if (!numbers_of(&device, &stream, &known, trace, n, block, row, class)) continue;
-        if (class == SYNC) {
-            of[track] = (waits){device, stream, true, of[track].has_calls};
+        bool certain;
+        s->has_calls |= class == CONVENTIONS_CALL;
+        if (class == CONVENTIONS_SYNC && s->has_wait) continue;
+        if (!numbers_of(&device, &stream, &certain, trace, n, block, row, class)) continue;
+        if (class == CONVENTIONS_SYNC) {
+            s->has_wait = true;
+            s->wait_device = device;
+            s->wait_stream = stream;
             continue;
         }
-        if (!known && hd_trace_track_at(trace, track)->kind == HD_TRACK_STREAM) continue;
-        hd_builder_set_stream(builder, track, device, stream);
-        track_done[track] = known;
+        if (!certain && (s->is_stream || was_stream[track])) continue;
+        s->is_stream = true;
+        s->is_certain = certain;
+        s->device = device;
+        s->stream = stream;
     }
 }
 
@@ -93,71 +101,94 @@ static names find_names(const hd_trace *trace)
                    find(trace, "queue_id")};
 }
 
-hd_status hd_conventions_find_streams(hd_builder *builder, hd_error *err)
-{
-    const hd_trace *trace = hd_builder_trace(builder);
-    const names n = find_names(trace);
-    uint8_t *category_class = calloc(hd_trace_string_count(trace), 1);
-    uint8_t *track_done = calloc((size_t)hd_trace_track_count(trace) + 1, 1);
-    waits *of = calloc((size_t)hd_trace_track_count(trace) + 1, sizeof *of);
-    bool fine = category_class && track_done && of;
-    for (size_t i = 0; fine && i < hd_trace_block_count(trace, HD_KIND_SLICE); i++)
-        find_streams_in(builder, &n, hd_trace_block_at(trace, HD_KIND_SLICE, i), category_class, track_done, of);
-    for (uint32_t t = 0; fine && t < hd_trace_track_count(trace); t++) {
-        if (of[t].any && !of[t].has_calls && hd_trace_track_at(trace, t)->kind != HD_TRACK_STREAM)
-            hd_builder_set_stream(builder, t, of[t].device, of[t].stream);
-    }
-    free(of);
-    free(category_class);
-    free(track_done);
-    return fine ? HD_OK : HD_NOMEM(err);
-}
-
-/* The streams among the tracks that no slice of a block tells. */
-static void find_told_in(bool *untold, uint32_t *left, const hd_trace *trace, const names *n, const hd_block *block,
-                         uint8_t *category_class)
-{
-    for (uint32_t row = 0; row < block->row_count && *left; row++) {
-        uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
-        if (track == HD_NONE || !untold[track]) continue;
-        const hd_track *t = hd_trace_track_at(trace, track);
-        int64_t device, stream;
-        bool has_stream;
-        uint8_t class = class_at(category_class, trace, block, row);
-        if (!numbers_of(&device, &stream, &has_stream, trace, n, block, row, class)) continue;
-        if (device != t->device || stream != t->stream) continue;
-        untold[track] = false;
-        --*left;
-    }
-}
-
-hd_status hd_conventions_untold_streams(bool **out, const hd_trace *trace, hd_error *err)
+/* By track; the caller frees it, also after an error. */
+static hd_status look(said **out, const bool *was_stream, const hd_trace *trace, hd_error *err)
 {
     const names n = find_names(trace);
-    uint32_t left = 0, stream_event = find(trace, HD_STREAM_EVENT), count = hd_trace_track_count(trace);
-    bool *untold = *out = calloc((size_t)count + 1, sizeof *untold);
+    uint32_t count = hd_trace_track_count(trace);
     uint8_t *category_class = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
-    for (size_t b = 0; untold && category_class && b < hd_trace_block_count(trace, HD_KIND_META); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_META, b);
-        for (uint32_t row = 0; row < block->row_count && stream_event != HD_NONE; row++) {
-            uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
-            bool tells = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row) == stream_event;
-            if (tells && track < count) untold[track] = true;
-        }
-    }
-    for (uint32_t t = 0; untold && t < count; t++) { /* what an event of the trace tells is not untold */
-        const hd_track *track = hd_trace_track_at(trace, t);
-        untold[t] = !untold[t] && track->kind == HD_TRACK_STREAM && track->rows[HD_KIND_SLICE];
-        left += untold[t];
-    }
-    for (size_t b = 0; untold && category_class && left && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
-        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
-        find_told_in(untold, &left, trace, &n, block, category_class);
+    said *of = *out = calloc((size_t)count + 1, sizeof *of);
+    bool fine = category_class && of;
+    for (size_t i = 0; fine && i < hd_trace_block_count(trace, HD_KIND_SLICE); i++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, i);
+        look_at(of, was_stream, trace, &n, block, category_class);
         hd_trace_release(trace, block);
     }
-    bool fine = untold && category_class;
+    for (uint32_t t = 0; fine && t < count; t++) { /* a row of waits alone */
+        said *s = &of[t];
+        if (!s->has_wait || s->has_calls || s->is_stream || was_stream[t]) continue;
+        s->is_stream = true;
+        s->device = s->wait_device;
+        s->stream = s->wait_stream;
+    }
     free(category_class);
     return fine ? HD_OK : HD_NOMEM(err);
+}
+
+hd_status hd_conventions_find_streams(hd_builder *builder, const uint8_t *told, hd_error *err)
+{
+    const hd_trace *trace = hd_builder_trace(builder);
+    uint32_t told_count = told ? hd_trace_track_count(trace) : 0; /* further devices' rows come behind */
+    HD_TRY(hd_device_rows_split(builder, err));
+    uint32_t count = hd_trace_track_count(trace);
+    said *of = NULL;
+    bool *was_stream = calloc((size_t)count + 1, sizeof *was_stream);
+    if (!was_stream) return HD_NOMEM(err);
+    for (uint32_t t = 0; t < count; t++) was_stream[t] = hd_trace_track_at(trace, t)->kind == HD_TRACK_STREAM;
+    hd_status status = look(&of, was_stream, trace, err);
+    for (uint32_t t = 0; t < count && status == HD_OK; t++) {
+        if (of[t].is_stream && !(t < told_count && told[t]))
+            hd_builder_set_stream(builder, t, of[t].device, of[t].stream);
+    }
+    free(was_stream);
+    free(of);
+    return status;
+}
+
+/* By track, whether a metadata event of the trace tells its stream, or the rank of its process. */
+static void find_told_by_events(bool *told, const hd_trace *trace)
+{
+    uint32_t stream = find(trace, HD_STREAM_EVENT), rank = find(trace, HD_RANK_EVENT);
+    if (stream == HD_NONE && rank == HD_NONE) return;
+    for (size_t b = 0; b < hd_trace_block_count(trace, HD_KIND_META); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_META, b);
+        for (uint32_t row = 0; row < block->row_count; row++) {
+            uint32_t track = (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], row);
+            uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], row);
+            if (track >= hd_trace_track_count(trace)) continue;
+            if (name == stream) told[track] = true;
+            const hd_track *of = hd_trace_track_at(trace, track);
+            if (name == rank) told[of->parent == HD_NONE ? track : of->parent] = true;
+        }
+    }
+}
+
+static hd_untold untold_of(const hd_trace *trace, const hd_track *track, const said *s)
+{
+    if (track->kind == HD_TRACK_PROCESS) {
+        int64_t rank = track->rank;
+        if (rank == HD_NO_NUMBER || rank == hd_trace_facts_of(trace)->rank) return HD_UNTOLD_NOTHING;
+        return rank == hd_rank_of_name(hd_trace_string(trace, track->name)) ? HD_UNTOLD_NOTHING : HD_UNTOLD_RANK;
+    }
+    if (track->kind != HD_TRACK_STREAM) return s->is_stream ? HD_UNTOLD_THREAD : HD_UNTOLD_NOTHING;
+    bool same = s->is_stream && s->device == track->device && s->stream == track->stream;
+    return same ? HD_UNTOLD_NOTHING : HD_UNTOLD_STREAM;
+}
+
+hd_status hd_conventions_untold(uint8_t **out, const hd_trace *trace, bool keeps_events, hd_error *err)
+{
+    uint32_t count = hd_trace_track_count(trace);
+    said *of = NULL;
+    bool *told = calloc((size_t)count + 1, sizeof *told); /* first of all: none was a stream */
+    *out = calloc((size_t)count + 1, 1);
+    hd_status status = told && *out ? look(&of, told, trace, err) : HD_NOMEM(err);
+    if (status == HD_OK && keeps_events) find_told_by_events(told, trace);
+    for (uint32_t t = 0; t < count && status == HD_OK; t++) {
+        if (!told[t]) (*out)[t] = (uint8_t)untold_of(trace, hd_trace_track_at(trace, t), &of[t]);
+    }
+    free(told);
+    free(of);
+    return status;
 }
 
 /* ---- facts ---- */

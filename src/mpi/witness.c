@@ -9,6 +9,7 @@
  * The witness is a child of the process that first binds a name in the abstract namespace of sockets, and ends with the
  * last that is connected.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -98,6 +100,19 @@ static bool hear(peer *p, bool *is_told)
     return true;
 }
 
+/* closefrom of glibc 2.34, for older ones. The system call is missing before Linux 5.9. */
+static void close_from(int first)
+{
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
+    DIR *open_files = opendir("/proc/self/fd");
+    if (!open_files) return;
+    for (const struct dirent *e; (e = readdir(open_files)) != NULL;) {
+        int fd = atoi(e->d_name);
+        if (fd >= first && fd != dirfd(open_files)) close(fd);
+    }
+    closedir(open_files);
+}
+
 /* Never returns: nothing of the process's own, such as buffers of output, may be used or flushed. */
 static _Noreturn void watch(int listener)
 {
@@ -108,7 +123,7 @@ static _Noreturn void watch(int listener)
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     if (listener != 3) dup2(listener, 3);
-    close_range(4, ~0u, 0); /* launchers wait for the end of connections of theirs */
+    close_from(4); /* launchers wait for the end of connections of theirs */
     int poll = epoll_create1(EPOLL_CLOEXEC);
     if (poll < 0 || epoll_ctl(poll, EPOLL_CTL_ADD, 3, &event) != 0) _exit(1);
     do {

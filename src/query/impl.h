@@ -57,6 +57,8 @@ struct hd_statement {
  * long without SQLite, which then return SQLITE_INTERRUPT. */
 bool query_stopped(const hd_query *query);
 hd_status query_watch_start(hd_query *query, hd_error *err);
+/* When what begins now has to end, by hd_now_ns; INT64_MAX: never. */
+int64_t query_deadline(const hd_query *query);
 /* The time of this statement counts from now on; NULL: of none. Quick where it did so already. */
 void query_watch_set(hd_query *query, const hd_statement *statement);
 void query_watch_end(hd_query *query);
@@ -65,6 +67,8 @@ void query_watch_end(hd_query *query);
 hd_status query_spill_start(hd_query *query, hd_error *err);
 void query_spill_end(hd_query *query);
 
+/* LIMIT, with a word of why the statement had to end. */
+hd_status query_tell_stopped(const hd_query *query, hd_error *err);
 /* What SQLite's code means; a failure that a virtual table left in query->failure goes before it. */
 hd_status query_failed(hd_query *query, int code, hd_error *err);
 

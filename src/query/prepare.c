@@ -108,7 +108,10 @@ static hd_status compile(hd_statement *statement, const char **tail, const char 
     HD_TRY(rewrite(&copy, query, sql, end, err));
     const char *text = copy ? copy : sql;
     query->failure = (hd_error){0};
+    statement->deadline_ns = query_deadline(query);
+    query_watch_set(query, statement); /* views of views take time in themselves */
     int code = sqlite3_prepare_v3(query->db, text, (int)size, 0, &statement->stmt, tail);
+    query_watch_set(query, NULL);
     *tail = sql + (*tail ? *tail - text : 0);
     hd_status status = code == SQLITE_OK ? HD_OK : query_explain(query, text, size, err);
     free(copy);

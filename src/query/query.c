@@ -64,6 +64,10 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     (void)database;
     (void)inner;
     if (query->is_authorized) return SQLITE_OK;
+    if (query_stopped(query)) { /* SQLite before 3.41 looks nowhere else while it prepares */
+        if (query->failure.status == HD_OK) query_tell_stopped(query, &query->failure);
+        return SQLITE_DENY;
+    }
     bool fine = false, is_dropped = query->is_dropping;
     query->is_dropping = action == SQLITE_DROP_VIEW || action == SQLITE_DROP_TEMP_VIEW;
     switch (action) {
@@ -140,6 +144,7 @@ static hd_status connect(hd_query *query, hd_error *err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
     HD_TRY(query_spill_start(query, err));
+    if (query->options.heap_bytes) sqlite3_hard_heap_limit64((sqlite3_int64)query->options.heap_bytes);
     int code = sqlite3_open_v2(":memory:", &query->db, flags, query->vfs.zName);
     if (!query->db) return HD_NOMEM(err);
     if (code != SQLITE_OK) return query_failed(query, code, err);

@@ -1,5 +1,4 @@
 /* statement.c - statements run: parameters, rows, what columns are, and what went wrong */
-#include "base/clock.h"
 #include "base/error.h"
 #include "query/impl.h"
 
@@ -8,7 +7,7 @@
 
 /* ---- failures ---- */
 
-static hd_status stopped(const hd_query *query, hd_error *err)
+hd_status query_tell_stopped(const hd_query *query, hd_error *err)
 {
     if (atomic_load_explicit(&query->stop, memory_order_relaxed) != QUERY_LATE)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "interrupted");
@@ -27,7 +26,7 @@ hd_status query_failed(hd_query *query, int code, hd_error *err)
     query->failure = (hd_error){0};
     switch (code & 0xff) {
     case SQLITE_NOMEM: return HD_NOMEM(err);
-    case SQLITE_INTERRUPT: return stopped(query, err);
+    case SQLITE_INTERRUPT: return query_tell_stopped(query, err);
     case SQLITE_TOOBIG: status = HD_ERR_LIMIT; break;
     case SQLITE_CANTOPEN:
     case SQLITE_FULL:
@@ -132,23 +131,14 @@ hd_query_role hd_statement_column_role(const hd_statement *statement, size_t col
 
 /* ---- rows ---- */
 
-/* Time counts from the first row that is asked for. */
-static void begin(hd_statement *statement)
-{
-    uint64_t limit_ms = statement->query->options.timeout_ms;
-    int64_t now_ns = hd_now_ns();
-    bool is_limited = limit_ms && limit_ms < (uint64_t)(INT64_MAX - now_ns) / 1000000;
-    statement->deadline_ns = is_limited ? now_ns + (int64_t)limit_ms * 1000000 : INT64_MAX;
-    statement->state = STATEMENT_RUNS;
-}
-
 hd_status hd_statement_next(hd_statement *statement, hd_error *err)
 {
     hd_query *query = statement->query;
     if (statement->state == STATEMENT_ENDED) return HD_END;
     if (statement->state == STATEMENT_FAILED)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the statement has failed before");
-    if (statement->state == STATEMENT_NEW) begin(statement);
+    if (statement->state == STATEMENT_NEW) statement->deadline_ns = query_deadline(query); /* from the first row on */
+    statement->state = STATEMENT_RUNS;
     query_watch_set(query, statement);
     query->failure.status = HD_OK;
     atomic_store_explicit(&query->watch.is_inside, true, memory_order_relaxed);

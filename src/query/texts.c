@@ -70,38 +70,64 @@ static void instr(sqlite3_context *context, int count, sqlite3_value **values)
 
 /* ---- replace ---- */
 
+typedef struct text_out {
+    char *data;                     /* by sqlite3_malloc */
+    uint64_t size, capacity, limit; /* capacity before there is data: what is expected */
+    int code;
+} text_out;
+
+static void put(text_out *out, const char *data, size_t size)
+{
+    if (out->code == SQLITE_OK && out->size + size > out->limit) out->code = SQLITE_TOOBIG;
+    if (out->code == SQLITE_OK && (!out->data || out->size + size > out->capacity)) {
+        out->capacity = (out->data ? 2 : 1) * out->capacity + size;
+        char *grown = sqlite3_realloc64(out->data, out->capacity);
+        if (grown)
+            out->data = grown;
+        else
+            out->code = SQLITE_NOMEM;
+    }
+    if (out->code != SQLITE_OK) return;
+    memcpy(out->data + out->size, data, size);
+    out->size += size;
+}
+
+/* By windows: some memmem look at all of the text first, as AddressSanitizer's does, and each call is for one place. */
+static const char *find(const char *data, const char *end, const char *part, size_t size)
+{
+    enum { WINDOW_BYTES = 4096 };
+    const size_t window = size > WINDOW_BYTES / 8 ? size * 8 : WINDOW_BYTES;
+    if (size == 1) return memchr(data, *part, (size_t)(end - data));
+    for (size_t left; (left = (size_t)(end - data)) >= size; data += window - size + 1) {
+        const char *found = memmem(data, left < window ? left : window, part, size);
+        if (found || left <= window) return found;
+    }
+    return NULL;
+}
+
 static void replace(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
     const char *data = (const char *)sqlite3_value_text(values[0]);
     const char *part = data ? (const char *)sqlite3_value_text(values[1]) : NULL;
-    if (!part) return;
-    if (!part[0]) {
-        sqlite3_result_value(context, values[0]);
-        return;
-    }
-    const char *by = (const char *)sqlite3_value_text(values[2]), *found;
+    const char *by = part && part[0] ? (const char *)sqlite3_value_text(values[2]) : NULL;
+    if (part && !part[0]) sqlite3_result_value(context, values[0]);
     if (!by) return;
     const char *end = data + sqlite3_value_bytes(values[0]);
-    size_t part_size = (size_t)sqlite3_value_bytes(values[1]);
-    int by_size = sqlite3_value_bytes(values[2]);
-    sqlite3_str *out = sqlite3_str_new(sqlite3_context_db_handle(context)); /* no longer than a value may be */
-    while ((found = memmem(data, (size_t)(end - data), part, part_size)) && !sqlite3_str_errcode(out)) {
-        sqlite3_str_append(out, data, (int)(found - data));
-        sqlite3_str_append(out, by, by_size);
+    size_t part_size = (size_t)sqlite3_value_bytes(values[1]), by_size = (size_t)sqlite3_value_bytes(values[2]);
+    const hd_query *query = sqlite3_user_data(context);
+    text_out out = {.limit = query->options.value_bytes, .capacity = (uint64_t)(end - data) + by_size + 1};
+    for (const char *found; (found = find(data, end, part, part_size)) && out.code == SQLITE_OK;) {
+        put(&out, data, (size_t)(found - data));
+        put(&out, by, by_size);
         data = found + part_size;
     }
-    sqlite3_str_append(out, data, (int)(end - data));
-    int size = sqlite3_str_length(out), code = sqlite3_str_errcode(out);
-    char *text = sqlite3_str_finish(out);
-    if (code == SQLITE_TOOBIG)
-        sqlite3_result_error_toobig(context);
-    else if (code != SQLITE_OK)
-        sqlite3_result_error_nomem(context);
+    put(&out, data, (size_t)(end - data));
+    if (out.code == SQLITE_OK)
+        sqlite3_result_text64(context, out.data, out.size, sqlite3_free, SQLITE_UTF8);
     else
-        sqlite3_result_text64(context, text ? text : "", (sqlite3_uint64)size, text ? sqlite3_free : SQLITE_STATIC,
-                              SQLITE_UTF8);
-    if (code != SQLITE_OK) sqlite3_free(text);
+        sqlite3_result_error_code(context, out.code);
+    if (out.code != SQLITE_OK) sqlite3_free(out.data);
 }
 
 /* ---- trim ---- */

@@ -79,6 +79,14 @@ hd_status query_watch_start(hd_query *query, hd_error *err)
     return hd_error_set(err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "the system gives no more threads");
 }
 
+int64_t query_deadline(const hd_query *query)
+{
+    uint64_t limit_ms = query->options.timeout_ms;
+    int64_t now_ns = hd_now_ns();
+    bool is_limited = limit_ms && limit_ms < (uint64_t)(INT64_MAX - now_ns) / 1000000;
+    return is_limited ? now_ns + (int64_t)limit_ms * 1000000 : INT64_MAX;
+}
+
 void query_watch_set(hd_query *query, const hd_statement *statement)
 {
     query_watch *w = &query->watch;

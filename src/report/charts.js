@@ -46,19 +46,24 @@ const labelsOf = (of) => {
   const telling = of.label.filter((i) => of.rows.some((row) => of.text(row, i) !== of.text(of.rows[0], i)));
   return telling.length ? telling : of.label;
 };
-const labelOf = (of, row) => of.label.map((i) => of.text(row, i)).filter((text) => text && text !== "-").join(" ");
+// A number alone says nothing: "rank 1 \u00b7 GPU 1".
+const labelOf = (of, row) => of.label.map((i) => [of.text(row, i), of.name(i)]).filter(([text]) => text && text !== "-")
+  .map(([text, name]) => /^-?\d+$/.test(text) ? (name === "device" ? "GPU" : name) + " " + text : text)
+  .join(" \u00b7 ");
 
-/* A row's values beside one another: its share of the longest row. */
+/* A row's values next to one another: its share of the longest row. Where there is little room, its label is above. */
+const NARROW = 600, LETTER = 8; // of 12 px, wide ones as well
 const bars = (of) => {
   const rows = of.rows.slice(0, BARS), length = (row, i) => Math.max(0, of.value(row, i) || 0);
   const most = Math.max(...rows.map((row) => of.values.reduce((sum, i) => sum + length(row, i), 0)));
   if (!(most > 0) || !of.values.length) return null;
-  const svg = figure(of, rows.length * 22 + 4), left = 0.33 * widthOf(of), room = widthOf(of) - left - 90;
+  const narrow = widthOf(of) < NARROW, high = narrow ? 38 : 22, left = narrow ? 0 : 0.33 * widthOf(of);
+  const svg = figure(of, rows.length * high + 4), room = widthOf(of) - left - 90;
   rows.forEach((row, at) => {
     let x = left;
-    const y = at * 22 + 2, label = labelOf(of, row);
-    element(element(svg, "text", {x: left - 8, y: y + 14, "text-anchor": "end"}, short(label, Math.floor(left / 7) - 1)), "title", {},
-      label);
+    const above = at * high + 2, y = above + high - 22, label = labelOf(of, row);
+    element(element(svg, "text", narrow ? {x: 0, y: above + 13} : {x: left - 8, y: y + 14, "text-anchor": "end"},
+      short(label, Math.floor((narrow ? widthOf(of) : left - 8) / LETTER))), "title", {}, label);
     of.values.forEach((i, n) => {
       const width = room * length(row, i) / most;
       const bar = element(svg, "rect", {x, y: y + 2, width, height: 15, fill: color(n)});

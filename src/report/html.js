@@ -45,23 +45,35 @@
       button.addEventListener("click", () => sortBy(table, head, column));
       head.append(button);
     });
-    if (table.tBodies[0].rows.length > 5) search(table);
+    if (table.tBodies[0].rows.length > 10) search(table);
   };
 
   /* ---- charts ---- */
 
-  const chart = (table) => {
+  const chart = (table, width) => {
     const heads = [...table.tHead.rows[0].cells];
     const columns = (names) => (names || "").split(",").map((name) => heads.findIndex((head) => head.dataset.name === name))
       .filter((i) => i >= 0);
-    const drawn = drawChart({chart: table.dataset.chart, title: table.dataset.title, rows: [...table.tBodies[0].rows],
+    return drawChart({chart: table.dataset.chart, title: table.dataset.title, rows: [...table.tBodies[0].rows], width,
       label: columns(table.dataset.label), values: columns(table.dataset.values), name: (i) => heads[i].textContent, value,
       text: (row, i) => row.cells[i].textContent});
-    if (drawn) table.parentNode.before(drawn);
   };
 
-  for (const table of document.querySelectorAll("table")) {
-    if (table.dataset.chart) chart(table);
-    prepare(table);
-  }
+  // As wide as there is room, once it is seen: in a fold when that is opened.
+  const drawAll = () => {
+    for (const table of document.querySelectorAll("table[data-chart]")) {
+      if (table.closest("details:not([open])")) continue;
+      const width = Math.min(1000, table.closest("section").clientWidth);
+      if (!width || Number(table.dataset.drawn) === width) continue;
+      table.dataset.drawn = width;
+      const before = table.parentNode.previousElementSibling, drawn = chart(table, Math.max(300, width));
+      if (before && before.tagName === "FIGURE") before.remove();
+      if (drawn) table.parentNode.before(drawn);
+    }
+  };
+
+  for (const table of document.querySelectorAll("table")) prepare(table);
+  drawAll();
+  document.addEventListener("toggle", drawAll, true);
+  addEventListener("resize", drawAll);
 })();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "heddle/job.h"
 #include "heddle/names.h"
 #include "pass/options.h"
 #include "report/report.h"
@@ -88,13 +89,19 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
     *out = (hd_report){0};
     if (!about) return refuse_name(name, err);
     HD_TRY(set_options(&values, about, input->options, err));
-    hd_status status = about->run(out, input, values.values, err);
-    if (status != HD_OK) hd_report_free(out); /* tables that were made before */
+    hd_job *own = NULL;
+    hd_report_input used = *input;
+    hd_status status = about->of_job ? job_of_input(&own, input, err) : HD_OK;
+    if (own) used.job = own;
+    if (status == HD_OK) status = about->run(out, &used, values.values, err);
     hd_option_values_deinit(&values);
-    if (status == HD_OK && !out->trust && input->trace && !about->of_job)
+    if (status == HD_OK && about->of_job)
+        status = job_set_trust(out, used.job, err);
+    else if (status == HD_OK && !out->trust && input->trace)
         status = report_set_trust(out, input->trace, NULL, err);
     if (status == HD_OK) status = report_tell_beyond(out, err);
-    if (status != HD_OK) hd_report_free(out);
+    if (status != HD_OK) hd_report_free(out); /* tables that were made before */
+    hd_job_free(own);
     return status;
 }
 

@@ -10,7 +10,7 @@ extern const hd_report_about report_breakdown_about, report_kernels_about, repor
     report_timeline_about, report_memory_about, report_info_about, report_check_about, report_attribution_about,
     report_summary_about, report_critical_path_about, report_stragglers_about, report_clocks_about,
     report_imbalance_about, report_topology_about, report_job_about, report_slowdown_about, report_whatif_about;
-extern const hd_report_column report_ledger_columns[];
+extern const hd_report_column report_ledger_columns[], report_trust_columns[];
 
 /* Finish a builder into the next table of a report. The builder is gone afterwards, also on failure. */
 hd_status report_add(hd_report *report, hd_table_builder *builder, hd_error *err);
@@ -25,6 +25,15 @@ struct gpu_trust;
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
 /* A row more if sums of the tables are beyond 63 bits. */
 hd_status report_tell_beyond(hd_report *report, hd_error *err);
+
+/* The same of a job, from what its summaries say and from what does not fit together. job_trust.c */
+hd_status job_set_trust(hd_report *report, const hd_job *job, hd_error *err);
+/* By member of the job, the codes of errors and warnings on which times of its GPU activities rest, "gpu-overlap, gpu-far", as one of
+ * `texts`; HD_NONE: none. The caller frees *out. job_trust.c */
+struct gpu_texts;
+hd_status job_doubts_of_members(uint32_t **out, struct gpu_texts *texts, const hd_job *job, hd_error *err);
+/* For a report on jobs without input->job, one of input->trace, which the caller frees; else *out is NULL. job/job.c */
+hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 
 /* Cells. HD_NO_NUMBER and HD_NO_TIME, which are one value, become null; so does HD_STRING_NONE. */
 void report_cell_int(hd_table_builder *builder, int64_t value);

@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "trace/event.h"
 
-static const hd_report_column columns[] = {
+const hd_report_column report_trust_columns[] = {
     {"code", HD_VALUE_STRING, "which doubt"},
     {"level", HD_VALUE_STRING, "error: figures are wrong; warning: some may be; note"},
     {"count", HD_VALUE_COUNT, "how many have it"},
@@ -42,7 +42,7 @@ static void add_row(hd_table_builder *b, const hd_trace *trace, gpu_doubt_code c
 static hd_status builder_new(hd_table_builder **out, hd_error *err)
 {
     HD_TRY(hd_table_builder_new(out, "trust", err));
-    for (const hd_report_column *c = columns; c->name; c++) hd_table_add_column(*out, c->name, c->type);
+    for (const hd_report_column *c = report_trust_columns; c->name; c++) hd_table_add_column(*out, c->name, c->type);
     return HD_OK;
 }
 

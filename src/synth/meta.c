@@ -114,7 +114,7 @@ static void process_meta(synth *s, uint32_t track, int64_t pid, uint32_t labels,
     hd_builder_name_track(s->builder, process, s->texts[SYNTH_TEXT_PYTHON]);
     hd_builder_label_track(s->builder, process, labels);
     hd_builder_sort_track(s->builder, process, sort_index);
-    hd_builder_set_rank(s->builder, process, s->rank);
+    if (s->options.ranks > 1) hd_builder_set_rank(s->builder, process, s->rank);
     put_meta(s, track, SYNTH_TEXT_PROCESS_NAME, SYNTH_SHAPE_NAME, s->texts[SYNTH_TEXT_PYTHON]);
     put_meta(s, track, SYNTH_TEXT_PROCESS_LABELS, SYNTH_SHAPE_LABELS, labels);
     put_meta(s, track, SYNTH_TEXT_PROCESS_SORT, SYNTH_SHAPE_SORT, sort_index);
@@ -125,7 +125,7 @@ static void thread_meta(synth *s, uint32_t track, uint32_t name, int64_t sort_in
     if (s->failed) return;
     hd_builder_name_track(s->builder, track, name);
     hd_builder_sort_track(s->builder, track, sort_index);
-    hd_builder_set_rank(s->builder, track, s->rank);
+    if (s->options.ranks > 1) hd_builder_set_rank(s->builder, track, s->rank);
     put_meta(s, track, SYNTH_TEXT_THREAD_NAME, SYNTH_SHAPE_NAME, name);
     put_meta(s, track, SYNTH_TEXT_THREAD_SORT, SYNTH_SHAPE_SORT, sort_index);
 }

@@ -105,7 +105,9 @@ static int by_time(const void *a, const void *b)
 {
     const hd_synth_sample *x = a, *y = b;
     if (x->time_ns != y->time_ns) return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+    if (x->correlation != y->correlation) return x->correlation < y->correlation ? -1 : 1;
+    if (x->tid != y->tid) return x->tid < y->tid ? -1 : 1;
+    return (x->stack > y->stack) - (x->stack < y->stack);
 }
 
 void synth_samples_finish(synth *s)

@@ -1,15 +1,34 @@
 /* text.c - a table as aligned columns for people
  *
  * Two passes over the cells: one for the widths, one to print. When a width is given and the columns do not fit, the
- * widest string columns give way first, and their strings are shortened in the middle, since both the namespace and
- * the template arguments of a kernel's name tell kernels apart.
+ * widest string column comes last and takes what the others leave. Sentences are wrapped there, or are printed below
+ * their row where too little is left; names are shortened in the middle, since both the namespace and the template arguments of a
+ * kernel's name tell kernels apart. Then other string columns give way, and in the end columns are left out from the
+ * right, which a last line names. A single row becomes a line for each column instead.
  */
 #include "table/impl.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { GAP = 2, LEAST_STRING_WIDTH = 12 };
+enum {
+    GAP = 2,
+    LEAST_STRING_WIDTH = 12,
+    LEAST_NAME_WIDTH = 24,
+    LEAST_OTHER_WIDTH = 18,
+    LEAST_SENTENCE_WIDTH = 36,
+    BELOW_INDENT = 4
+};
+
+/* Where the columns stand. */
+typedef struct layout {
+    size_t *widths; /* by column */
+    size_t *order;  /* the columns from left to right */
+    size_t shown;   /* of `order`, in a row */
+    size_t wrapped; /* the column of sentences; SIZE_MAX: none */
+    bool below;     /* it is the next of `order`, below the row */
+} layout;
 
 static const char null_text[] = "-";
 
@@ -56,15 +75,26 @@ static void measure(size_t *widths, const hd_table *table, const hd_table_style 
     }
 }
 
-/* Take columns from the widest strings until the table fits, or all strings are at their least width. */
-static void shrink(size_t *widths, const hd_table *table, const hd_table_style *style)
+static bool is_string(const hd_table *table, size_t column)
+{
+    return table->columns[column].type == HD_VALUE_STRING;
+}
+
+static size_t total_width(const size_t *widths, const hd_table *table, const hd_table_style *style)
 {
     size_t total = style->indent;
     for (size_t i = 0; i < table->column_count; i++) total += widths[i] + (i ? GAP : 0);
+    return total;
+}
+
+/* Take columns from the widest strings but `kept` until the table fits, or all strings are at their least width. */
+static void shrink(size_t *widths, const hd_table *table, const hd_table_style *style, size_t kept, size_t least)
+{
+    size_t total = total_width(widths, table, style);
     while (total > style->width) {
-        size_t widest = SIZE_MAX, second = LEAST_STRING_WIDTH;
+        size_t widest = SIZE_MAX, second = least;
         for (size_t i = 0; i < table->column_count; i++) {
-            if (table->columns[i].type != HD_VALUE_STRING || widths[i] <= LEAST_STRING_WIDTH) continue;
+            if (!is_string(table, i) || widths[i] <= least || i == kept) continue;
             if (widest == SIZE_MAX || widths[i] > widths[widest]) {
                 if (widest != SIZE_MAX) second = widths[widest];
                 widest = i;
@@ -79,6 +109,92 @@ static void shrink(size_t *widths, const hd_table *table, const hd_table_style *
         widths[widest] -= step;
         total -= step;
     }
+}
+
+static bool is_plain_word(const char *word, size_t size)
+{
+    enum { LONGEST = 14 };
+    bool plain = size && size <= LONGEST;
+    for (size_t i = 0; i < size && plain; i++) plain = isalnum((unsigned char)word[i]) || strchr("%.'-", word[i]);
+    return plain;
+}
+
+/* Four plain words or more, which are half of all. Names of kernels have blanks as well, but commas and signs. */
+static bool is_sentence(const char *text, size_t size)
+{
+    size_t words = 0, plain = 0;
+    for (size_t at = 0; at < size; at++) {
+        size_t end = at;
+        while (end < size && text[end] != ' ') end++;
+        words++;
+        plain += is_plain_word(text + at, end - at);
+        at = end;
+    }
+    return plain >= 4 && 2 * plain >= words;
+}
+
+static bool has_sentences(const hd_table *table, size_t column)
+{
+    size_t sentences = 0, cells = 0, size;
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        if (hd_table_is_null(table, row, column)) continue;
+        const char *text = hd_table_get_string(&size, table, row, column);
+        cells++;
+        sentences += is_sentence(text, size);
+    }
+    return sentences && 2 * sentences >= cells;
+}
+
+static size_t row_width(const layout *l, const hd_table_style *style)
+{
+    size_t total = style->indent;
+    for (size_t i = 0; i < l->shown; i++) total += l->widths[l->order[i]] + (i ? GAP : 0);
+    return total;
+}
+
+/* Leave out columns from the right until the row fits; what stands last stays. */
+static void leave_out(layout *l, const hd_table_style *style)
+{
+    size_t total = row_width(l, style);
+    while (total > style->width && l->shown > 2) {
+        const size_t at = l->shown - 2, column = l->order[at];
+        const size_t behind = l->shown - at - 1 + l->below;
+        total -= l->widths[column] + GAP;
+        memmove(&l->order[at], &l->order[at + 1], behind * sizeof *l->order);
+        l->order[at + behind] = column;
+        l->shown--;
+    }
+}
+
+/* The widest strings come last, in what is left. */
+static void fit(layout *l, const hd_table *table, const hd_table_style *style)
+{
+    size_t total = total_width(l->widths, table, style), widest = SIZE_MAX, count = table->column_count;
+    for (size_t i = 0; i < count; i++)
+        if (is_string(table, i) && (widest == SIZE_MAX || l->widths[i] > l->widths[widest])) widest = i;
+    if (total <= style->width) return;
+    if (widest != SIZE_MAX) {
+        const bool sentences = has_sentences(table, widest);
+        const size_t others = total - l->widths[widest], left = style->width > others ? style->width - others : 0;
+        const size_t least = sentences ? LEAST_SENTENCE_WIDTH : LEAST_NAME_WIDTH;
+        const size_t beside = style->indent + BELOW_INDENT;
+        for (size_t i = widest; i + 1 < count; i++) l->order[i] = i + 1;
+        l->order[count - 1] = widest;
+        l->wrapped = sentences ? widest : SIZE_MAX;
+        l->below = sentences && left < least && count > 1;
+        l->shown -= l->below;
+        if (l->below)
+            l->widths[widest] = 0; /* as the others are shrunk */
+        else if (l->widths[widest] > least)
+            l->widths[widest] = left > least ? left : least;
+        shrink(l->widths, table, style, widest, LEAST_OTHER_WIDTH);
+        if (l->below) l->widths[widest] = style->width > beside + least ? style->width - beside : least;
+        /* Below its least width only if that helps. */
+        total = total_width(l->widths, table, style);
+        if (!l->below && total > style->width && total - style->width + LEAST_STRING_WIDTH <= l->widths[widest])
+            l->widths[widest] -= total - style->width;
+    }
+    if (hd_table_row_count(table) > 1) leave_out(l, style);
 }
 
 /* Print as many characters as fit into `room`, from the text's start. Returns the width printed. */
@@ -126,44 +242,152 @@ static void put_cell(table_out *out, const hd_table_column *column, const char *
     if (!last) table_put_spaces(out, GAP);
 }
 
-static void put_head(table_out *out, const hd_table *table, const size_t *widths, const hd_table_style *style)
+enum { TITLE_BYTES = 128 };
+
+static size_t title_of(char title[TITLE_BYTES], const hd_table_column *column, bool raw)
+{
+    size_t size = 0;
+    for (; column->name[size] && size < TITLE_BYTES; size++)
+        title[size] = column->name[size] == '_' && !raw ? ' ' : column->name[size];
+    return size;
+}
+
+static void put_head(table_out *out, const hd_table *table, const layout *l, const hd_table_style *style)
 {
     table_put_spaces(out, style->indent);
     if (style->bold_head) table_puts(out, "\033[1m");
-    for (size_t column = 0; column < table->column_count; column++) {
-        char title[128];
-        const char *name = table->columns[column].name;
-        size_t size = 0;
-        for (; name[size] && size < sizeof title; size++)
-            title[size] = name[size] == '_' && !style->raw ? ' ' : name[size];
-        put_cell(out, &table->columns[column], title, size, widths[column], column + 1 == table->column_count);
+    for (size_t i = 0; i < l->shown; i++) {
+        char title[TITLE_BYTES];
+        const size_t column = l->order[i];
+        size_t size = title_of(title, &table->columns[column], style->raw);
+        put_cell(out, &table->columns[column], title, size, l->widths[column], i + 1 == l->shown);
     }
     if (style->bold_head) table_puts(out, "\033[0m");
     table_puts(out, "\n");
 }
 
+/* The bytes of the first line of a text that is wrapped; *used has the blanks behind it too. A word that is too long is
+ * cut. */
+static size_t first_line(size_t *used, const char *text, size_t size, size_t room)
+{
+    size_t width = 0, end = 0, at = 0;
+    while (at < size) {
+        table_char next;
+        size_t taken = table_next_char(&next, text + at, size - at);
+        if (width + next.width > room) break;
+        if (text[at] == ' ') end = at;
+        width += next.width;
+        at += taken;
+    }
+    if (at == size || !end) end = at;
+    *used = end;
+    while (*used < size && text[*used] == ' ') ++*used;
+    return end;
+}
+
+/* A sentence, whose lines after the first begin at `column`. */
+static void put_wrapped(table_out *out, const char *text, size_t size, size_t room, size_t column)
+{
+    for (bool first = true; size && out->status == HD_OK; first = false) {
+        size_t used, line = first_line(&used, text, size, room);
+        if (!used) return;
+        if (!first) table_puts(out, "\n");
+        if (!first) table_put_spaces(out, column);
+        put_fitting(out, text, line, room);
+        text += used;
+        size -= used;
+    }
+}
+
+static void put_row(table_out *out, const hd_table *table, size_t row, const layout *l, const hd_table_style *style)
+{
+    char value[HD_VALUE_TEXT_BYTES];
+    size_t size, at = style->indent;
+    table_put_spaces(out, style->indent);
+    for (size_t i = 0; i < l->shown; i++) {
+        const size_t column = l->order[i];
+        const char *text = cell_text(&size, value, table, row, column, style->raw);
+        if (column == l->wrapped)
+            put_wrapped(out, text, size, l->widths[column], at);
+        else
+            put_cell(out, &table->columns[column], text, size, l->widths[column], i + 1 == l->shown);
+        at += l->widths[column] + GAP;
+    }
+    table_puts(out, "\n");
+    if (!l->below || hd_table_is_null(table, row, l->wrapped)) return;
+    const char *text = cell_text(&size, value, table, row, l->wrapped, style->raw);
+    table_put_spaces(out, style->indent + BELOW_INDENT);
+    put_wrapped(out, text, size, l->widths[l->wrapped], style->indent + BELOW_INDENT);
+    table_puts(out, "\n");
+}
+
+static void put_left_out(table_out *out, const hd_table *table, const layout *l, const hd_table_style *style)
+{
+    const size_t first = l->shown + l->below, count = table->column_count;
+    if (first == count) return;
+    char title[TITLE_BYTES];
+    table_put_spaces(out, style->indent);
+    table_puts(out, count - first == 1 ? "\xE2\x80\xA6 one more column: " : "\xE2\x80\xA6 more columns: ");
+    for (size_t column = 0, any = 0; column < count; column++) { /* in their order */
+        size_t i = first;
+        while (i < count && l->order[i] != column) i++;
+        if (i == count) continue;
+        if (any++) table_puts(out, ", ");
+        table_put(out, title, title_of(title, &table->columns[column], style->raw));
+    }
+    table_puts(out, "\n");
+}
+
+/* A single row that does not fit: a line for each column. */
+static void put_lines(table_out *out, const hd_table *table, const hd_table_style *style)
+{
+    char value[HD_VALUE_TEXT_BYTES], title[TITLE_BYTES];
+    size_t widest = 0, size;
+    for (size_t i = 0; i < table->column_count; i++) {
+        size_t width = text_width(table->columns[i].name, strlen(table->columns[i].name));
+        if (width > widest) widest = width;
+    }
+    const size_t column = style->indent + widest + GAP;
+    for (size_t i = 0; i < table->column_count && out->status == HD_OK; i++) {
+        table_put_spaces(out, style->indent);
+        if (style->bold_head) table_puts(out, "\033[1m");
+        size_t width = put_fitting(out, title, title_of(title, &table->columns[i], style->raw), widest);
+        if (style->bold_head) table_puts(out, "\033[0m");
+        table_put_spaces(out, widest + GAP - width);
+        const char *text = cell_text(&size, value, table, 0, i, style->raw);
+        put_wrapped(out, text, size, style->width > column + LEAST_STRING_WIDTH ? style->width - column : SIZE_MAX,
+                    column);
+        table_puts(out, "\n");
+    }
+}
+
 void table_write_text(table_out *out, const hd_table *table, const hd_table_style *style)
 {
-    size_t *widths = calloc(table->column_count, sizeof *widths);
-    if (!widths) {
+    const size_t count = table->column_count;
+    layout l = {.widths = calloc(2 * count, sizeof *l.widths), .shown = count, .wrapped = SIZE_MAX};
+    if (!l.widths) {
         out->status = HD_ERR_MEMORY;
         return;
     }
-    measure(widths, table, style);
-    if (style->width) shrink(widths, table, style);
-    if (style->widths) memcpy(style->widths, widths, table->column_count * sizeof *widths);
-    if (!style->no_head) put_head(out, table, widths, style);
-    char value[HD_VALUE_TEXT_BYTES];
-    for (size_t row = 0; row < hd_table_row_count(table) && out->status == HD_OK; row++) {
-        table_put_spaces(out, style->indent);
-        for (size_t column = 0; column < table->column_count; column++) {
-            size_t size;
-            const char *text = cell_text(&size, value, table, row, column, style->raw);
-            put_cell(out, &table->columns[column], text, size, widths[column], column + 1 == table->column_count);
-        }
-        table_puts(out, "\n");
+    l.order = l.widths + count;
+    for (size_t i = 0; i < count; i++) l.order[i] = i;
+    measure(l.widths, table, style);
+    if (style->width && style->widths)
+        shrink(l.widths, table, style, SIZE_MAX, LEAST_STRING_WIDTH); /* pieces of one table have one order */
+    else if (style->width)
+        fit(&l, table, style);
+    const bool too_wide = style->width && row_width(&l, style) > style->width;
+    if (too_wide && hd_table_row_count(table) == 1 && !style->no_head && !style->widths) {
+        put_lines(out, table, style);
+        free(l.widths);
+        return;
     }
-    free(widths);
+    if (style->widths) memcpy(style->widths, l.widths, count * sizeof *l.widths);
+    if (!style->no_head) put_head(out, table, &l, style);
+    for (size_t row = 0; row < hd_table_row_count(table) && out->status == HD_OK; row++)
+        put_row(out, table, row, &l, style);
+    put_left_out(out, table, &l, style);
+    free(l.widths);
 }
 
 /* ---- text by itself ---- */

@@ -181,7 +181,7 @@ static void write_csv_head(table_out *out, const hd_table *table)
         if (column) table_puts(out, ",");
         put_csv_string(out, table->columns[column].name, strlen(table->columns[column].name));
     }
-    table_puts(out, "\r\n");
+    table_puts(out, "\n");
 }
 
 static void write_csv(table_out *out, const hd_table *table, const hd_table_style *style)
@@ -201,7 +201,7 @@ static void write_csv(table_out *out, const hd_table *table, const hd_table_styl
                 table_puts(out, table_value_raw(text, &table->columns[column], &cell));
             }
         }
-        table_puts(out, "\r\n");
+        table_puts(out, "\n");
     }
 }
 

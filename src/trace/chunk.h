@@ -19,6 +19,9 @@ size_t hd_chunk_order_count(const hd_chunk *chunk);
 /* A copy of the text that lives as long as the trace: for ledger rows of another trace. NULL when memory runs out. */
 const char *hd_builder_keep_text(hd_builder *builder, const char *text);
 
+/* Another track for each row of a block: values[0 … row_count). Before hd_builder_finish. */
+hd_status hd_builder_retrack(hd_builder *builder, hd_kind kind, size_t block, const int64_t *tracks, hd_error *err);
+
 /* A row of the ledger of a trace that is finished. `stage` and `code` are static. */
 hd_status hd_trace_add_ledger(hd_trace *trace, const char *stage, const char *code, hd_ledger_level level,
                               uint64_t count, hd_error *err);

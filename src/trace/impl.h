@@ -66,6 +66,8 @@ struct hd_builder {
  * Any thread. */
 void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool columns_only);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
+/* hd_trace_shift for its blocks: those that are loaded now, and each other one when it is. */
+hd_status hd_lazy_shift(hd_trace *trace, int64_t ns, hd_error *err);
 void hd_lazy_free(hd_lazy *lazy);
 /* hd_builder_finish for what was stored. */
 hd_status hd_lazy_finish(hd_trace **out, hd_builder *builder, hd_error *err);
@@ -74,6 +76,10 @@ hd_status hd_lazy_finish(hd_trace **out, hd_builder *builder, hd_error *err);
 bool hd_kept_stacks_text(hd_string *out, hd_kept_stacks *kept, uint32_t id);
 bool hd_kept_stacks_failed(const hd_kept_stacks *kept); /* its text was asked for, and there was no memory */
 void hd_kept_stacks_free(hd_kept_stacks *kept);
+
+/* shift.c: starts and extent of a block whose columns are there; the extent alone */
+hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int64_t ns, hd_error *err);
+void hd_shift_extent(hd_block *block, int64_t ns);
 
 /* finish.c */
 hd_status hd_pair_begin_end(hd_trace *trace, hd_error *err);

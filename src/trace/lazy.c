@@ -39,6 +39,7 @@ struct hd_lazy {
     size_t block_count, block_capacity;
     lazy_order **orders;
     size_t order_count, order_capacity;
+    int64_t shift_ns; /* what is to be added to times that are loaded */
     atomic_uint_fast64_t unloaded;
     _Atomic(const hd_error *) gone; /* of the first item that the input did not give, NULL: none */
 };
@@ -108,9 +109,13 @@ static void empty_columns(hd_block *block)
 static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, lazy_item *item, bool columns_only)
 {
     const hd_block_source *source = &trace->lazy->source;
-    HD_TRY(source->load_block(source->user, block, arena, item->place, columns_only, &item->error));
-    if (!hd_correlation_fill(block, trace, arena, NULL)) return HD_NOMEM(&item->error);
-    return hd_spill_block(&trace->spill, hd_shapes_list(&trace->shapes), block, arena, &item->error);
+    hd_block loaded = *block; /* others look at the extent of the block meanwhile */
+    HD_TRY(source->load_block(source->user, &loaded, arena, item->place, columns_only, &item->error));
+    if (!hd_correlation_fill(&loaded, trace, arena, NULL)) return HD_NOMEM(&item->error);
+    HD_TRY(hd_shift_block(trace, &loaded, arena, trace->lazy->shift_ns, &item->error));
+    HD_TRY(hd_spill_block(&trace->spill, hd_shapes_list(&trace->shapes), &loaded, arena, &item->error));
+    *block = loaded;
+    return HD_OK;
 }
 
 static lazy_state load_block(hd_trace *trace, lazy_block *lazy, bool columns_only)
@@ -194,6 +199,21 @@ void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run)
         atomic_store_explicit(&lazy->item.state, state, memory_order_release);
     }
     pthread_mutex_unlock(&lazy->item.lock);
+}
+
+hd_status hd_lazy_shift(hd_trace *trace, int64_t ns, hd_error *err)
+{
+    hd_lazy *lazy = trace->lazy;
+    for (size_t i = 0; i < lazy->block_count; i++) {
+        lazy_block *block = lazy->blocks[i];
+        lazy_state state = atomic_load(&block->item.state);
+        if (state == COLUMNS_LOADED || state == LOADED)
+            HD_TRY(hd_shift_block(trace, &block->block, &block->arena, ns, err));
+        else
+            hd_shift_extent(&block->block, ns);
+    }
+    lazy->shift_ns = (int64_t)((uint64_t)lazy->shift_ns + (uint64_t)ns);
+    return HD_OK;
 }
 
 /* ---- building ---- */

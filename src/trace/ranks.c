@@ -8,7 +8,7 @@
 
 /* "rank 3: python", as a merge of several ranks calls their processes: in formats without ranks that is left of them;
  * "RANK 3 HOST<node>", "RANK 3 DEVICE<node>…" of unitrace. */
-static int64_t rank_of_name(hd_string name)
+int64_t hd_rank_of_name(hd_string name)
 {
     int64_t rank = 0;
     size_t i = 5;
@@ -28,9 +28,9 @@ int64_t hd_trace_rank_of(const hd_trace *trace, uint32_t index)
     if (track->rank != HD_NO_NUMBER) return track->rank;
     if (track->parent < count) track = hd_trace_track_at(trace, track->parent);
     if (track->rank != HD_NO_NUMBER) return track->rank;
-    int64_t rank = rank_of_name(hd_trace_string(trace, track->name));
+    int64_t rank = hd_rank_of_name(hd_trace_string(trace, track->name));
     if (rank != HD_NO_NUMBER || track->same_as >= count) return rank;
-    return rank_of_name(hd_trace_string(trace, hd_trace_track_at(trace, track->same_as)->name));
+    return hd_rank_of_name(hd_trace_string(trace, hd_trace_track_at(trace, track->same_as)->name));
 }
 
 /* ---- names of files ---- */

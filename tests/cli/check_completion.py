@@ -27,6 +27,9 @@ from patience import patience  # noqa: E402
 # What is typed, and the words that come of it.
 LINES = [
     ("flam", ["flame"]),
+    ("kern", ["kernels"]),
+    ("kernels --ste", ["kernels", "--step"]),
+    ("job comb", ["job", "combine"]),
     ("flame --by dev", ["flame", "--by", "device"]),
     ("flame --by=dev", ["flame", "--by=device"]),
     ("flame --revers", ["flame", "--reverse"]),

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Links in README, docs and examples lead to files and headings that exist.
+"""Links in README, the other pages of the top, docs and examples lead to files and headings that exist.
 
 usage: tests/docs/links.py
 """
@@ -18,7 +18,7 @@ def anchors(path):
 
 def main():
     failed = seen = 0
-    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / ".github").rglob("*.md")), ROOT / "examples/README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
             if re.match(r"https?:|mailto:", link):

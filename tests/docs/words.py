@@ -31,8 +31,9 @@ def topics(heddle):
     """What `heddle help` has pages of: commands, and reports."""
     def printed(*args):
         return subprocess.run([heddle, *args], capture_output=True, text=True, check=True).stdout
-    commands = re.findall(r"^  ([a-z]+)  ", printed("help"), re.M)
-    return [(), *[(name,) for name in commands], *[("report", report["name"]) for report in json.loads(printed("report", "--json"))]]
+    reports = [report["name"] for report in json.loads(printed("report", "--json"))]
+    commands = [name for name in re.findall(r"^  ([a-z]+)  ", printed("help"), re.M) if name not in reports]
+    return [(), *[(name,) for name in commands], *[("report", name) for name in reports]]
 
 
 def texts(heddle):

@@ -82,6 +82,12 @@ def generated(folder):
         {"gpu_time": 40000, "device": ["None", "None"]})
     add("stream_of_two_devices", [e for i in range(1, 5) for e in (call(i, i * 20), work(i, i * 20 + 5, 9, i % 2))],
         {"device": ["0", "1"], "gpu_time": 36000, "class": {"0": [18000, 0, 0], "1": [18000, 0, 0]}})
+    add("row_of_two_devices", [e for i in range(1, 7) for e in (call(i, i * 20), slice_("kernel", "k", "GPU", 7, i * 20 + 5, 9, device=i % 3, stream=7, correlation=i))],
+        {"device": ["0", "1", "2"], "gpu_time": 54000, "class": {str(d): [18000, 0, 0] for d in range(3)},
+         "launch": [["k", i * 20000 + 5000, "cudaLaunchKernel", i * 20000] for i in range(6)]})
+    add("waits_of_collectives", [call(1, 0), work(1, 10, 5, name="hcom_allReduce__1"), slice_("cuda_sync", "Notify Wait", 0, 7, 20, 20, device=0, stream=7),
+                                 slice_("cuda_sync", "Notify Wait", 0, 7, 80, 9, device=0, stream=7), call(2, 25), work(2, 35, 15)],
+        {"class": {"0": [15000, 25000, 0]}, "gpu_time": 20000})
     add("nested_ranges", [slice_("user_annotation", "r", 100, 100, 0, 90), slice_("user_annotation", "r", 100, 100, 10, 50)] + launched(("kernel", "gemm", 7)), {"gpu_time": 7000})
     add("graph", [call(1, 0, name="cudaGraphLaunch")] + [work(1, 10 + i * 10, 5, name=f"node{i}") for i in range(3)],
         {"launch": [[f"node{i}", (10 + i * 10) * 1000, "cudaGraphLaunch", 0] for i in range(3)], "gpu_time": 15000})
@@ -141,9 +147,13 @@ SMALL = ("aiu/allreduce_tp4.json", "ascend/level1_rank1.db", "cupti/cupti_trace.
          "kineto/particle_transformer_a100.json.gz", "otf2/mi300/traces.otf2", "rocm/matmul_result.json", "rocm/rocprofiler_v1_memcpy.json.gz")
 
 
+def data_folder():
+    return os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(os.path.dirname(__file__), "../../../shared"), "data")
+
+
 def real():
     """The same of small real traces, whose truth is not known: what SQL says."""
-    top = os.path.join(os.environ.get("HEDDLE_SHARED") or os.path.join(os.path.dirname(__file__), "../../../shared"), "data")
+    top = data_folder()
     return [(name, os.path.join(top, name), {}) for name in SMALL if os.path.exists(os.path.join(top, name))]
 
 

@@ -37,9 +37,36 @@ def events_of(document):
     return document if isinstance(document, list) else document.get("traceEvents")
 
 
+def take_samples(document):
+    """The top-level key `samples`, out of the document, as the events that say the same."""
+    samples = document.get("samples") if isinstance(document, dict) else None
+    if not samples or not isinstance(samples, list) or not isinstance(samples[0], dict) or "sf" not in samples[0]:
+        return []
+    del document["samples"]
+    events = []
+    for sample in samples:
+        event = {"ph": "P"} | {k: v for k, v in sample.items() if k in ("name", "cat", "ts", "pid", "tid", "sf")}
+        args = {k: v for k, v in sample.items() if k not in event}
+        events.append(event | ({"args": args} if args else {}))
+    return events
+
+
+def find_pids(events):
+    """{tid: its pid} of the tids that one process has."""
+    pids = {}
+    for event in events:
+        if isinstance(event, dict) and isinstance(event.get("tid"), decimal.Decimal) and isinstance(event.get("pid"), decimal.Decimal):
+            pids.setdefault(event["tid"], set()).add(event["pid"])
+    return {tid: next(iter(of)) for tid, of in pids.items() if len(of) == 1}
+
+
 def first_difference(before, after):
     """What differs between two documents, or None."""
+    samples = take_samples(before)
     old, new = events_of(before), events_of(after)
+    if samples:
+        pids = find_pids(old)
+        old = old + [{"pid": pids[s["tid"]]} | s if s.get("tid") in pids else s for s in samples]
     if len(old) != len(new):
         return f"{len(old)} events became {len(new)}"
     for index, (a, b) in enumerate(zip(old, new)):

@@ -146,7 +146,7 @@ class Replay:
                 entry = message(entry)
                 if entry[1] in self.interned[space]:
                     raise Broken("an iid stands twice")
-                self.interned[space][entry[1]] = entry[2]
+                self.interned[space][entry[1]] = entry.get(2)  # the one mapping of stacks has no more than its iid
         if 6 in packet:
             self.snapshot(packet[6])
         if 60 in packet:
@@ -158,6 +158,8 @@ class Replay:
             for _, entry in fields(packet[5]):
                 entry = message(entry)
                 self.metadata[entry[1].decode()] = entry[5]
+        if 66 in packet:  # a stack sample: its time, too, is the step from the packet before
+            self.time(packet)
         if 11 in packet:
             if flags & 2 and self.interned is None:
                 raise Broken("a packet needs state that was never cleared")

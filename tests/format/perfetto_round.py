@@ -79,6 +79,8 @@ def args_of(replay, record):
         if name == "event.tts" and len(values) == 2 and all(isinstance(v, int) for v in values):
             args |= {name: values[0], "event.tdur": values[1] - values[0]}
             continue
+        if name == "event.track":  # uuids count tracks
+            keeper, values = str(replay.key(keeper)), []
         args[name] = keeper
         args |= {f"{name}#{n}": v for n, v in enumerate(values, 1) if repr(v) != repr(keeper)}
     return args

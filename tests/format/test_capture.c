@@ -143,6 +143,7 @@ static void test_capture__no_fact_that_a_writer_adds_names_a_producer(void **sta
         {"{\"baseTimeNanoseconds\":5,\"distributedInfo\":{\"rank\":1},\"deviceProperties\":[{\"id\":0}],"
          "\"traceEvents\":[]}",
          NULL},
+        {"{\"heddle.capture\":{},\"schemaVersion\":1,\"traceEvents\":[]}", "Heddle"},
         {"{\"schemaVersion\":1,\"traceEvents\":[]}", "PyTorch (Kineto)"},
         {"[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1,\"args\":{\"External id\":1}}]", "PyTorch (Kineto)"},
     };

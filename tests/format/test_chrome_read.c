@@ -337,6 +337,42 @@ static void test_chrome_read__a_thread_that_waits_is_no_stream(void **state)
     hd_trace_free(trace);
 }
 
+/* As what is written of a CUPTI activity without times is; what is no work of a GPU is no slice without one. */
+static void test_chrome_read__work_without_a_time_is_work(void **state)
+{
+    static const char text[] =
+        "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"args\":{\"device\":0,\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":5,\"tid\":5},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":\"never\"}]";
+    hd_trace *trace;
+    (void)state;
+    assert_int_equal(read_text(&trace, text, sizeof text - 1, NULL, 0, NULL), HD_OK);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_SLICE), 1);
+    assert_int_equal(hd_trace_row_count(trace, HD_KIND_OTHER), 2);
+    hd_event event;
+    hd_block_event(&event, hd_trace_block_at(trace, HD_KIND_SLICE, 0), 0);
+    assert_int_equal(event.start_ns, HD_NO_TIME);
+    assert_int_equal(hd_trace_track_at(trace, event.track)->stream, 7);
+    hd_trace_free(trace);
+}
+
+/* A process' events are on its own track, of which metadata without a tid makes no thread. */
+static void test_chrome_read__events_without_a_tid_are_of_the_process(void **state)
+{
+    static const char text[] = "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":5,\"args\":{\"name\":\"p\"}},"
+                               "{\"ph\":\"M\",\"name\":\"process_rank\",\"pid\":5,\"args\":{\"rank\":3}},"
+                               "{\"ph\":\"C\",\"name\":\"c\",\"pid\":5,\"ts\":1,\"args\":{\"value\":1}}]";
+    hd_trace *trace;
+    (void)state;
+    assert_int_equal(read_text(&trace, text, sizeof text - 1, NULL, 0, NULL), HD_OK);
+    assert_int_equal(hd_trace_track_count(trace), 1);
+    const hd_track *process = hd_trace_track_at(trace, 0);
+    assert_int_equal(process->kind, HD_TRACK_PROCESS);
+    assert_int_equal(process->rank, 3);
+    assert_int_equal(process->rows[HD_KIND_COUNTER], 1);
+    hd_trace_free(trace);
+}
+
 static void test_chrome_read__an_exponent_moves_all_digits(void **state)
 {
     (void)state;
@@ -380,6 +416,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_chrome_read__what_holds_no_events_is_an_error),
         cmocka_unit_test(test_chrome_read__the_end_is_the_floor_of_the_exact_sum),
         cmocka_unit_test(test_chrome_read__a_thread_that_waits_is_no_stream),
+        cmocka_unit_test(test_chrome_read__work_without_a_time_is_work),
+        cmocka_unit_test(test_chrome_read__events_without_a_tid_are_of_the_process),
         cmocka_unit_test(test_chrome_read__an_exponent_moves_all_digits),
         cmocka_unit_test(test_chrome_read__what_loses_every_event_is_an_error),
     };

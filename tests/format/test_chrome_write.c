@@ -290,8 +290,8 @@ static void test_chrome_write__a_trace_without_metadata_events_gets_names_for_it
     char *text = write_text(trace, NULL, &size);
     assert_string_equal(
         text, "{\n\"traceEvents\":[\n"
-              "{\"ph\":\"M\",\"name\":\"thread_name\",\"args\":{\"name\":\"a \\\"thread\\\"\"},\"pid\":1,\"tid\":2},\n"
-              "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":-5},\"pid\":1,\"tid\":2},\n"
+              "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"a \\\"thread\\\"\"}},\n"
+              "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"tid\":2,\"args\":{\"sort_index\":-5}},\n"
               "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":-0.00075,\"dur\":0.0005}\n]\n}\n");
     free(text);
     hd_trace_free(trace);

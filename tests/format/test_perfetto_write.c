@@ -455,8 +455,8 @@ static void test_perfetto_write__a_stream_is_a_row_of_its_device(void **state)
                  "\"stream\":9}}]",
                  "track",
                  "track 1 process 0 \"python\" \"GPU 0\" 5000000 rank 5000000\n"
-                 "track 3 below 1 \"stream 7 \" about \"tid 7\" rank 7 merged with 3\n"
-                 "track 4 below 1 \"stream 9\" rank 9 alone\n"
+                 "track 3 below 1 \"stream 7 \" about \"tid 7, no order, GPU stream 7\" rank 7 merged with 3\n"
+                 "track 4 below 1 \"stream 9\" about \"tid 9, no name, no order, GPU stream 9\" rank 9 alone\n"
                  "track 5 below 1 \"stream 7 \" rank 7 merged with 3\n",
                  "event-metadata 1\nslice-on-sibling 1\n");
 }
@@ -474,10 +474,19 @@ static void test_perfetto_write__pids_and_tids_that_are_no_numbers_are_rows(void
         "{\"ph\":\"i\",\"pid\":5,\"name\":\"z\",\"ts\":1},{\"ph\":\"i\",\"ts\":1}]",
         NULL,
         "clocks 6:1000 64:1000\n"
-        "track 1 \"P\" about \"pid Spans, L\"\ntrack 2 \"-3\"\ntrack 3 process 5\ntrack 4 \"without process\"\n"
-        "track 5 below 1 \"a\" alone\ntrack 6 below 2 \"4\" alone\ntrack 7 below 3 thread 5/6\n"
-        "instant @1000 on 5 \"x\"\ninstant @1000 on 6 \"x\"\ninstant @1000 on 7 \"x\"\n"
-        "instant @1000 on 7 \"y\"\ninstant @1000 on 3 \"z\"\ninstant @1000 on 4\n",
+        "track 1 process 5\n"
+        "track 2 \"P\" about \"pid Spans, labels L\"\n"
+        "track 3 \"-3\" about \"pid -3, no name\"\n"
+        "track 4 \"without process\" about \"no process, no name\"\n"
+        "track 5 below 2 \"a\" about \"no name\" alone\n"
+        "track 6 below 3 \"4\" about \"tid 4, no name\" alone\n"
+        "track 7 below 1 thread 5/6\n"
+        "instant @1000 on 5 \"x\"\n"
+        "instant @1000 on 6 \"x\"\n"
+        "instant @1000 on 7 \"x\"\n"
+        "instant @1000 on 7 \"y\"\n"
+        "instant @1000 on 1 \"z\"\n"
+        "instant @1000 on 4\n",
         "");
 }
 
@@ -496,7 +505,7 @@ static void test_perfetto_write__a_slice_that_is_never_closed_begins_only(void *
         "begin @1000 on 2 \"open\"\n"
         "begin @2000 on 2 \"a\" x=1\n"
         "end @4000 on 2 y=2\n"
-        "begin @5000 on 2 \"b\"\n"
+        "begin @5000 on 2 \"b\" event.dur=\n"
         "end @5000 on 2\n",
         "event-end-unmatched 1\nend-name 1\n");
 }
@@ -603,8 +612,8 @@ static void test_perfetto_write__each_series_of_a_counter_is_a_track(void **stat
                  NULL,
                  "clocks 6:1000 64:1000\n"
                  "track 1 process 1\n"
-                 "track 4 below 1 \"mem bytes\" counter 3\n"
-                 "track 5 below 1 \"mem peak\" counter\n"
+                 "track 4 below 1 \"mem bytes\" counter 3 about \"series bytes\"\n"
+                 "track 5 below 1 \"mem peak\" counter about \"series peak\"\n"
                  "track 6 below 1 \"clock (MHz) id: a\" counter \"MHz\"\n"
                  "counter @1000 on 4 100\n"
                  "counter @1000 on 5 2.5\n"
@@ -727,16 +736,16 @@ static void test_perfetto_write__asynchronous_slices_have_tracks_by_id(void **st
         NULL,
         "clocks 6:0 64:0\n"
         "track 1 process 1\n"
-        "track 3 below 1 \"req\"\n"
-        "track 4 below 1 \"req\"\n"
-        "begin @0 on 3 [c] \"req\" event.id=1\n"
-        "begin @1000 on 4 [c] \"req\" event.id='0x2'\n"
-        "instant @2000 on 3 [c] \"point\" event.id=1\n"
-        "begin @3000 on 3 [c] \"part\" event.id=1\n"
+        "track 2 below 1 thread 1/7\ntrack 3 below 1 \"req\" about \"async\"\n"
+        "track 4 below 1 \"req\" about \"async\"\n"
+        "begin @0 on 3 [c] \"req\" event.id=1 event.track=2\n"
+        "begin @1000 on 4 [c] \"req\" event.id='0x2' event.track=2\n"
+        "instant @2000 on 3 [c] \"point\" event.id=1 event.track=2\n"
+        "begin @3000 on 3 [c] \"part\" event.id=1 event.track=2\n"
         "end @4000 on 4\n"
         "end @5000 on 3\n"
         "end @6000 on 3\n"
-        "begin @8000 on 4 [c] \"open\" event.id=2\n",
+        "begin @8000 on 4 [c] \"open\" event.id=2 event.track=2\n",
         "event-async-unmatched 1\n");
 }
 
@@ -748,10 +757,10 @@ static void test_perfetto_write__asynchronous_slices_that_cross_do_not_end_each_
         NULL,
         "clocks 6:0 64:0\n"
         "track 1 process 1\n"
-        "track 3 below 1 \"x\"\n"
-        "track 4 below 1 \"x\"\n"
-        "begin @0 on 3 [c] \"x\" event.id=1\n"
-        "begin @1000 on 4 [c] \"y\" event.id=1\n"
+        "track 2 below 1 thread 1/7\ntrack 3 below 1 \"x\" about \"async\"\n"
+        "track 4 below 1 \"x\" about \"async\"\n"
+        "begin @0 on 3 [c] \"x\" event.id=1 event.track=2\n"
+        "begin @1000 on 4 [c] \"y\" event.id=1 event.track=2\n"
         "end @2000 on 3\n"
         "end @3000 on 4\n",
         "slice-on-sibling 1\n");

@@ -10,6 +10,7 @@ import json
 import logging
 import math
 import os
+import re
 import tempfile
 import unittest
 import warnings
@@ -150,6 +151,8 @@ class Known(Case):
             self.analysis.get_queue_length_summary(ranks=[5])
         with self.assertRaisesRegex(AttributeError, "no get_everything: see heddle.reports"):
             self.analysis.get_everything()
+        with self.assertRaisesRegex(AttributeError, r"has no get_profiler_steps: Trace.report\(.steps.\)"):
+            self.analysis.get_profiler_steps()
         with self.assertRaises(heddle.NotFoundError):
             TraceAnalysis(trace_files=["absent.json"], trace_dir=self.folder.name)
 
@@ -210,6 +213,15 @@ class Original(Case):
         for name in TRACES:
             path = whole_microseconds(os.path.join(DATA, name + ".json.gz"), os.path.join(cls.folder.name, name.replace("/", "-") + ".json"))
             cls.pairs[name] = Theirs(trace_files={0: path}), TraceAnalysis(trace_files={0: path})
+
+    def test_every_method_is_there_or_says_what_is(self):
+        from heddle.compat import hta
+
+        theirs, ours = next(iter(self.pairs.values()))
+        for name in (name for name in dir(theirs) if not name.startswith("_") and callable(getattr(theirs, name))):
+            if not hasattr(TraceAnalysis, name):
+                with self.assertRaisesRegex(AttributeError, re.escape(f"has no {name}: {hta._ELSEWHERE[name]}")):
+                    getattr(ours, name)
 
     def each(self, check):
         for name, (theirs, ours) in self.pairs.items():

@@ -260,6 +260,14 @@ class Sessions(Case):
             ts.create_profiler()
         with self.assertRaisesRegex(AttributeError, "has no replay_trace"):
             ts.replay_trace()
+        self.assertEqual(ts.__version__, heddle.__version__)
+        for name, ours in (("detect_platform", "heddle devices"), ("MemoryProfiler", "memory"), ("StackCapture", "stacks"),
+                           ("ReplayEngine", "heddle replay"), ("NCCLTracker", "communication"), ("GPUTopology", "heddle topology"),
+                           ("TimeSync", "heddle clocks"), ("XRayImporter", "heddle.open")):
+            with self.assertRaisesRegex(AttributeError, f"has no {name}: .*{ours}"):
+                getattr(ts, name)
+        with self.assertRaisesRegex(ImportError, "heddle record --with xctrace"):
+            from heddle.compat.tracesmith.xctrace import XCTraceProfiler  # noqa: F401
 
 
 def as_theirs(theirs, one):

@@ -11,6 +11,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -106,8 +107,28 @@ class Reading(Base):
         trace = heddle.open(b'{"traceEvents": [{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}], "k": {"a": [1]}}')
         self.assertEqual((trace.info.format, trace.info["events"], trace.info.duration_ns), ("chrome", 1, 2000))
         self.assertEqual(dict(trace.info)["counts"]["slice"], 1)
+        self.assertEqual((trace.info.span, trace.info["span"]), ((1000, 3000), (1000, 3000)))
+        with self.assertRaisesRegex(KeyError, "there are format"):
+            trace.info["spam"]
         self.assertEqual(trace.metadata, {"k": {"a": [1]}})
         self.assertEqual(list(trace.ledger), [])
+
+    def test_reports_as_html_pages(self):
+        events = [{"ph": "X", "cat": "kernel", "name": f"k<{i}>", "pid": 0, "tid": 7, "ts": 10 * i, "dur": 8,
+                   "args": {"device": 0, "stream": 7}} for i in range(3)]
+        trace = heddle.open(json.dumps({"traceEvents": events}).encode())
+        summary, timeline = trace.report("summary"), trace.report("timeline", width=13)
+        path = self.place / "page.html"
+        page = summary.to_html(path)
+        self.assertEqual(path.read_text(encoding="utf-8"), page)
+        for heading in ("Where the GPU time goes", "Timeline", "Flame graph"):
+            self.assertTrue(f"<h2>{heading}</h2>" in page, heading)
+        self.assertTrue("k&lt;2&gt;" in page)
+        page = timeline.to_html()
+        self.assertTrue("<title>timeline of trace</title>" in page)
+        self.assertTrue('data-v="13">13' in page)
+        with self.assertRaisesRegex(heddle.ArgumentError, "no trace"):
+            pickle.loads(pickle.dumps(timeline)).to_html()
 
     def test_no_events_and_one(self):
         for text, count in (('{"traceEvents": []}', 0), ('[{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}]', 1)):
@@ -151,6 +172,16 @@ class Reading(Base):
         with self.assertRaises(heddle.ArgumentError):
             heddle.open([self.path, paths[1]]).slices()  # which rank is the first?
 
+    def test_several_are_on_one_clock(self):
+        text = lambda rank, base: json.dumps({"distributedInfo": {"rank": rank}, **({"baseTimeNanoseconds": base} if base else {}), "traceEvents": [
+            {"ph": "X", "name": "a", "ts": 5, "dur": 2, "pid": 1, "tid": 1}]}).encode()
+        starts = lambda *parts: heddle.open(parts).query("select rank, ts from slice order by 1").to_dicts()
+        base = 1_600_000_000_000_000_000
+        apart = [{"rank": 0, "ts": 5_000}, {"rank": 1, "ts": 3_005_000}]
+        self.assertEqual(starts(text(0, base), text(1, base + 3_000_000)), apart)
+        self.assertEqual([row.ts for row in heddle.open([text(0, base), text(1, base + 3_000_000)]).slices(["ts"])], [5_000, 3_005_000])
+        self.assertEqual([row["ts"] for row in starts(text(0, base), text(1, None))], [5_000, 5_000])
+
     def test_text_that_is_no_utf8(self):
         trace = heddle.open(b'[{"ph":"X","name":"a\xff\xfeb","ts":1,"dur":2,"pid":1,"tid":1}]')
         self.assertEqual(trace.slices(["name"])[0].name, "a\ufffd\ufffdb")
@@ -179,8 +210,55 @@ class Tables(Base):
         for key in (1000, -1001):
             with self.assertRaises(IndexError):
                 table[key]
-        with self.assertRaises(KeyError):
-            table["no"]
+        with self.assertRaisesRegex(KeyError, "did you mean ts"):
+            table["tss"]
+        with self.assertRaisesRegex(TypeError, "to_pandas"):
+            table[1.5]
+
+    def same_rows(self, table, rows):
+        self.assertIsInstance(table, heddle.Table)
+        self.assertEqual(([tuple(row) for row in table], len(table)), (rows, len(rows)))
+
+    def test_slices_are_tables(self):
+        trace = heddle.open(self.path)
+        query = "with recursive c(i) as (select 1 union all select i + 1 from c where i < 50) select i, i / 2.0 as h, " \
+                "nullif('x' || (i % 3), 'x1') as t, nullif(i % 2, 1) as n, i % 2 = 0 as b from c"
+        for table in (trace.slices(), trace.query(query), trace.report("kernels"), trace.report("info").tables["tracks"]):
+            rows = [tuple(row) for row in table]
+            for part in (slice(0, 2), slice(None, None, 3), slice(5, 2), slice(-3, None), slice(None, None, -1)):
+                self.same_rows(table[part], rows[part])
+                self.assertEqual((table[part].columns, table[part].types), (table.columns, table.types))
+                self.assertIn("arrow_array_stream", repr(table[part].__arrow_c_stream__()))
+            self.same_rows(table.head(), rows[:10])
+            self.same_rows(table.head(0), [])
+            self.same_rows(table[3:30][2:4], rows[3:30][2:4])
+
+    def test_pickled_tables(self):
+        trace = heddle.open(self.path)
+        for table in (trace.slices(), trace.slices()[7:9], trace.slices(names="none"), trace.query("select 1 as a, null as b, 'x' as c")):
+            self.same_rows(pickle.loads(pickle.dumps(table)), [tuple(row) for row in table])
+        report = trace.report("info")
+        again = pickle.loads(pickle.dumps(report))
+        self.assertEqual((again.report, [*again.tables]), ("info", [*report.tables]))
+        for name, table in report.tables.items():
+            self.same_rows(again.tables[name], [tuple(row) for row in table])
+
+    def test_a_pickle_that_lies_is_refused(self):
+        good = ("a", "l", False, bytes(16), None, None)
+        for bad in (("a", "l", False, bytes(8), None, None), ("a", "zz", False, bytes(16), None, None), ("a", "l", False, bytes(16), b"x", None),
+                    ("a", "u", True, bytes(8), None, []), ("a", "u", True, bytes(8), None, "text"), ("a", "u", True, bytes(8), None, [1])):
+            with self.assertRaises((ValueError, TypeError)):
+                _heddle.held([good, bad])
+        with self.assertRaises(TypeError):
+            _heddle.held((good,))
+
+    def test_what_is_empty_is_not_shown(self):
+        trace = heddle.open(self.path)
+        for table in (trace.slices(["ts", "parent_id"]), trace.query("select 1 as ts, null as parent_id"), trace.report("kernels", by="stream")):
+            head, *_, foot = repr(table).splitlines()[1:]
+            self.assertRegex(foot, "no value in these rows: .*(parent_id|stream)")
+            self.assertNotRegex(head, "parent_id|stream")
+            self.assertIn("no value in these rows", table._repr_html_())
 
     def test_many_blocks(self):
         events, data = trace_json(150_000)
@@ -302,6 +380,24 @@ class Doing(Base):
         rows = heddle.open(path).slices(start=4000).to_dicts()
         self.assertEqual([(row["name"], row["dur"]) for row in rows], [("hang", None), ("b", 500)])
 
+    def test_an_extension_that_no_format_has_is_an_error(self):
+        trace = heddle.open(self.path)
+        for name in ("o.csv", "o.html", "o.json.bz2", "o"):
+            for write in (lambda: trace.write(self.place / name), lambda: heddle.convert(self.path, self.place / name),
+                          lambda: heddle.crop(trace, self.place / name, from_="10%")):
+                with self.assertRaisesRegex(heddle.ArgumentError, "no format is known by the extension"):
+                    write()
+            self.assertFalse((self.place / name).exists())
+        with self.assertRaises(heddle.ArgumentError):
+            trace.to_bytes("csv")
+        self.assertEqual(heddle.convert(self.path, self.place / "o", format="heddle").format, "heddle")
+
+    def test_what_reports_are_named_in_help(self):
+        named = set(re.findall(r'"([a-z-]+)"', heddle.Trace.report.__doc__)) - {"stream"}
+        self.assertEqual(named - set(heddle.reports()), set())
+        with self.assertRaisesRegex(heddle.ArgumentError, "it has id, .*ts, dur"):
+            heddle.open(self.path).slices(["duration"])
+
     def test_traces_of_traces(self):
         trace = heddle.open(self.path)
         self.assertEqual(len(trace.filter(names="op3").slices()), sum(e["name"] == "op3" for e in self.events))
@@ -398,6 +494,55 @@ class Sessions(Base):
         self.assertIsNone(heddle.stop())
         names = heddle.open(self.place / "m.hdcap").slices(["name"])["name"]
         self.assertEqual(sorted(name.rsplit(".", 1)[-1] for name in names), ["later", "plain", "within"])
+
+    def test_a_generator_is_a_slice_to_its_end(self):
+        import asyncio
+        pause = 0.01
+
+        @heddle.trace
+        def numbers():
+            got = []
+            for i in range(3):
+                time.sleep(pause)
+                try:
+                    got.append((yield i))
+                except KeyError:
+                    got.append("caught")
+            return got
+
+        @heddle.trace
+        async def later():
+            for i in range(3):
+                await asyncio.sleep(pause)
+                try:
+                    yield i
+                except KeyError:
+                    yield "caught"
+
+        async def ask():
+            some = [i async for i in later()]
+            one = later()
+            await one.asend(None)
+            some.append(await one.athrow(KeyError()))
+            await one.aclose()
+            return some
+
+        def drive():
+            made = numbers()
+            self.assertEqual((next(made), made.send("a"), made.throw(KeyError())), (0, 1, 2))
+            with self.assertRaises(StopIteration) as ended:
+                next(made)
+            self.assertEqual(ended.exception.value, ["a", "caught", None])
+            self.assertEqual(asyncio.run(ask()), [0, 1, 2, "caught"])
+
+        drive()  # nothing is active
+        heddle.start(self.place / "g.hdcap")
+        drive()
+        heddle.stop()
+        rows = [(row.name.rsplit(".", 1)[-1], row.dur) for row in heddle.open(self.place / "g.hdcap").slices(["name", "dur"])]
+        self.assertEqual(sorted(name for name, _ in rows), ["later", "later", "numbers"])
+        for name in ("numbers", "later"):
+            self.assertGreaterEqual(max(dur for other, dur in rows if other == name), 3 * pause * 1e9)
 
     def test_threads_and_loss_are_counted(self):
         with heddle.session(self.place / "t.hdcap", policy="block") as session:

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
-"""The wheel in a fresh virtual environment of another folder: it imports, opens a trace, and has the command.
+"""The wheel in a fresh virtual environment of another folder: pip installs it by the name heddle-trace, it imports, opens a
+trace, and has the command; uvx, where it is installed, runs that command.
 
 usage: check_wheel.py WHEEL
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,7 @@ assert heddle.version()["version"] == heddle.__version__
 
 def main(wheel):
     wheel = Path(wheel).resolve()
-    assert "-abi3-manylinux_" in wheel.name, wheel.name
+    assert wheel.name.startswith("heddle_trace-") and "-abi3-manylinux_" in wheel.name, wheel.name
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "venv")
         venv.create(home, with_pip=True)
@@ -37,10 +39,20 @@ def main(wheel):
         def run(*command):
             return subprocess.run(command, check=True, cwd=folder, env=env, capture_output=True, text=True).stdout
 
-        run(home / "bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel)
+        run(home / "bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check",
+            "--find-links", wheel.parent, "heddle-trace")
         run(home / "bin/python", "-c", PROGRAM)
         assert "slice" in run(home / "bin/heddle", "info", "t.heddle")
         assert run(home / "bin/python", "-m", "heddle", "version").startswith("heddle ")
+        assert "Name: heddle-trace\n" in run(home / "bin/pip", "show", "--disable-pip-version-check", "heddle-trace")
+        uvx = shutil.which("uvx")
+        if uvx:
+            env["UV_CACHE_DIR"] = str(Path(folder, "uv"))
+            out = run(uvx, "--quiet", "--no-index", "--find-links", wheel.parent, "--python", sys.executable, "--from", "heddle-trace",
+                      "heddle", "version")
+            assert out.startswith("heddle "), out
+        else:
+            print("no uvx: not run by it")
         parts = run(home / "bin/heddle", "version")
         missing = [name for name in ("sql", "view", "record") if name not in parts]
         assert not missing, parts

@@ -209,6 +209,55 @@ static void test_spill__values_are_bounded_too(void **state)
     close_query(&f);
 }
 
+/* ---- before there is a statement ---- */
+
+static int all_equal(void *user, int size, const void *a, int other_size, const void *b)
+{
+    (void)user, (void)size, (void)a, (void)other_size, (void)b;
+    return 0;
+}
+
+static void stop_preparing(void *query, sqlite3 *db, int encoding, const char *name)
+{
+    sqlite3_create_collation(db, name, encoding, NULL, all_equal);
+    atomic_store(&((hd_query *)query)->stop, QUERY_INTERRUPTED);
+}
+
+static void test_prepare__stops_too(void **state)
+{
+    fixture f;
+    hd_statement *statement;
+    (void)state;
+    open_query(&f, NULL);
+    sqlite3_collation_needed(f.query->db, f.query, stop_preparing);
+    assert_int_equal(hd_query_prepare(&statement, NULL, f.query,
+                                      "select 'a' = 'b' collate unknown union all select name from slice", SIZE_MAX,
+                                      &f.err),
+                     HD_ERR_LIMIT);
+    assert_string_equal(f.err.message, "interrupted");
+    assert_string_equal(ask(&f, "select name from slice"), "a");
+    close_query(&f);
+}
+
+/* Each view takes twice what the one below takes. */
+static void test_prepare__memory_is_bounded(void **state)
+{
+    fixture f;
+    hd_statement *statement;
+    char sql[4000] = "with v0 as (select 1 as x union all select 2)";
+    size_t size = strlen(sql);
+    (void)state;
+    for (int i = 1; i < 40; i++)
+        size +=
+            (size_t)snprintf(sql + size, sizeof sql - size, ", v%d as (select a.x from v%d a, v%d b)", i, i - 1, i - 1);
+    snprintf(sql + size, sizeof sql - size, " select count(*) from v39");
+    open_query(&f, &(hd_query_options){.heap_bytes = 30000000});
+    assert_int_equal(hd_query_prepare(&statement, NULL, f.query, sql, SIZE_MAX, &f.err), HD_ERR_MEMORY);
+    assert_string_equal(ask(&f, "select 1"), "1");
+    close_query(&f);
+    sqlite3_hard_heap_limit64(0); /* it is of the program */
+}
+
 /* ---- a step that nothing ends ---- */
 
 typedef struct stuck {
@@ -258,6 +307,8 @@ int main(void)
         cmocka_unit_test(test_texts__a_call_that_takes_long_looks_whether_to_stop),
         cmocka_unit_test(test_spill__is_bounded),
         cmocka_unit_test(test_spill__values_are_bounded_too),
+        cmocka_unit_test(test_prepare__stops_too),
+        cmocka_unit_test(test_prepare__memory_is_bounded),
         cmocka_unit_test(test_overdue__is_said_of_a_step_that_nothing_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,16 +138,16 @@ static void test_table__csv_follows_rfc_4180(void **state)
     (void)state;
     hd_table *table = every_type();
     assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
-                   "kernel_name,id,runs,share,size,total,first,graph\r\n"
-                   "gemm,-71234,1234567,1234.5678,1536,2848,12000002848,true\r\n"
-                   "add,,,,,,,\r\n");
+                   "kernel_name,id,runs,share,size,total,first,graph\n"
+                   "gemm,-71234,1234567,1234.5678,1536,2848,12000002848,true\n"
+                   "add,,,,,,,\n");
     hd_table_free(table);
 
     table = one_string("a \"b\", c\nd", 10);
-    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\r\n\"a \"\"b\"\", c\nd\"\r\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\n\"a \"\"b\"\", c\nd\"\n");
     hd_table_free(table);
     table = one_string("", 0);
-    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\r\n\"\"\r\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\n\"\"\n");
     hd_table_free(table);
 }
 
@@ -211,16 +211,147 @@ static void test_table__long_names_are_shortened_in_the_middle(void **state)
     hd_table_add_count(builder, 22);
     hd_table *table = finish(builder);
     assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 24},
+                   " n  name\n"
+                   " 1  void at::n\xE2\x80\xA6l<128, 4>\n"
+                   "22  short\n");
+    /* Where nothing helps, names keep what tells them apart. */
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 3, .indent = 1, .bold_head = true},
+                   " \033[1m n  name\033[0m\n"
+                   "  1  void at::nat\xE2\x80\xA6"
+                   "nel<128, 4>\n"
+                   " 22  short\n");
+    /* Pieces of a table keep the order of its columns. */
+    size_t widths[2] = {0};
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 24, .widths = widths},
                    "name                   n\n"
                    "void at::n\xE2\x80\xA6l<128, 4>   1\n"
                    "short                 22\n");
-    /* Never below the least width, whatever the terminal says. */
-    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 3, .indent = 1, .bold_head = true},
-                   " \033[1mname           n\033[0m\n"
-                   " void a\xE2\x80\xA6"
-                   "8, 4>   1\n"
-                   " short         22\n");
     hd_table_free(table);
+}
+
+static hd_table *sentences(size_t rows)
+{
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "finding", HD_VALUE_STRING);
+    hd_table_add_column(builder, "first_ns", HD_VALUE_COUNT);
+    static const char *const texts[] = {"half of the time the GPU waits for the host, in aten::copy_",
+                                        "nothing is wrong with it"};
+    for (size_t i = 0; i < rows; i++) {
+        hd_table_add_text(builder, texts[i]);
+        hd_table_add_count(builder, i ? 22 : 1234567);
+    }
+    return finish(builder);
+}
+
+static void test_table__sentences_are_wrapped(void **state)
+{
+    (void)state;
+    hd_table *table = sentences(2);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 52, .indent = 2},
+                   "   first ns  finding\n"
+                   "  1,234,567  half of the time the GPU waits for the\n"
+                   "             host, in aten::copy_\n"
+                   "         22  nothing is wrong with it\n");
+    /* Too little is left beside the numbers: a sentence stands below its row. */
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 44, .indent = 2},
+                   "   first ns\n"
+                   "  1,234,567\n"
+                   "      half of the time the GPU waits for\n"
+                   "      the host, in aten::copy_\n"
+                   "         22\n"
+                   "      nothing is wrong with it\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 200},
+                   "finding                                                       first ns\n"
+                   "half of the time the GPU waits for the host, in aten::copy_  1,234,567\n"
+                   "nothing is wrong with it                                            22\n");
+    hd_table_free(table);
+}
+
+static void test_table__one_row_that_does_not_fit_has_a_line_a_column(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    hd_table_add_column(builder, "first_count", HD_VALUE_COUNT);
+    hd_table_add_column(builder, "second_count", HD_VALUE_COUNT);
+    hd_table_add_column(builder, "third", HD_VALUE_DURATION);
+    hd_table_add_count(builder, 1234);
+    hd_table_add_null(builder);
+    hd_table_add_int(builder, 2848);
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 30, .indent = 1},
+                   " first count   1,234\n"
+                   " second count  -\n"
+                   " third         2.848us\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 34},
+                   "first count  second count    third\n"
+                   "      1,234             -  2.848us\n");
+    hd_table_free(table);
+}
+
+static void test_table__columns_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    hd_table_builder *builder = new_builder();
+    static const char *const names[] = {"first_count", "name", "second_count", "third_count"};
+    for (size_t i = 0; i < 4; i++) hd_table_add_column(builder, names[i], i == 1 ? HD_VALUE_STRING : HD_VALUE_COUNT);
+    for (uint64_t row = 0; row < 2; row++) {
+        for (size_t i = 0; i < 4; i++)
+            i == 1 ? hd_table_add_text(builder, "gemm") : hd_table_add_count(builder, row + i);
+    }
+    hd_table *table = finish(builder);
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 38},
+                   "first count  second count  name\n"
+                   "          0             2  gemm\n"
+                   "          1             3  gemm\n"
+                   "\xE2\x80\xA6 one more column: third count\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT, .width = 3, .indent = 1},
+                   " first count  name\n"
+                   "           0  gemm\n"
+                   "           1  gemm\n"
+                   " \xE2\x80\xA6 more columns: second count, third count\n");
+    hd_table_free(table);
+}
+
+/* Whatever the columns are: no line is wider than asked, but for the last, which names columns. */
+static void test_table__lines_fit_the_width(void **state)
+{
+    (void)state;
+    static const char words[] =
+        "the time of void kernel<float, 4>(int, int) waits for it in aten::copy_ and ProfilerStep#3 0123456789";
+    enum { LEAST = 80, ROWS = 5, COLUMNS = 14 };
+    uint32_t draw = 7;
+    for (int round = 0; round < 300; round++) {
+        hd_table_builder *builder = new_builder();
+        const size_t columns = 1 + (draw = draw * 1664525 + 1013904223) % COLUMNS, width = LEAST + (draw >> 16) % 140;
+        bool text[COLUMNS];
+        for (size_t i = 0; i < columns; i++) {
+            char name[32];
+            draw = draw * 1664525 + 1013904223;
+            text[i] = draw >> 30 == 0;
+            snprintf(name, sizeof name, "%.*s_%zu", (int)((draw >> 20) % 16), "a_name_of_words", i);
+            hd_table_add_column(builder, name, text[i] ? HD_VALUE_STRING : HD_VALUE_DURATION);
+        }
+        for (size_t cell = 0; cell < ROWS * columns; cell++) {
+            draw = draw * 1664525 + 1013904223;
+            if (draw >> 28 == 0)
+                hd_table_add_null(builder);
+            else if (text[cell % columns])
+                hd_table_add_string(builder, words + (draw >> 27), (draw >> 16) % 68);
+            else
+                hd_table_add_int(builder, draw);
+        }
+        hd_table *table = finish(builder);
+        text_sink *sink = calloc(1, sizeof *sink);
+        const hd_table_style style = {.format = HD_TABLE_TEXT, .width = (unsigned)width, .indent = 2};
+        assert_int_equal(hd_table_write(table, (hd_sink){sink_write, sink}, &style, NULL), HD_OK);
+        for (const char *line = sink->data; *line; line += strcspn(line, "\n") + 1) {
+            size_t used = 0;
+            for (const char *c = line; *c != '\n'; c++) used += (*c & 0xc0) != 0x80;
+            if (strncmp(line, "  \xE2\x80\xA6", 5) != 0) assert_in_range(used, 1, width);
+        }
+        free(sink);
+        hd_table_free(table);
+    }
 }
 
 static void test_table__a_table_without_rows_has_its_head(void **state)
@@ -231,7 +362,7 @@ static void test_table__a_table_without_rows_has_its_head(void **state)
     hd_table *table = finish(builder);
     assert_written(table, (hd_table_style){.format = HD_TABLE_TEXT}, "name\n");
     assert_written(table, (hd_table_style){.format = HD_TABLE_JSON}, "[]");
-    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\r\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name\n");
     hd_table_free(table);
     table = finish(new_builder());
     assert_int_equal(hd_table_row_count(table), 0);
@@ -365,7 +496,7 @@ static void test_table__rows_are_sorted_by_columns(void **state)
     assert_int_equal(hd_table_sort(builder, "rank,device", "total"), HD_OK);
     hd_table *table = finish(builder);
     assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
-                   "name,device,total\r\nd,,1\r\n,0,0\r\nca,0,0\r\nc,0,\r\na,1,7\r\na,1,5\r\nb,1,5\r\n");
+                   "name,device,total\nd,,1\n,0,0\nca,0,0\nc,0,\na,1,7\na,1,5\nb,1,5\n");
     assert_int_equal(hd_table_find_column(table, "total"), 2);
     assert_true(hd_table_find_column(table, "rank") == SIZE_MAX);
     hd_table_free(table);
@@ -383,7 +514,7 @@ static void test_table__sorting_by_the_first_columns_alone_keeps_what_is_equal(v
     add_kernel(builder, "x", 1, 3);
     assert_int_equal(hd_table_sort(builder, "device", NULL), HD_OK);
     hd_table *table = finish(builder);
-    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name,device,total\r\ny,0,2\r\nz,1,1\r\nx,1,3\r\n");
+    assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, "name,device,total\ny,0,2\nz,1,1\nx,1,3\n");
     hd_table_free(table);
 }
 
@@ -557,7 +688,7 @@ static void test_table__numbers_at_their_limits_are_raw(void **state)
     hd_table_add_count(builder, 0);
     hd_table *table = finish(builder);
     assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
-                   "i,c\r\n-9223372036854775808,18446744073709551615\r\n-1,0\r\n");
+                   "i,c\n-9223372036854775808,18446744073709551615\n-1,0\n");
     hd_table_free(table);
 }
 
@@ -584,11 +715,11 @@ static void test_table__saturated_sums_are_null_and_counted(void **state)
         assert_int_equal(hd_table_beyond(head), saturates ? 2 : 0);
         hd_table_free(head);
         assert_written(table, (hd_table_style){.format = HD_TABLE_CSV},
-                       saturates ? "i,d,c\r\n9223372036854775807,,\r\n9223372036854775806,9223372036854775806,"
-                                   "9223372036854775806\r\n5,5,5\r\n-9223372036854775807,,\r\n"
-                                 : "i,d,c\r\n9223372036854775807,9223372036854775807,9223372036854775807\r\n"
-                                   "9223372036854775806,9223372036854775806,9223372036854775806\r\n5,5,5\r\n"
-                                   "-9223372036854775807,-9223372036854775807,18446744073709551615\r\n");
+                       saturates ? "i,d,c\n9223372036854775807,,\n9223372036854775806,9223372036854775806,"
+                                   "9223372036854775806\n5,5,5\n-9223372036854775807,,\n"
+                                 : "i,d,c\n9223372036854775807,9223372036854775807,9223372036854775807\n"
+                                   "9223372036854775806,9223372036854775806,9223372036854775806\n5,5,5\n"
+                                   "-9223372036854775807,-9223372036854775807,18446744073709551615\n");
         hd_table_free(table);
     }
 }
@@ -612,14 +743,14 @@ static void test_table__text_that_a_spreadsheet_would_run_is_text(void **state)
                                            {"5", "5"}};
     hd_table_builder *builder;
     hd_table *table;
-    char expected[512] = "'@n,i\r\n";
+    char expected[512] = "'@n,i\n";
     assert_int_equal(hd_table_builder_new(&builder, "t", NULL), HD_OK);
     hd_table_add_column(builder, "@n", HD_VALUE_STRING);
     hd_table_add_column(builder, "i", HD_VALUE_INT);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         hd_table_add_text(builder, cells[i][0]);
         hd_table_add_int(builder, -5);
-        strcat(strcat(expected, cells[i][1]), ",-5\r\n");
+        strcat(strcat(expected, cells[i][1]), ",-5\n");
     }
     assert_int_equal(hd_table_finish(&table, builder, NULL), HD_OK);
     assert_written(table, (hd_table_style){.format = HD_TABLE_CSV}, expected);
@@ -639,6 +770,10 @@ int main(void)
         cmocka_unit_test(test_table__json_is_valid_for_any_bytes),
         cmocka_unit_test(test_table__json_has_no_nan_and_exact_doubles),
         cmocka_unit_test(test_table__long_names_are_shortened_in_the_middle),
+        cmocka_unit_test(test_table__sentences_are_wrapped),
+        cmocka_unit_test(test_table__one_row_that_does_not_fit_has_a_line_a_column),
+        cmocka_unit_test(test_table__columns_that_do_not_fit_are_named),
+        cmocka_unit_test(test_table__lines_fit_the_width),
         cmocka_unit_test(test_table__a_table_without_rows_has_its_head),
         cmocka_unit_test(test_table__the_first_failure_sticks_until_finish),
         cmocka_unit_test(test_table__a_sink_that_refuses_stops_the_printing),

@@ -24,7 +24,7 @@ SKIP = 77
 VIEWS = {"page_open": ["small", "ranks", "busy37", "one_event"], "page_draw": ["small", "busy37", "crossings", "zero_durations"],
          "page_keys": ["small"], "page_select": ["small", "busy37"], "page_query": ["small", "ranks"], "page_tracks": ["small", "only_counters"],
          "page_trouble": ["small", "busy37"], "page_mouse": ["small"], "page_seen": ["small", "ranks"], "page_real": ["one_event"],
-         "page_job": ["job", "one_event", "ranks"]}
+         "page_report": ["ranks"], "page_job": ["job", "one_event", "ranks"]}
 
 
 def first_of(*names):

@@ -21,11 +21,28 @@ if TYPE_CHECKING:
 _KINDS = ("COMPUTATION", "COMMUNICATION", "MEMORY")
 _EXTENSIONS = (".json", ".json.gz", ".json.zst", ".heddle")
 _STEPS = "ProfilerStep#*"
+# Methods of HTA that are not here, and what of Heddle answers the same question.
+_ELSEWHERE = {
+    "critical_path_analysis": 'Trace.report("critical-path")',
+    "overlay_critical_path_analysis": '`heddle graph -o OUT.json TRACE`, or `heddle view`, which draws it',
+    "generate_trace_with_counters": 'Trace.report("queue") for the queues, Trace.report("copies") for bandwidth, and `heddle view`, which draws both',
+    "get_memory_bw_summary": 'Trace.report("copies")',
+    "get_memory_bw_time_series": 'Trace.report("copies").tables',
+    "get_gpu_kernels_with_user_annotations": 'Trace.report("ranges"), and `heddle flame --by step` for the kernels below each',
+    "get_gpu_user_annotation_breakdown": 'Trace.report("ranges")',
+    "get_frequent_cuda_kernel_sequences": "`heddle query` over gpu_slice, with the window function lead()",
+    "get_aten_op_kernels_and_delay": 'Trace.report("operators"), or Trace.report("launches")',
+    "get_cupti_counter_data_with_operators": 'Trace.counters(), beside Trace.report("operators")',
+    "get_potential_stragglers": "`heddle stragglers FILE...`",
+    "get_profiler_steps": 'Trace.report("steps")',
+    "get_time_spent_blocked_on_full_queue": 'Trace.report("queue"), or Trace.report("launches")',
+    "get_queue_length_summary_from_time_series": "get_queue_length_summary()",
+}
 
 
 @dataclass(frozen=True)
 class _Rank:
-    """What is kept of a trace: its GPU work, a row each by start; times are int64 ns.
+    """The part of a trace that is kept: a row for each GPU activity, by start; times are int64 ns.
 
     index     id in `slices`                       name, kind   kind: one of _KINDS
     stream, pid, tid                               start, end
@@ -37,7 +54,7 @@ class _Rank:
 
 
 def _kind_of(trace: heddle.Trace, launches: pandas.DataFrame) -> pandas.Series[str]:
-    """Of each work: copies and sets by their category, communication as Heddle's reports see it."""
+    """The kind of each activity: copies and memsets by their category, communication as in Heddle's reports."""
     classes = trace.report("kernels", by=["name", "class"])
     talk = {row.name for row in classes if row[classes.columns.index("class")] == "communication"}
     kind = launches["work_kind"].astype(str).map({"kernel": "COMPUTATION", "copy": "MEMORY", "set": "MEMORY"})
@@ -101,11 +118,11 @@ def _chart(frame: pandas.DataFrame, x: str, y: str, color: str | None, title: st
 class TraceAnalysis:
     """Analyses of the ranks of one run, a file each.
 
-    trace_files   rank: path, or a list of paths, whose ranks are told by the files, or by their places
+    trace_files   rank: path, or a list of paths, whose ranks are those in the files, or else their positions in the list
     trace_dir     where the files lie; without trace_files: every trace in it is a rank
     include_last_profiler_step   whether the last ProfilerStep counts, where there are several: profilers cut it short
 
-    Where a trace has several steps, the GPU work that counts is what was launched before the last of them.
+    Where a trace has several steps, only GPU activities that were launched before the last of them count.
     """
 
     def __init__(self, trace_files: Mapping[int, str] | Sequence[str] | None = None, trace_dir: str | None = None,
@@ -140,7 +157,8 @@ class TraceAnalysis:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise AttributeError(f"heddle.compat.hta has no {name}: see heddle.reports() for what Trace.report() tells")
+        ours = _ELSEWHERE.get(name, "see heddle.reports() for the reports of Trace.report()")
+        raise AttributeError(f"heddle.compat.hta has no {name}: {ours}")
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[tuple[int, _Rank]]:
         """None: rank 0, or the first there is."""
@@ -154,7 +172,7 @@ class TraceAnalysis:
     # ---- where the time goes ----
 
     def get_temporal_breakdown(self, visualize: bool = True) -> pandas.DataFrame:
-        """By rank: idle, compute and other time of the GPU, from its first work to its last, in us and percent."""
+        """By rank: idle, compute and other time of the GPU, from its first activity to its last, in us and percent."""
         import pandas
 
         rows = []
@@ -223,7 +241,7 @@ class TraceAnalysis:
     def get_idle_time_breakdown(self, ranks: Sequence[int] | None = None, streams: Sequence[int] | None = None,
                                 visualize: bool = True, visualize_pctg: bool = True, show_idle_interval_stats: bool = False,
                                 consecutive_kernel_delay: int = 30) -> tuple[pandas.DataFrame, pandas.DataFrame | None]:
-        """By rank and stream: time (us) between its work, where it waits for the host, for the next kernel (less than
+        """By rank and stream: time (us) between its activities, where it waits for the host, for the next kernel (less than
         consecutive_kernel_delay us), or for something else; and with show_idle_interval_stats the statistics of each."""
         import pandas
 
@@ -249,8 +267,8 @@ class TraceAnalysis:
         return idle, pandas.concat(stats) if show_idle_interval_stats and stats else None
 
     def get_queue_length_time_series(self, ranks: Sequence[int] | None = None) -> dict[int, pandas.DataFrame]:
-        """By rank: each change of the number of works of a stream that were launched and have not begun. ts: us since the first
-        event; index: the row of `slices` that made the change, a call or a work."""
+        """By rank: each change of the number of activities of a stream that were launched and have not begun. ts: us since the first
+        event; index: the row of `slices` that made the change, an API call or an activity."""
         return {rank: _queue(read) for rank, read in self._chosen(ranks)}
 
     def get_queue_length_summary(self, ranks: Sequence[int] | None = None) -> pandas.DataFrame | None:
@@ -295,12 +313,12 @@ def _top_kernels(work: pandas.DataFrame, kind: str, rank: int, num_kernels: int,
 
 
 def _by_stream(work: pandas.DataFrame, streams: Sequence[int] | None) -> list[tuple[int, pandas.DataFrame]]:
-    """The work of each stream, those first that begin first."""
+    """The activities of each stream; streams in the order of their first activity."""
     return [(int(cast(int, stream)), part) for stream, part in work.groupby("stream", sort=False) if streams is None or stream in streams]
 
 
 def _gaps(work: pandas.DataFrame, delay_ns: int) -> pandas.DataFrame:
-    """Between the work of a stream: gap (ns), idle_category. A gap counts from the greatest end before it: overlaps are none."""
+    """Between the activities of a stream: gap (ns), idle_category. A gap counts from the greatest end before it: overlaps are none."""
     import numpy
     import pandas
 

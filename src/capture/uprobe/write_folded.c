@@ -25,7 +25,9 @@ static int by_address(const void *a, const void *b)
 {
     const uprobe_symbol *x = a, *y = b;
     if (x->address != y->address) return x->address < y->address ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+    if (x->name_bytes != y->name_bytes) return x->name_bytes < y->name_bytes ? -1 : 1;
+    return memcmp(x->name, y->name, x->name_bytes);
 }
 
 static symbol_list *symbols_of(uprobe_module *module)

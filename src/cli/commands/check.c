@@ -1,6 +1,7 @@
 /* check.c - heddle check: what a viewer drops or misdraws, or an analysis gets wrong */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>
@@ -35,7 +36,7 @@ static const cli_option options[] = {
      .field = offsetof(struct check_options, examples),
      .max = 100000,
      .min = 1,
-     .help = "show so many examples of each finding"},
+     .help = "show N examples of each finding"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -56,8 +57,12 @@ enum { TRACKS_PER_CODE = 10 };
 
 static void explain(cli_run *run, const hd_check_code *code)
 {
-    cli_print(run, "  %s%s%s (%s): %s\n      %s\n", cli_style(run, CLI_BOLD), code->code, cli_style(run, CLI_PLAIN),
-              code->severity, code->meaning, code->advice);
+    enum { COLUMN = 6 };
+    cli_print(run, "  %s%s%s (%s)\n%*s", cli_style(run, CLI_BOLD), code->code, cli_style(run, CLI_PLAIN),
+              code->severity, COLUMN, "");
+    cli_help_text(run, code->meaning, COLUMN);
+    cli_print(run, "%*s", COLUMN, "");
+    cli_help_text(run, code->advice, COLUMN);
 }
 
 static const char *text_at(size_t *size, const hd_table *table, size_t row, size_t column)
@@ -136,21 +141,36 @@ static void print_examples(cli_run *run, const hd_report *report)
     }
 }
 
-static void print_text(cli_run *run, const char *path, const hd_report *report)
+static void print_file(const report_text *t)
 {
-    const struct check_options *chosen = run->options;
-    const hd_table *findings = hd_report_table(report, "findings");
+    const hd_table *findings = hd_report_table(t->report, "findings"),
+                   *examples = hd_report_table(t->report, "examples");
     size_t rows = hd_table_row_count(findings);
-    report_print_path(run, path);
+    report_print_path(t->run, t->path);
     if (rows == 0) {
-        cli_print(run, ": nothing found\n\n");
+        cli_print(t->run, ": nothing found\n\n");
         return;
     }
-    cli_print(run, "\n");
-    report_print_rows(run, findings, rows);
-    if (chosen->examples > 1) print_examples(run, report);
-    explain_found(run, findings);
-    cli_print(run, "\n");
+    cli_print(t->run, "\n");
+    report_print_rows(t->run, findings, rows);
+    if (hd_table_row_count(examples) > rows) print_examples(t->run, t->report);
+    explain_found(t->run, findings);
+    cli_print(t->run, "\n");
+}
+
+static void print_sum(cli_run *run, uint64_t findings, uint64_t files)
+{
+    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
+    if (findings == 0)
+        cli_print(run, "%sno findings%s\n", cli_style(run, CLI_GREEN), cli_style(run, CLI_PLAIN));
+    else
+        cli_print(run, "%s finding(s) in %s file(s)\n", hd_text_count(a, findings), hd_text_count(b, files));
+}
+
+void check_text(const report_text *t)
+{
+    if (!t->run->global.quiet) print_file(t);
+    print_sum(t->run, hd_table_get_count(hd_report_table(t->report, "summary"), 0, 0), 1);
 }
 
 /* ---- JSON ---- */
@@ -235,18 +255,6 @@ static hd_status check_file(hd_report *out, cli_run *run, const char *path)
     return status;
 }
 
-static void print_summary(cli_run *run, uint64_t findings, uint64_t files)
-{
-    char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
-    if (run->global.json) {
-        cli_print(run, findings ? "\n]\n" : "]\n");
-    } else if (findings == 0) {
-        cli_print(run, "%sno findings%s\n", cli_style(run, CLI_GREEN), cli_style(run, CLI_PLAIN));
-    } else {
-        cli_print(run, "%s finding(s) in %s file(s)\n", hd_text_count(a, findings), hd_text_count(b, files));
-    }
-}
-
 static int run(cli_run *run)
 {
     const struct check_options *chosen = run->options;
@@ -272,28 +280,31 @@ static int run(cli_run *run)
         if (run->global.json)
             print_json(run, run->operands[i], &report, &any);
         else if (!run->global.quiet)
-            print_text(run, run->operands[i], &report);
+            print_file(&(report_text){.run = run, .path = run->operands[i], .report = &report});
         hd_report_free(&report);
     }
-    if (read || run->global.json) print_summary(run, findings, files);
+    if (run->global.json)
+        cli_print(run, findings ? "\n]\n" : "]\n");
+    else if (read)
+        print_sum(run, findings, files);
     return serious ? CLI_FOUND : CLI_OK;
 }
 
 const cli_command cmd_check = {
     .name = "check",
     .group = CLI_LOOK,
-    .summary = "find what a viewer drops or misdraws, or an analysis gets wrong",
+    .summary = "lint a trace: what viewers would drop and what makes numbers wrong",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Reads each file and looks for slices that overlap without nesting, negative and missing durations, begins "
-        "without end and ends without begin, flows that lack an end, run backward or bind to no slice, GPU work that "
-        "starts before its launch or has none, events without time or far outside the time of all others, counters "
-        "that are no numbers, and damage of the JSON. A finding is one code on one track: how often, the worst value, "
-        "and the first example with its time and the byte where it stands.\n\n"
-        "The exit status is 1 if anything of severity warning or error was found or a file could not be read, and 0 if "
-        "there are at most notes. `heddle check --explain` lists the codes. In --only and --ignore `json` also stands "
-        "for all repairs whose code begins with it. The file - is standard input.",
+        "Lints each file: slices that overlap without nesting, negative and missing durations, begins without end "
+        "and ends without begin, flows that lack an end, run backward or bind to no slice, GPU activities that start "
+        "before their launch or have none, events without time or far outside the time of all others, counters that "
+        "are not numbers, and damaged JSON. A finding is one code on one track: its count, the worst value, and the "
+        "first example with its time and byte offset.\n\n"
+        "The exit status is 1 if anything of severity warning or error was found or a file could not be read, and 0 "
+        "if there are at most notes. `heddle check --explain` lists the codes. In --only and --ignore, `json` "
+        "includes all repairs whose code begins with it. The file - is standard input.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

@@ -5,7 +5,7 @@
 
 #include "cli/job_in.h"
 #include "cli/report_out.h"
-#include "cli/table_out.h"
+#include "cli/report_text.h"
 
 struct clocks_options {
     const char *ntp, *mpisync, *reference;
@@ -57,19 +57,6 @@ static hd_status make_report(hd_report *out, cli_run *run, const hd_job *job)
     return status;
 }
 
-static void print_text(cli_run *run, const hd_report_about *about, const hd_report *report)
-{
-    for (size_t i = 0; i < report->table_count; i++) {
-        const hd_table *table = report->tables[i];
-        hd_table *shown;
-        if (!hd_table_row_count(table) || cli_table_without(&shown, table, "", 0, &run->err) != HD_OK) continue;
-        cli_print(run, "%s%s%s%s: %s\n", i ? "\n" : "", cli_style(run, CLI_BOLD), about->tables[i].name,
-                  cli_style(run, CLI_PLAIN), about->tables[i].meaning);
-        report_print_rows(run, shown, hd_table_row_count(shown));
-        hd_table_free(shown);
-    }
-}
-
 /* Clocks whose offset is not known. */
 static size_t count_unknown(const hd_table *clocks)
 {
@@ -89,13 +76,16 @@ static int run(cli_run *run)
         job_read(&job, &failed, run, 0, (job_shard){.tells_misfits = true}, &(hd_read_options){.lazy = true});
     if (status == HD_OK) status = make_report(&report, run, job);
     if (status == HD_OK) {
-        const hd_report_part part = {run->operands[0], about, &report, 0};
+        char *name = report_name_of_files(run->operands, run->operand_count);
+        const hd_report_part part = {name ? name : run->operands[0], about, &report, 0};
         unknown =
             count_unknown(hd_report_table(&report, "clocks")) + hd_table_row_count(hd_report_table(&report, "lost"));
         if (run->global.json)
             status = hd_report_print((hd_sink){cli_write, run}, HD_REPORT_JSON, &part, 1, &run->err);
         else
-            print_text(run, about, &report);
+            report_text_print(
+                &(report_text){.run = run, .path = part.path, .about = about, .report = &report, .all = true});
+        free(name);
     }
     hd_report_free(&report);
     hd_job_free(job);
@@ -104,17 +94,17 @@ static int run(cli_run *run)
 
 const cli_command cmd_clocks = {
     .name = "clocks",
-    .group = CLI_LOOK,
-    .summary = "tell by how much the clocks of a job's hosts differ",
+    .group = CLI_JOB,
+    .summary = "estimate clock offsets between hosts, with error bars",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Looks at all FILEs, traces or summaries (.hds), as one job. Tells for each host what is to be added to its "
-        "times for those of the reference, how far off that may be, its drift, and what that rests on: ends of "
-        "collectives, bounds by causality, or hints. The same as `heddle report clocks`, whose help tells what each "
-        "column means. No trace is changed.\n\n"
-        "The exit status is 1 if a FILE or a part of it cannot be read, or a clock is not known: nothing connects its "
-        "host with the reference, or what is known contradicts itself; then the table contradiction names the "
+        "Reads all FILEs, traces or summaries (.hds), as one job. For each host it prints the offset to add to its "
+        "times to get those of the reference host, the error bar, the drift, and the basis of the estimate: ends of "
+        "collectives, bounds from causality, or hints. `heddle report clocks` prints the same; `heddle help report "
+        "clocks` explains the columns. No trace is changed.\n\n"
+        "The exit status is 1 if a FILE or a part of it cannot be read, or if a clock is not known: nothing connects "
+        "its host with the reference, or the evidence contradicts itself; then the table contradiction names the "
         "collectives.",
     .options = options,
     .options_size = sizeof(struct clocks_options),

@@ -31,7 +31,8 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "the exit status is 1 if a rank is missing, double, of another job, or damaged; without, they are told"},
+     .help = "exit with status 1 if a rank is missing, duplicate, of another job, or damaged; else these are only "
+             "reported"},
     OPTION_SYNC(FIELD(sync)),
     {0},
 };
@@ -138,18 +139,18 @@ static int run(cli_run *run)
 
 const cli_command cmd_combine = {
     .name = "combine",
-    .group = CLI_CHANGE,
-    .summary = "put the summaries of a job's ranks into one file",
+    .parent = "job",
+    .group = CLI_JOB,
+    .summary = "combine the summaries of a job's ranks into one file",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Takes summaries (.hds) that `heddle summarize` wrote, each of any number of ranks, folders of them, and "
-        "traces, which it summarises (those of a folder where it has no summaries); writes all of them as one. In "
-        "whatever order and in however many steps ranks are "
-        "combined, the same bytes come out, and what is given twice is kept once: so a tree of processes may do it, "
-        "and what was interrupted goes on with `heddle combine job.hds more.hds -o job.hds`.\n\n"
-        "Ranks that are missing, double, or damaged are told and hinder nothing else; with --strict the exit status is "
-        "1.",
+        "Reads summaries (.hds) that `heddle job summarize` wrote, each of any number of ranks, folders of "
+        "summaries, and traces, which it summarises (in a folder only if it has no summaries), and writes all of "
+        "them into one file. The output has the same bytes in whatever order and in however many steps ranks are "
+        "combined, and an input that is given twice is kept once. So a tree of processes can do it, and an "
+        "interrupted run continues with `heddle job combine job.hds more.hds -o job.hds`.\n\n"
+        "Missing, duplicate and damaged ranks are reported and skipped; with --strict the exit status is 1.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof(struct combine_options),

@@ -95,14 +95,14 @@ static int run(cli_run *run)
 const cli_command cmd_completion = {
     .name = "completion",
     .group = CLI_ABOUT,
-    .summary = "let bash, zsh or fish complete commands, options, formats, files",
+    .summary = "complete commands, options and files in bash, zsh or fish",
     .usage = "bash|zsh|fish [-- WORD...]",
     .offer = "bash zsh fish",
     .description =
-        "Prints what the shell has to run for that. An installed heddle brings it along: shells find it in "
+        "Prints the completion script of a shell. An installed heddle includes it: shells find it in "
         "share/bash-completion/completions, share/zsh/site-functions and share/fish/vendor_completions.d.\n\n"
-        "With words, which stand behind heddle on a command line, prints what is offered for the last of "
-        "them: a line each, with a tab before what it is.",
+        "With WORDs, the words after heddle on a command line, it prints the candidates for the last one: a line "
+        "each, the word, a tab, and its description.",
     .examples = (const cli_example[]){{"eval \"$(heddle completion bash)\"", "in ~/.bashrc"},
                                       {"eval \"$(heddle completion zsh)\"", "in ~/.zshrc, behind compinit"},
                                       {"heddle completion fish | source", "in ~/.config/fish/config.fish"},

@@ -231,6 +231,10 @@ static void say_text(cli_printer *p, const hd_convert_report *r, const char *out
     if (r->losses > r->lost)
         cli_say(p, "%s loss%s in the ledger\n", hd_text_count(c, r->losses), r->losses == 1 ? "" : "es");
     if (!r->losses) cli_say(p, "nothing lost\n");
+    if (strcmp(r->format, "otf2") != 0) return;
+    cli_say(p, "for otf2-print, Vampir and the like open ");
+    cli_say_name(p, out);
+    cli_say(p, "/traces.otf2\n");
 }
 
 static void say_json(cli_printer *p, const hd_convert_report *r, const char *out)
@@ -551,13 +555,8 @@ static const cli_option options[] = {
      .offer = "<formats>",
      FIELD(to),
      .help = "write this format, whatever the extension of OUT; heddle formats lists them"},
-    {.name = "from",
-     .kind = CLI_TEXT,
-     .value = "TIME",
-     FIELD(from),
-     .help = "keep what happens from this time on, counted from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the "
-             "trace's span"},
-    {.name = "until", .kind = CLI_TEXT, .value = "TIME", FIELD(until), .help = "keep what happens before this time"},
+    OPTION_FROM(FIELD(from)),
+    OPTION_UNTIL(FIELD(until)),
     {.name = "clip",
      .kind = CLI_FLAG,
      FIELD(clip),
@@ -600,9 +599,9 @@ static const cli_option options[] = {
      .offer = "<files>",
      FIELD(clocks),
      .help =
-         "shift each rank by what the clock of its host is off, as heddle clocks JOB.hds has it; one whose clock is "
-         "not known is an error. In otf2 times stay, and offset, drift and bar stand beside (ClockOffset), several "
-         "where a clock was set"},
+         "shift each rank by the clock offset of its host, as heddle clocks JOB.hds estimates it; an unknown clock is "
+         "an error. In otf2 times stay, and offset, drift and error bar are stored next to them (ClockOffset), "
+         "several where a clock was set"},
     OPTION_MPI(FIELD(mpi), "this process takes the ranks one by one. The output is otf2"),
     {.name = "memory-profile",
      .kind = CLI_TEXT,
@@ -615,14 +614,13 @@ static const cli_option options[] = {
      .value = "NAME[:KEY=VALUE,...]",
      .offer = "<passes>",
      FIELD(passes),
-     .help =
-         "run this pass, behind those that the options above stand for; may be given several times, and they run in "
-         "that order. heddle passes lists names and options"},
+     .help = "run this pass after those of the options above; may be given several times, and they run in that order. "
+             "heddle formats passes lists names and options"},
     OPTION_BINARY(FIELD(binary)),
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "write nothing and fail if anything of the input would be lost; repairs are no loss"},
+     .help = "write nothing and fail if anything of the input would be lost; repairs are not losses"},
     {.name = "pretty", .letter = 'p', .kind = CLI_FLAG, FIELD(pretty), .help = "chrome: indent by two spaces"},
     {.name = "raw", .kind = CLI_FLAG, FIELD(raw), .help = "perfetto: write packets without Perfetto's own compression"},
     {.name = "clean",
@@ -648,42 +646,42 @@ static const cli_option options[] = {
 
 const cli_command cmd_convert = {
     .name = "convert",
-    .group = CLI_CHANGE,
-    .summary = "write a trace in another format; merge ranks, crop, filter",
+    .group = CLI_START,
+    .summary = "convert between formats; merge ranks, crop, filter",
     .usage = "IN... OUT",
     .offer = "<files>",
     .description =
-        "What IN is is found by its content; what OUT becomes follows from its extension, or from --to (`heddle "
-        "formats` lists both). Compression follows from .gz or .zst behind it. OUT may be one of the inputs: it "
-        "appears whole or not at all. One that exists and is named as several inputs are, but for digits, is refused: "
-        "`heddle convert rank*.json` lacks it. - is standard input or output.\n\n"
-        "Several inputs are the ranks of one trace. Each stands under processes of its own, named by its rank, which "
-        "is what the trace says of itself, else what its file name says (rank3, worker_3, trace_3.json), else its "
-        "place; also where all say the same rank, as runs of one GPU do. In a name that a shell need not list, {rank} "
-        "stands for any number ('traces/rank{rank}.json.gz'). Pids that several ranks have are made distinct (rank "
-        "3's pid 7 becomes 3000007 or so), ids of flow arrows likewise, and times are put on one clock where the "
-        "traces say what theirs counts from. One that cannot be read is told, and the others are converted; it is a "
-        "loss.\n\n"
-        "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined to one: "
-        "times stay, ids of arrows get the rank before them (rank 3's 7 is 30000000007), a --pass runs on each rank. "
-        "--from and --until cut all at the same time of the archive's clock; for that each is read twice.\n\n"
-        "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes keep "
-        "their names, those of GPUs say which process used them, correlation ids are shifted apart.\n\n"
-        "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz by "
-        "HOST.trace.json.gz, or the only one by the only trace of a folder) is joined to it. IN may be such a folder, "
-        "if it holds one trace.\n\n"
-        "PATTERNS are parted by commas. * ? and [a-z] are as in a shell and must match the whole text; /REGEX/ is a "
-        "POSIX extended regular expression found anywhere in it; ! before a pattern leaves out what it matches; a "
-        "backslash takes the meaning from the next character. Events must pass all lists that are given. The arrows "
-        "of slices that are left out are lost, which the ledger tells.\n\n"
-        "--from and --until keep what touches the time between them: slices with both ends, flow arrows with their "
-        "slices, and of each counter the last sample before --from, moved there, since that is the value it has "
-        "then.\n\n"
+        "The format of IN is detected from its content; that of OUT follows from its extension, or from --to "
+        "(`heddle formats` lists both). Compression follows from a final .gz or .zst. OUT may be one of the inputs: "
+        "it appears whole or not at all. If OUT exists and its name differs from those of several inputs only by "
+        "digits, it is refused, since `heddle convert rank*.json` lacks an OUT. - is standard input or output.\n\n"
+        "Several inputs are the ranks of one trace. Each gets processes of its own, named by its rank: the rank that "
+        "the trace contains, else that of its file name (rank3, worker_3, trace_3.json), else its place, also if all "
+        "contain the same rank, as runs of one GPU do. In a name that the shell does not expand, {rank} matches any "
+        "number ('traces/rank{rank}.json.gz'). Pids that several ranks have are made distinct (pid 7 of rank 3 "
+        "becomes 3000007 or so), ids of flow arrows likewise, and times are moved to one clock if the traces contain "
+        "the zero of theirs. An unreadable input is reported and counted as a loss; the others are converted.\n\n"
+        "With --mpi, or --clocks and otf2, each rank is converted by itself, and the archives are joined into one: "
+        "times stay, ids of arrows get the rank as a prefix (7 of rank 3 is 30000000007), a --pass runs on each "
+        "rank. --from and --until cut all ranks at the same time of the archive's clock; for that each is read "
+        "twice.\n\n"
+        "Several captures (.hdcap) are the processes of one run, as other inputs are with --processes: processes "
+        "keep their names, those of GPUs name the process that used them, correlation ids are shifted apart.\n\n"
+        "The memory profile that TensorFlow writes next to a trace (HOST.memory_profile.json.gz with "
+        "HOST.trace.json.gz, or the only one with the only trace of a folder) is joined to it. IN may be such a "
+        "folder, if it contains one trace.\n\n"
+        "PATTERNS are separated by commas. * ? and [a-z] are as in a shell and must match the whole text; /REGEX/ is "
+        "a POSIX extended regular expression that matches anywhere in it; ! before a pattern excludes what it "
+        "matches; a backslash takes the special meaning from the next character. Events must pass all lists that are "
+        "given. The arrows of slices that are left out are lost, which the ledger counts.\n\n"
+        "--from and --until keep what overlaps the time between them: slices with both ends, flow arrows with their "
+        "slices, and of each counter the last sample before --from, moved there, since that is its value then.\n\n"
         "Steps run in this order: read, memory (profiles joined), merge, filter, crop, fix, each --pass, write. With "
-        "--pass merge the inputs are merged there, and what stands before it runs on each of them. The report tells "
-        "how many events went in and out of each: in + added = out + removed + lost. The ledger below it names every "
-        "repair and loss of reading and writing. It goes to standard error when the trace goes to standard output. "
-        "Exit status 1: it failed, or --strict refused a loss; OUT is as it was before.",
+        "--pass merge the inputs are merged there, and the steps before it run on each of them. The report shows how "
+        "many events went into and out of each step: in + added = out + removed + lost. The ledger below it lists "
+        "every repair and loss of reading and writing. The report goes to standard error if the trace goes to "
+        "standard output. The exit status is 1 if the conversion failed or --strict refused a loss; OUT is unchanged "
+        "then.",
     .options = options,
     .examples =
         (const cli_example[]){
@@ -697,7 +695,7 @@ const cli_command cmd_convert = {
             {"heddle convert --tracks 'python/*' --fix in.json - | gzip >python.json.gz",
              "the threads of one process, with lanes repaired"},
             {"heddle convert --pass attribution:cpu=stacks.folded --pass filter:names='*gemm*' gpu.json out.heddle",
-             "stacks for the GPU's work, then a part of it"},
+             "stacks for GPU activities, then a part of it"},
             {"heddle convert --strict trace.json trace.sbt", "only if nothing is lost"},
             {0},
         },

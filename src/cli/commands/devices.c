@@ -261,23 +261,20 @@ static int run(cli_run *run)
 
 const cli_command cmd_devices = {
     .name = "devices",
-    .group = CLI_ABOUT,
-    .summary = "list this machine's GPUs, their links, and which ways to capture work here",
+    .group = CLI_MAKE,
+    .summary = "list this machine's GPUs, and how to capture their activity",
     .description =
-        "GPUs of NVIDIA, AMD and Intel with memory, multiprocessors, driver, PCI address and NUMA node, and a matrix "
-        "of "
-        "how near each two are, in the words of `nvidia-smi topo -m`. NVIDIA's NVML is asked where its driver is "
-        "installed; the rest comes from /sys and /proc, without any tool and without root.\n\n"
-        "Then each way to capture: whether it works here, what was found, and what to do where it does not. "
-        "Permissions "
-        "are tried, not guessed: a uprobe and an event with stacks are opened and closed again. A machine without a "
-        "GPU "
-        "is no error. With -q only GPUs and links.",
+        "Lists GPUs of NVIDIA, AMD and Intel with memory, multiprocessors, driver, PCI address and NUMA node, and a "
+        "matrix of how each two are connected, in the terms of `nvidia-smi topo -m`. NVIDIA's NVML is used where its "
+        "driver is installed; the rest comes from /sys and /proc, without other tools and without root.\n\n"
+        "Then it lists each way to capture: whether it is available on this machine, what was found, and what to do "
+        "if it is not. Permissions are tested, not guessed: a uprobe and an event with stacks are opened and closed "
+        "again. A machine without a GPU is not an error. With -q it lists only GPUs and links.",
     .options = options,
     .options_size = sizeof(struct devices_options),
     .examples = (const cli_example[]){{"heddle devices", "what is in this machine, and what can be captured"},
                                       {"heddle devices --json | jq '.ways[] | select(.works != \"yes\") | .advice'",
-                                       "what to do for the ways that do not work"},
+                                       "what to do for the ways that are not available"},
                                       {"heddle devices --root /host", "the host's devices, from a container"},
                                       {0}},
     .has_json = true,

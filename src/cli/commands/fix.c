@@ -147,7 +147,7 @@ static void say_report(cli_printer *p, const hd_fix_report *r, const struct fix_
     if (r->flows_unresolved)
         cli_say(p, "could not keep %" PRIu64 " flow endpoint(s) bound to their slice\n", r->flows_unresolved);
     if (r->repairs || r->losses)
-        cli_say(p, "mended broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
+        cli_say(p, "repaired broken JSON in %" PRIu64 " place(s), lost %" PRIu64 " (heddle check names them)\n",
                 r->repairs + r->losses, r->losses);
     if (options->dry_run)
         cli_say(p, "dry run: nothing written; would write ");
@@ -335,7 +335,7 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      .field = offsetof(struct fix_options, strict),
-     .help = "fail on broken JSON instead of mending it"},
+     .help = "fail on broken JSON instead of repairing it"},
     OPTION_IN_PLACE(.field = offsetof(struct fix_options, in_place)),
     OPTION_SYNC(.field = offsetof(struct fix_options, sync)),
     OPTION_THREADS(.field = offsetof(struct fix_options, threads), "threads that read"),
@@ -349,17 +349,17 @@ const cli_command cmd_fix = {
     .usage = "IN [OUT]",
     .offer = "<files>",
     .description =
-        "On one track (pid, tid) slices must be disjoint or nested: viewers drop or misdraw those that cross. fix "
-        "makes "
-        "them so. A crossing smaller than the snap threshold is timing noise: the later slice's end is clamped to the "
-        "earlier one's end, or its start is pushed behind it, whichever is the smaller shift. A larger crossing is "
-        "genuine: the slice moves to a lane of its own right below the track, with its times as they were.\n\n"
-        "Flow arrows stay at their slices. Everything else keeps its bytes: the output is the input with patches, so a "
-        "trace without crossings comes out byte for byte the same. Broken JSON comes out valid.\n\n"
-        "OUT is another file than IN, unless --in-place is given, which also stands for OUT = IN. Both may be - for "
+        "Repairs lanes. On one track (pid, tid) slices must be disjoint or nested: viewers drop or misdraw slices "
+        "that cross. A crossing smaller than the snap threshold is timing noise: either the end of the later slice "
+        "is clamped to the end of the earlier one, or its start is moved to that end, whichever shift is smaller. A "
+        "larger crossing is genuine: the slice moves to a new lane right below the track, with its times "
+        "unchanged.\n\n"
+        "Flow arrows stay at their slices. Everything else keeps its bytes: the output is the input with patches, so "
+        "a trace without crossings is copied byte for byte. Broken JSON becomes valid.\n\n"
+        "OUT must be another file than IN, unless --in-place is given, which also means OUT = IN. Both may be - for "
         "standard input and output. Compression follows from the "
         "content of IN and from the extension of OUT (.gz, .zst). The report goes to standard output, or to standard "
-        "error when the trace goes there.",
+        "error if the trace goes to standard output.",
     .options = options,
     .examples =
         (const cli_example[]){

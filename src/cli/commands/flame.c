@@ -39,7 +39,7 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->event = o->event;
     flame->reverse = o->reverse;
     flame->full_names = o->full_names;
-    /* launches without work stand there with 0, as merge has them; a picture has no place for them */
+    /* launches without GPU activity stand there with 0, as merge has them; a picture has no place for them */
     flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
     int streams = 0;
     for (int i = 0; i < run->operand_count; i++) {
@@ -148,21 +148,16 @@ static const cli_option options[] = {
      .value = "WHAT",
      .choices = of_names,
      FIELD(of),
-     .help =
-         "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time where there is "
-         "any, else samples where there are any, else CPU time"},
+     .help = "what widths are: gpu-time, cpu-time, cpu-self, launches, bytes or samples; auto is GPU time if there is "
+             "any, else samples if there are any, else CPU time"},
     {.name = "by",
      .kind = CLI_CHOICE,
      .value = "WHAT",
      .choices = by_names,
      FIELD(by),
-     .help = "what stands at the root, one branch each: rank, device, stream, thread, step or name"},
-    {.name = "from",
-     .kind = CLI_TEXT,
-     .value = "TIME",
-     FIELD(from),
-     .help = "count from this time on, from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the trace's span"},
-    {.name = "until", .kind = CLI_TEXT, .value = "TIME", FIELD(until), .help = "count up to this time"},
+     .help = "what the root branches by: rank, device, stream, thread, step or name"},
+    OPTION_FROM(FIELD(from)),
+    OPTION_UNTIL(FIELD(until)),
     {.name = "names",
      .kind = CLI_TEXT,
      .value = "PATTERNS",
@@ -196,25 +191,22 @@ static const cli_option options[] = {
 
 const cli_command cmd_flame = {
     .name = "flame",
-    .group = CLI_LOOK,
-    .summary = "draw a flame graph: which code the GPU, or the CPU, works for",
+    .group = CLI_START,
+    .summary = "draw a flame graph: GPU or CPU time by the code that causes it",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Every kernel, copy and set of the trace weighs the nanoseconds it ran, under the stack that launched it: the "
-        "Python functions, operators and annotations around the launch, or the stack that a file carries for it "
-        "(`heddle merge` puts it there). What has no stack stands under [no stack], so that the whole is the GPU time "
-        "of "
-        "the trace. Several files, such as the ranks of a job, are added up.\n\n"
-        "--of: gpu-time; cpu-time (slices on CPU threads, nested as they are); cpu-self (the same without what they "
-        "call, "
-        "by name alone); launches (calls that put work on a GPU); bytes (moved by copies and sets); samples (of perf "
-        "script, folded text and the like).\n\n"
-        "The SVG needs nothing but a browser: click or Enter zooms, / searches and says how much of the whole matches, "
-        "Escape goes back, arrow keys walk. Without -o, folded text goes to standard output.\n\n"
-        "With --diff, stacks are the same where their frames are; of kernels it is enough if the short names are. "
-        "Folded "
-        "text has two weights then, old and new.",
+        "Gives every kernel, copy and memset of the trace a weight, the nanoseconds it ran, under the stack that "
+        "launched it: the Python functions, operators and annotations around the launch, or the stack that the file "
+        "contains for it (from `heddle merge`). Activities without a stack are under [no stack], so that the whole "
+        "is the GPU time of the trace. Several files, such as the ranks of a job, are added up.\n\n"
+        "--of: gpu-time; cpu-time (slices on CPU threads, nested as they are); cpu-self (the same without their "
+        "callees, by name alone); launches (API calls that launch GPU activities); bytes (moved by copies and "
+        "memsets); samples (of perf script, folded text and similar).\n\n"
+        "The SVG needs only a browser: click or Enter zooms, / searches and shows how much of the whole matches, "
+        "Escape goes back, arrow keys move. Without -o, folded text goes to standard output.\n\n"
+        "With --diff, stacks are the same if their frames are; for kernels equal short names are enough. Folded text "
+        "then has two weights, old and new.",
     .options = options,
     .examples =
         (const cli_example[]){

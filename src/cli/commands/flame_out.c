@@ -127,12 +127,12 @@ static const char *weight_text(char *text, const hd_flame *flame, int64_t weight
 static const char *nothing_of(hd_flame_of of)
 {
     static const char *const texts[HD_FLAME_OFS] = {
-        [HD_FLAME_AUTO] = "GPU work, slice or stack sample",
-        [HD_FLAME_GPU_TIME] = "GPU work",
+        [HD_FLAME_AUTO] = "GPU activity, slice or stack sample",
+        [HD_FLAME_GPU_TIME] = "GPU activity",
         [HD_FLAME_CPU_TIME] = "slice on a CPU thread that lasts",
         [HD_FLAME_CPU_SELF] = "slice on a CPU thread that lasts",
-        [HD_FLAME_LAUNCHES] = "launch of GPU work",
-        [HD_FLAME_BYTES] = "copy or set that says its bytes",
+        [HD_FLAME_LAUNCHES] = "launch of a GPU activity",
+        [HD_FLAME_BYTES] = "copy or memset with a size",
         [HD_FLAME_SAMPLES] = "stack sample",
     };
     return of < HD_FLAME_OFS ? texts[of] : texts[HD_FLAME_AUTO];
@@ -169,7 +169,7 @@ void flame_out_say(cli_printer *printer, const flame_out *out, const hd_flame *f
         cli_say(printer, ", %.1f %% of it without a stack",
                 total ? 100.0 * (double)flame->no_stack / (double)total : 0.0);
     if (flame->pending_count)
-        cli_say(printer, ", %s launch%s whose work is not there", hd_text_count(c, flame->pending_count),
+        cli_say(printer, ", %s launch%s without its GPU activity", hd_text_count(c, flame->pending_count),
                 flame->pending_count == 1 ? "" : "es");
     cli_say(printer, "\n");
     if (written->frames_left_out)

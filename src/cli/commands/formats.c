@@ -69,7 +69,8 @@ static const cli_option options[] = {
     {.name = "classes",
      .kind = CLI_FLAG,
      .field = offsetof(struct formats_options, classes),
-     .help = "list instead by which names GPU work counts as communication, copy or compute, first match first"},
+     .help = "list the patterns of names by which GPU activities count as communication, copy or compute, in order of "
+             "precedence"},
     {0},
 };
 
@@ -99,11 +100,10 @@ const cli_command cmd_formats = {
     .group = CLI_ABOUT,
     .summary = "list the trace formats, and what each keeps and loses",
     .description =
-        "Every format that this build reads or writes, with the extensions that choose it for `heddle convert`, "
-        "and what of a trace survives being written in it. What a file is when it is read is found by its "
-        "content, never by its name. Any of them may be compressed with gzip or zstd (.gz, .zst) where it "
-        "is a single stream.\n\n"
-        "With -q only the table; with --json an array of objects.",
+        "Lists every format that this build reads or writes, with the extensions that choose it for `heddle "
+        "convert`, and what of a trace it keeps and loses. The format of an input is detected from its content, "
+        "never from its name. Any format that is a single stream may be compressed with gzip or zstd (.gz, .zst).\n\n"
+        "With -q it prints only the table; with --json an array of objects.",
     .examples = (const cli_example[]){{"heddle formats", "what can be converted into what"},
                                       {"heddle formats --json | jq '.[] | select(.writes) | .name'",
                                        "the names that convert --to takes"},

@@ -36,6 +36,7 @@ static const cli_option options[] = {
      FIELD(output),
      .help = "write .txt, .json, .dot (formats text, --json, dot), or .svg: a picture, by Graphviz"},
     {.name = "format",
+     .letter = 'f',
      .kind = CLI_CHOICE,
      .value = "FORMAT",
      .choices = format_names,
@@ -47,7 +48,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "N",
      FIELD(step),
-     .help = "only step N, of heddle report steps: its number or its whole name, with the GPU work launched in it"},
+     .help = "only step N of heddle steps, by number or whole name, with the GPU activities launched in it"},
     OPTION_FROM(FIELD(from)),
     OPTION_UNTIL(FIELD(until)),
     {.name = "around",
@@ -148,11 +149,11 @@ static void print_summary(cli_run *run, const char *path, const hd_graph *graph)
         snprintf(name, sizeof name, "edges of kind %s that contradict the clock", hd_edge_kind_name((hd_edge_kind)k));
         print_count(run, name, graph->backward[k]);
     }
-    print_count(run, "pieces of GPU work without a launch", graph->works_without_launch);
-    print_count(run, "launches without GPU work", graph->launches_without_work);
+    print_count(run, "GPU activities without a launch", graph->works_without_launch);
+    print_count(run, "launches without GPU activity", graph->launches_without_work);
     print_count(run, "waits of streams for which it is guessed", graph->waits_guessed);
-    print_count(run, "waits for work that is not known", graph->waits_without_work);
-    print_count(run, "dependencies on what is not in it, or stands twice", graph->dependencies_left_out);
+    print_count(run, "waits for unknown activities", graph->waits_without_work);
+    print_count(run, "dependencies on missing or duplicate activities", graph->dependencies_left_out);
     print_count(run, "waits for other threads that are suspected", graph->suspect_count);
     print_count(run, "threads too many to look for such waits", graph->threads_unexamined);
 }
@@ -182,6 +183,7 @@ static hd_status print_graph(cli_run *run, const char *path, const hd_trace *tra
                                 view, &run->err);
     else
         print_summary(run, path, graph);
+    if (o->output && status == HD_OK) report_say_wrote(run, o->output, false);
     hd_graph_free(graph);
     return status;
 }
@@ -208,19 +210,19 @@ static int run(cli_run *run)
 const cli_command cmd_graph = {
     .name = "graph",
     .group = CLI_LOOK,
-    .summary = "what each call and kernel waited for, as a graph",
+    .summary = "export what each API call and GPU activity waited for",
     .usage = "FILE",
     .offer = "<files>",
     .description =
-        "Nodes are stretches of threads, each of the innermost slice that is open or of none (a gap), and the kernels, "
-        "copies and sets of GPU queues. Edges say what a node waited for: what stood before it on its thread or queue, "
-        "the call that launched it, the work before an event for which its queue waits, the work for which a call "
-        "waits, the rank that came last to its collective. A node begins when the last of these is ready, and a delay "
-        "later. A call that waits for a GPU has its node where that wait is over, a collective where its transfer "
-        "begins.\n\n"
-        "What a trace does not tell, or what contradicts its clock, is left out and counted in the summary. In a "
-        "drawing, nodes of which each waits only for the one before it are one box; blue edges are launches, purple "
-        "ones events, red ones waits, orange ones collectives, brown ones data and addresses.",
+        "Builds the dependency graph of a trace. A node is a stretch of a thread, within one innermost slice or in a "
+        "gap between slices, or a kernel, copy or memset on a GPU queue. An edge names what a node waited for: the "
+        "previous node of its thread or queue, the API call that launched it, the GPU activity before an event that "
+        "its queue waits for, the GPU activity that an API call waits for, or the last rank to arrive at its "
+        "collective. A node begins a delay after the last of these is ready. The node of a call that waits for a GPU "
+        "begins when the wait is over, that of a collective when its transfer begins.\n\n"
+        "Dependencies that the trace does not contain, or that contradict its clock, are left out and counted in the "
+        "summary. A drawing merges nodes that each wait only for the one before into one box. Blue edges are "
+        "launches, purple ones events, red ones waits, orange ones collectives, brown ones data and addresses.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

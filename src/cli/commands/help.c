@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct help_options {
-    bool man;
+    bool man, all;
 };
 
 static const cli_option options[] = {
@@ -14,6 +14,11 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      .field = offsetof(struct help_options, man),
      .help = "print the manual page, in roff"},
+    {.name = "all",
+     .letter = 'a',
+     .kind = CLI_FLAG,
+     .field = offsetof(struct help_options, all),
+     .help = "list the reports as well, each of which is also a command"},
     {0},
 };
 
@@ -39,46 +44,45 @@ static int explain_findings(cli_run *run, const char *code)
 static int run(cli_run *run)
 {
     const struct help_options *wanted = run->options;
-    const cli_command *about = NULL;
+    cli_asked asked = {0};
+    const char *topic = NULL;
     if (run->operand_count && strcmp(run->operands[0], "finding") == 0)
         return explain_findings(run, run->operand_count > 1 ? run->operands[1] : NULL);
     if (run->operand_count) {
-        about = cli_find_command(run->operands[0]);
-        if (!about) {
-            const char *best = NULL;
-            unsigned distance = UINT_MAX;
-            for (const cli_command *const *command = cli_commands; *command; command++) {
-                hd_name_suggest(run->operands[0], (*command)->name, &best, &distance);
-            }
-            return cli_usage_error(run, "there is no command '%.60s'%s%s%s", run->operands[0],
-                                   best ? "; did you mean '" : "", best ? best : "", best ? "'?" : "");
+        asked = cli_resolve(run->operands, run->operand_count);
+        if (!asked.used) {
+            cli_unknown_command(run, run->operands[0]);
+            return CLI_USAGE;
         }
+        topic = asked.report ? asked.report : asked.used < run->operand_count ? run->operands[asked.used] : NULL;
     }
-    if (run->operand_count > 1 && !cli_has_topic(about, run->operands[1]))
-        return cli_usage_error(run, "heddle %s has no help on '%.60s'", about->name, run->operands[1]);
+    if (topic && !cli_has_topic(asked.command, topic))
+        return cli_usage_error(run, "heddle %s has no help on '%.60s'", asked.command->name, topic);
     if (wanted->man)
-        cli_man_page(run, about);
-    else if (about)
-        cli_help_command(run, about, run->operand_count > 1 ? run->operands[1] : NULL);
+        cli_man_page(run, asked.command);
+    else if (asked.command)
+        cli_help_command(run, asked.command, topic);
     else
-        cli_help_overview(run);
+        cli_help_overview(run, wanted->all);
     return CLI_OK;
 }
 
 const cli_command cmd_help = {
     .name = "help",
     .group = CLI_ABOUT,
-    .summary = "show what heddle does, or the help of one command",
-    .usage = "[COMMAND [TOPIC]]",
+    .summary = "list the commands, or explain one command or report",
+    .usage = "[COMMAND|REPORT]",
     .offer = "<commands>",
-    .description = "Without a command, lists them all. `heddle COMMAND --help` prints the same as `heddle help "
-                   "COMMAND`. A topic is a "
-                   "report: `heddle help report check`. `heddle help finding CODE` explains what report summary finds.",
+    .description =
+        "Lists the commands, or prints the help of one command or report. `heddle COMMAND --help` prints the "
+        "same as `heddle help COMMAND`. `heddle help finding CODE` explains a finding of the summary.",
     .options = options,
     .options_size = sizeof(struct help_options),
     .operands_max = 2,
     .run = run,
-    .examples = (const cli_example[]){{"heddle help", "all commands"},
+    .examples = (const cli_example[]){{"heddle help", "the commands"},
+                                      {"heddle help kernels", "a report: its options, tables and columns"},
+                                      {"heddle help --all", "the commands and the reports"},
                                       {"heddle help finding data-loading", "what a finding means, and what to do"},
                                       {"heddle help --man help | man -l -", "a manual page, without installing it"},
                                       {0}},

@@ -1,6 +1,7 @@
 /* info.c - heddle info: what is in a trace */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
 #include "cli/table_out.h"
 
@@ -11,19 +12,17 @@
 #include "heddle/report.h"
 
 struct info_options {
-    uint64_t tracks;
+    uint64_t rows;
     const char *binary;
     bool all, strict;
 };
 
-static const struct info_options defaults = {.tracks = 20};
+static const struct info_options defaults = {.rows = REPORT_ROWS_SHOWN};
 
 static const cli_option options[] = {
-    {.name = "tracks",
-     .kind = CLI_COUNT,
-     .value = "N",
-     .field = offsetof(struct info_options, tracks),
-     .help = "show the N busiest tracks, and N devices, processes and categories"},
+    OPTION_ROWS(.field = offsetof(struct info_options, rows),
+                "the first N rows of each long table: the N busiest tracks"),
+    OPTION_ROWS_OLD("tracks", .field = offsetof(struct info_options, rows)),
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -124,42 +123,32 @@ static void print_time(cli_run *run, const hd_table *file)
         cli_print(run, "  clock        unknown: the trace does not say what its zero is\n");
 }
 
-/* A title, then the table; a long one has only its first rows. */
-static void print_rows(cli_run *run, const hd_table *table, const char *title, bool may_be_long)
+/* A title, then the table, times from the first event on and without empty columns; a long one has only its first
+ * rows. */
+static void print_table(const report_text *t, const char *name, const char *title, bool may_be_long)
 {
-    const struct info_options *chosen = run->options;
+    cli_run *run = t->run;
+    const hd_table *table = hd_report_table(t->report, name);
     size_t rows = table ? hd_table_row_count(table) : 0;
+    uint64_t most = t->rows ? t->rows : REPORT_ROWS_SHOWN;
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
-    if (rows == 0) return;
-    size_t shown = chosen->all || !may_be_long || chosen->tracks > rows ? rows : (size_t)chosen->tracks;
+    hd_table *kept;
+    if (rows == 0 || cli_table_without(&kept, table, "", t->start_ns, &run->err) != HD_OK) return;
+    size_t shown = t->all || !may_be_long || most > rows ? rows : (size_t)most;
     cli_print(run, "\n%s%s%s", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
     if (shown < rows)
         cli_print(run, " (%s of %s; --all shows every one)", hd_text_count(a, shown), hd_text_count(b, rows));
     cli_print(run, "\n");
-    report_print_rows(run, table, shown);
+    report_print_rows(run, kept, shown);
+    hd_table_free(kept);
 }
 
-static void print_table(cli_run *run, const hd_report *report, const char *name, const char *title, bool may_be_long)
+void info_text(const report_text *t)
 {
-    print_rows(run, hd_report_table(report, name), title, may_be_long);
-}
-
-/* Without the columns that have no value, as `process` where all have numbers. */
-static void print_devices(cli_run *run, const hd_report *report)
-{
-    hd_table *shown;
-    hd_error err;
-    const hd_table *table = hd_report_table(report, "devices");
-    if (!table || cli_table_without(&shown, table, "", 0, &err) != HD_OK) return;
-    print_rows(run, shown, "devices", true);
-    hd_table_free(shown);
-}
-
-static void print_text(cli_run *run, const char *path, const hd_report *report)
-{
-    const hd_table *file = hd_report_table(report, "file");
+    cli_run *run = t->run;
+    const hd_table *file = hd_report_table(t->report, "file");
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
-    report_print_path(run, path);
+    report_print_path(run, t->path);
     cli_print(run, "\n");
     print_size(run, file);
     print_time(run, file);
@@ -176,17 +165,17 @@ static void print_text(cli_run *run, const char *path, const hd_report *report)
                   hd_text_count(a, count_of(file, "repairs")), hd_text_count(b, count_of(file, "losses")),
                   cli_style(run, CLI_PLAIN));
     uint64_t beyond = 0;
-    for (size_t i = 0; i < report->table_count; i++) beyond += hd_table_beyond(report->tables[i]);
+    for (size_t i = 0; i < t->report->table_count; i++) beyond += hd_table_beyond(t->report->tables[i]);
     if (beyond)
         cli_print(run, "  %sbeyond       %s figures are 2^63 or more, and not shown%s\n", cli_style(run, CLI_YELLOW),
                   hd_text_count(a, beyond), cli_style(run, CLI_PLAIN));
-    print_devices(run, report);
-    print_table(run, report, "processes", "processes", true);
-    print_table(run, report, "tracks", "tracks, busiest first", true);
-    print_table(run, report, "kinds", "events by kind", false);
-    print_table(run, report, "categories", "events by category", true);
-    print_table(run, report, "samples", "samples by event of perf", true);
-    print_table(run, report, "ledger", "ledger: what the reader noticed", false);
+    print_table(t, "devices", "devices", true);
+    print_table(t, "processes", "processes", true);
+    print_table(t, "tracks", "tracks, busiest first", true);
+    print_table(t, "kinds", "events by kind", false);
+    print_table(t, "categories", "events by category", true);
+    print_table(t, "samples", "samples by event of perf", true);
+    print_table(t, "ledger", "ledger: what the reader noticed", false);
 }
 
 static void print_line(cli_run *run, const char *path, const hd_report *report)
@@ -222,7 +211,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
 /* ---- the command ---- */
 
 /* *lost: what of it could not be read. */
-static hd_status read_info(hd_report *out, hd_error *lost, cli_run *run, const char *path)
+static hd_status read_info(hd_report *out, int64_t *start_ns, hd_error *lost, cli_run *run, const char *path)
 {
     const struct info_options *chosen = run->options;
     hd_trace *trace;
@@ -232,6 +221,8 @@ static hd_status read_info(hd_report *out, hd_error *lost, cli_run *run, const c
     status = hd_report_run(out, "info", &(hd_report_input){.trace = trace}, &run->err);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     if (status == HD_OK) report_check_read(trace, path, lost);
+    *start_ns = hd_trace_facts_of(trace)->start_ns;
+    if (*start_ns == HD_NO_TIME) *start_ns = 0;
     hd_trace_free(trace);
     return status;
 }
@@ -256,14 +247,16 @@ static void print_total(cli_run *run, const info_total *total)
 
 static int run(cli_run *run)
 {
+    const struct info_options *chosen = run->options;
     info_total total = {0};
     bool json = run->global.json, many = run->operand_count > 1;
     if (json && many) cli_print(run, "[");
     for (int i = 0; i < run->operand_count && !run->out_error; i++) {
         hd_report report;
+        int64_t start_ns = 0;
         hd_error lost = {0};
         const char *path = run->operands[i];
-        if (read_info(&report, &lost, run, path) != HD_OK) {
+        if (read_info(&report, &start_ns, &lost, run, path) != HD_OK) {
             cli_report(run);
             continue;
         }
@@ -273,7 +266,12 @@ static int run(cli_run *run)
         else if (run->global.quiet)
             print_line(run, path, &report);
         else
-            print_text(run, path, &report);
+            info_text(&(report_text){.run = run,
+                                     .path = path,
+                                     .report = &report,
+                                     .start_ns = start_ns,
+                                     .rows = chosen->rows,
+                                     .all = chosen->all});
         add_total(&total, &report);
         hd_report_free(&report);
         run->err = lost;
@@ -289,17 +287,16 @@ static int run(cli_run *run)
 const cli_command cmd_info = {
     .name = "info",
     .group = CLI_LOOK,
-    .summary = "show what is in a trace",
+    .summary = "show the contents: format, span, devices, tracks, categories",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Reads each file and shows its format and sizes, the time it spans and on what clock, its rank, devices and "
+        "Shows the format and sizes of each file, the time it spans and on what clock, its rank, devices and "
         "processes, every track with the share of its span that slices cover (where slices overlap, the time counts "
-        "once), events by kind and category with the sum of their durations, samples by event of perf, and what the "
-        "reader "
-        "noticed of damage.\n\n"
-        "With --json one object (for several files an array of them) with the same tables in full; times and durations "
-        "are nanoseconds. With -q one line per file. The file - is standard input.",
+        "once), events by kind and category with the sum of their durations, samples by event of perf, and the "
+        "damage that the reader found.\n\n"
+        "With --json it prints one object (for several files an array) with the same tables in full; times and "
+        "durations are nanoseconds. With -q it prints one line per file. The file - is standard input.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

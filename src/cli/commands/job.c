@@ -37,7 +37,8 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "the exit status is 1 if a rank is missing, double, of another job, or damaged; without, they are told"},
+     .help = "exit with status 1 if a rank is missing, duplicate, of another job, or damaged; else these are only "
+             "reported"},
     OPTION_SYNC(FIELD(sync)),
     {0},
 };
@@ -226,21 +227,21 @@ static int run(cli_run *run)
 
 const cli_command cmd_job = {
     .name = "job",
-    .group = CLI_CHANGE,
-    .summary = "summarise the ranks of a job into one file, with MPI or by itself",
+    .group = CLI_JOB,
+    .summary = "summarise the ranks of a job into one file, with threads or MPI",
     .usage = "[FILE...]",
     .offer = "<files>",
     .description =
-        "Does what `heddle summarize` and `heddle combine` do, in one step: each process of an MPI job takes the next "
-        "largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same for any "
-        "number of processes. All must see the same files; where traces lie on disks of their nodes, use `heddle "
-        "summarize` there. Without MPI several threads do it. A FOLDER stands for its traces, or if it has none for "
-        "its summaries.\n\n"
-        "Traces that cannot be read, and ranks that are missing, are told and hinder nothing else; with --strict the "
-        "exit status is 1. The rank is what a trace says; else it stands behind the word rank in its path. A process "
-        "that is killed is named with the file it was at. Open MPI and MPICH are loaded at run time "
-        "(heddle-mpi-openmpi.so and heddle-mpi-mpich.so in lib/heddle); a launcher of one that is not there is an "
-        "error. Process 0 tells a line for each tenth that all have done, or on a terminal how far they are.",
+        "Does what `heddle job summarize` and `heddle job combine` do, in one step. With MPI, each process takes the "
+        "next largest trace, the summaries are merged in a tree, and process 0 writes them; the bytes are the same "
+        "for any number of processes. All processes must see the same files; where traces are on disks of their "
+        "nodes, run `heddle job summarize` there. Without MPI it uses threads. For a FOLDER its traces are taken, or "
+        "if it has none, its summaries.\n\n"
+        "Unreadable traces and missing ranks are reported and skipped; with --strict the exit status is 1. The rank "
+        "of a trace is the one it contains, else the number after the word rank in its path. If a process is killed, "
+        "the file that it was reading is named. Open MPI and MPICH are loaded at run time (heddle-mpi-openmpi.so and "
+        "heddle-mpi-mpich.so in lib/heddle); if the one that the launcher needs is missing, that is an error. "
+        "Process 0 prints a line for each tenth of the work, or on a terminal its progress.",
     .options = options,
     .options_size = sizeof(struct job_options),
     .operands_min = 0,

@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 #include "cli/commands/flame_out.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
+#include "cli/shared_options.h"
 #include "cli/table_out.h"
 
 #include <inttypes.h>
@@ -16,13 +18,13 @@ static const char *const tables[] = {"memory",   "devices",  "categories", "peak
 enum { NO_TABLE = -1, SERIES = 8 };
 
 struct memory_options {
-    uint64_t top;
+    uint64_t rows;
     int csv;
     const char *output;
     bool series, stacks, no_stacks;
 };
 
-static const struct memory_options defaults = {.top = 20, .csv = NO_TABLE};
+static const struct memory_options defaults = {.rows = 20, .csv = NO_TABLE};
 
 static const cli_option options[] = {
     {.name = "output",
@@ -31,14 +33,9 @@ static const cli_option options[] = {
      .value = "FILE",
      .field = offsetof(struct memory_options, output),
      .help = "write the trace with counters of what is live; the extension chooses the format"},
-    {.name = "top",
-     .letter = 'n',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .min = 1,
-     .max = 1e9,
-     .field = offsetof(struct memory_options, top),
-     .help = "show the N largest of what was live at the peak and at the end; the rest is one more row"},
+    OPTION_ROWS(.field = offsetof(struct memory_options, rows),
+                "the N largest of what was live at the peak and at the end; the rest is one more row"),
+    OPTION_ROWS_OLD("top", .field = offsetof(struct memory_options, rows)),
     {.name = "stacks",
      .kind = CLI_FLAG,
      .field = offsetof(struct memory_options, stacks),
@@ -46,11 +43,11 @@ static const cli_option options[] = {
     {.name = "no-stacks",
      .kind = CLI_FLAG,
      .field = offsetof(struct memory_options, no_stacks),
-     .help = "do not look for the slices around events, which is faster"},
+     .help = "do not search the slices around events; faster"},
     {.name = "series",
      .kind = CLI_FLAG,
      .field = offsetof(struct memory_options, series),
-     .help = "show what is live behind each event: a row per allocation and free"},
+     .help = "show what is live after each event: a row per allocation and free"},
     {.name = "csv",
      .kind = CLI_CHOICE,
      .value = "TABLE",
@@ -68,12 +65,13 @@ typedef struct found {
     int64_t start_ns; /* of the trace: what times count from, as text shows them */
 } found;
 
-static void print_table(cli_run *run, const found *f, const char *name, const char *title, const char *hidden)
+static void print_table(const report_text *t, const char *name, const char *title, const char *hidden)
 {
-    const hd_table *table = hd_report_table(&f->report, name);
+    cli_run *run = t->run;
+    const hd_table *table = hd_report_table(t->report, name);
     hd_table *shown;
     if (!table || hd_table_row_count(table) == 0) return;
-    if (cli_table_without(&shown, table, hidden, f->start_ns, &run->err) != HD_OK) return;
+    if (cli_table_without(&shown, table, hidden, t->start_ns, &run->err) != HD_OK) return;
     cli_print(run, "\n%s%s%s\n", cli_style(run, CLI_BOLD), title, cli_style(run, CLI_PLAIN));
     report_print_rows(run, shown, hd_table_row_count(shown));
     hd_table_free(shown);
@@ -90,8 +88,11 @@ static void print_sums(cli_run *run, const hd_report *report)
     const hd_table *sums = hd_report_table(report, "memory");
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES];
     if (count_of(sums, EVENTS) == 0) {
-        cli_print(run, "  no events of memory: record with `heddle record --memory`, or in PyTorch with "
-                       "profile(profile_memory=True)\n");
+        cli_print(run, "  ");
+        cli_help_text(run,
+                      "no events of memory: record with `heddle record --memory`, or in PyTorch with "
+                      "profile(profile_memory=True)",
+                      2);
         return;
     }
     cli_print(run, "  %s events: %s allocations, %s frees", hd_text_count(a, count_of(sums, EVENTS)),
@@ -107,24 +108,29 @@ static void print_sums(cli_run *run, const hd_report *report)
                   hd_text_count(b, count_of(sums, LIVE_COUNT)));
 }
 
-static void print_text(cli_run *run, const char *path, const found *f)
+/* hidden: the column of stacks that is not shown. */
+static void print_text(const report_text *t, const char *hidden)
 {
-    const struct memory_options *chosen = run->options;
-    const char *hidden = chosen->stacks ? "where" : "stack";
-    const hd_table *categories = hd_report_table(&f->report, "categories");
+    cli_run *run = t->run;
+    const hd_table *categories = hd_report_table(t->report, "categories");
     bool named = false;
     for (size_t i = 0; i < hd_table_row_count(categories); i++) named = named || !hd_table_is_null(categories, i, 2);
-    report_print_path(run, path);
+    report_print_path(run, t->path);
     cli_print(run, "\n");
-    print_sums(run, &f->report);
+    print_sums(run, t->report);
     if (run->global.quiet) return;
-    print_table(run, f, "devices", "devices", "peak_is_total");
-    if (named) print_table(run, f, "categories", "categories", "");
-    print_table(run, f, "peak", "live at the peak", hidden);
-    print_table(run, f, "leaks", "live at the end", hidden);
-    print_table(run, f, "reserved", "reserved by the allocator, and idle", "");
-    print_table(run, f, "oddities", "oddities", "");
-    print_table(run, f, "series", "over time", "");
+    print_table(t, "devices", "devices", "peak_is_total");
+    if (named) print_table(t, "categories", "categories", "");
+    print_table(t, "peak", "live at the peak", hidden);
+    print_table(t, "leaks", "live at the end", hidden);
+    print_table(t, "reserved", "reserved by the allocator, and idle", "");
+    print_table(t, "oddities", "oddities", "");
+    print_table(t, "series", "over time", "");
+}
+
+void memory_text(const report_text *t)
+{
+    print_text(t, "stack");
 }
 
 /* ---- JSON, CSV ---- */
@@ -174,7 +180,7 @@ static hd_status analyse(found *out, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     flame_out_say_damage(run, path, trace); /* a free that was lost makes a leak that is none */
     status = hd_memory_new(&memory, trace, &find, &run->err);
-    snprintf(rows, sizeof rows, "rows=%" PRIu64, chosen->top);
+    snprintf(rows, sizeof rows, "rows=%" PRIu64, chosen->rows);
     const hd_report_input input = {.trace = trace, .options = asked, .memory = memory};
     if (status == HD_OK) status = hd_report_run(&out->report, "memory", &input, &run->err);
     if (status == HD_OK && chosen->output) status = write_counters(run, memory, trace);
@@ -213,7 +219,9 @@ static int run(cli_run *run)
             print_json(run, run->operands[i], &f.report, any);
         } else {
             if (any) cli_print(run, "\n");
-            print_text(run, run->operands[i], &f);
+            const report_text text = {
+                .run = run, .path = run->operands[i], .report = &f.report, .start_ns = f.start_ns};
+            print_text(&text, chosen->stacks ? "where" : "stack");
         }
         any = true;
         hd_report_free(&f.report);
@@ -225,24 +233,22 @@ static int run(cli_run *run)
 const cli_command cmd_memory = {
     .name = "memory",
     .group = CLI_LOOK,
-    .summary = "show what was allocated, what was live at the peak, and what never was freed",
+    .summary = "analyse memory: allocations, the peak, what is never freed",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
         "Pairs the allocations and frees of a trace: Kineto's [memory] instants (profile_memory=True), those of "
-        "heddle's "
-        "own captures, CUPTI's memory records, and TensorFlow's memory profiles. For each device of each process: how "
-        "much was live, its peak and when, what was live then by category, size and stack, what was still live at the "
-        "end by stack, largest first, and how much of what the allocator reserved lay idle.\n\n"
-        "Where the allocator tells its totals (Total Allocated), the peak is that of the totals, and what was "
-        "allocated "
-        "before the recording stands in a row of its own; else it is that of what was allocated in the trace. An "
-        "event's "
-        "stack is its own, or the slices around it on its thread. What does not fit (frees of unknown addresses, "
-        "addresses allocated twice, no size, no time) is counted and named under oddities, so that always "
-        "allocated = freed + replaced + live at the end.\n\n"
-        "Live at the end is not always a leak: a program may still need it when the recording ends. Times count from "
-        "the trace's first event; in --json and --csv they are the trace's own, in ns. With -q only the sums.",
+        "heddle's own captures, CUPTI's memory records, and TensorFlow's memory profiles. For each device of each "
+        "process it shows how much was live, the peak and when it was, what was live then by category, size and "
+        "stack, what was still live at the end by stack, largest first, and how much of the allocator's reserved "
+        "memory was idle.\n\n"
+        "Where the allocator reports its totals (Total Allocated), the peak is that of the totals, and a row of its "
+        "own has what was allocated before the recording; else the peak is that of the allocations in the trace. The "
+        "stack of an event is its own, or the slices around it on its thread. Events that do not fit (frees of "
+        "unknown addresses, addresses allocated twice, no size, no time) are counted in the table oddities, so that "
+        "always allocated = freed + replaced + live at the end.\n\n"
+        "Memory that is live at the end is not always leaked: the program may still need it. Times count from the "
+        "trace's first event; in --json and --csv they are the trace's own, in ns. With -q it prints only the sums.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,
@@ -251,7 +257,7 @@ const cli_command cmd_memory = {
     .has_json = true,
     .run = run,
     .examples = (const cli_example[]){{"heddle memory trace.json", "peak, leaks and fragmentation"},
-                                      {"heddle memory --top 5 --stacks run.hdcap", "whole stacks of the five largest"},
+                                      {"heddle memory --rows 5 --stacks run.hdcap", "whole stacks of the five largest"},
                                       {"heddle memory --csv series trace.json >live.csv", "live bytes over time"},
                                       {"heddle memory -o live.json.gz trace.json", "the trace with counters of them"},
                                       {0}},

@@ -16,10 +16,10 @@ struct merge_options {
     double tolerance_ms, min_percent;
     int weight;
     bool summary, force, forward, full_names, strict, sync;
-    uint64_t top, threads;
+    uint64_t rows, threads;
 };
 
-enum { WEIGHT_TIME, WEIGHT_COUNT, TOP_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
+enum { WEIGHT_TIME, WEIGHT_COUNT, ROWS_DEFAULT = 20, TOLERANCE_DEFAULT = HD_TOLERANCE_NS / 1000000 };
 static const char *const weight_names[] = {"time", "count", NULL};
 
 /* ---- options ---- */
@@ -55,8 +55,8 @@ static int fill_options(cli_run *run, hd_attribution_options *join, flame_out *o
         return cli_usage_error(run, "--weight is for flame graphs, and the output is a trace");
     if (out->is_trace && o->full_names)
         return cli_usage_error(run, "--full-names is for flame graphs; a trace keeps the names it has");
-    if (!o->summary && !run->global.json && o->top != TOP_DEFAULT)
-        return cli_usage_error(run, "--top is for the summary: add -s");
+    if (!o->summary && !run->global.json && o->rows != ROWS_DEFAULT)
+        return cli_usage_error(run, "--rows is for the summary: add -s");
     status = cli_spare_input(run, out->path, o->gpu, "");
     if (status == CLI_OK) status = cli_spare_input(run, out->path, o->cpu, "");
     if (status != CLI_OK) return status;
@@ -115,9 +115,10 @@ static hd_status check_joined(cli_run *run, const hd_attribution *a)
         joined += a->launches_by[rule] + a->works_by[rule];
     if (joined || o->force) return HD_OK;
     if (a->not_launches == a->sample_count)
-        return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
-                            "none of its stacks is of a call that launches work: record them at cudaLaunchKernel and "
-                            "the like, as docs/merge.md shows (--force writes the rest)");
+        return hd_error_set(
+            &run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
+            "none of its stacks is of a call that launches GPU activities: record them at cudaLaunchKernel and "
+            "the like, as docs/merge.md shows (--force writes the rest)");
     return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
                         "none of its stacks (%" PRIu64
                         ") could be joined with a launch: compare processes, threads and "
@@ -132,15 +133,16 @@ static hd_status check_sides(cli_run *run, const hd_trace *cpu, const hd_trace *
     const struct merge_options *o = run->options;
     if (launches->work_count == 0 && launches->launch_count == 0)
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->gpu, HD_OFFSET_NONE,
-                            cpu && gpu_has_samples ? "holds stacks and no work of a GPU: are --cpu and --gpu swapped?"
-                                                   : "holds no work of a GPU; heddle info shows what it holds");
+                            cpu && gpu_has_samples
+                                ? "contains stacks and no GPU activities: are --cpu and --gpu swapped?"
+                                : "contains no GPU activities; heddle info shows what it contains");
     bool joins = o->clock_offset || o->force || o->tolerance_ms != TOLERANCE_DEFAULT;
     if (!cpu && !gpu_has_samples && joins)
         return hd_error_set(&run->err, HD_ERR_ARGUMENT, o->gpu, HD_OFFSET_NONE,
-                            "holds no stacks that --clock-offset, --tolerance or --force would be for: give --cpu");
+                            "contains no stacks, which --clock-offset, --tolerance and --force are for: give --cpu");
     if (cpu && hd_trace_row_count(cpu, HD_KIND_SAMPLE) == 0)
         return hd_error_set(&run->err, HD_ERR_FORMAT, o->cpu, HD_OFFSET_NONE,
-                            "holds no stacks; heddle info shows what it holds");
+                            "contains no stacks; heddle info shows what it contains");
     return cpu && launches->work_count ? check_joined(run, a) : HD_OK;
 }
 
@@ -158,7 +160,7 @@ static void say_counts(cli_printer *p, const hd_table *join)
         {"kernels_of_graphs", "  of graphs"},
         {"works_without_stack", "  without a stack"},
         {"works_without_launch", "  without a launch"},
-        {"launches_without_work", "launches without work"},
+        {"launches_without_work", "launches without GPU activity"},
         {"pending_stacks", "stacks without a launch"},
         {"forward_joined", "backward under forward"},
         {"threads_by_id", "threads known by id"},
@@ -207,7 +209,7 @@ static void say_summary(cli_printer *p, const hd_report *report, const hd_attrib
         const char *name = hd_table_get_column(join, c)->name;
         bool time = strcmp(name, "span") == 0 || strcmp(name, "gpu_time") == 0 || strcmp(name, "kernel_time") == 0;
         if (!time || hd_table_is_null(join, 0, c)) continue;
-        const char *label = strcmp(name, "span") == 0       ? "span of the GPU's work"
+        const char *label = strcmp(name, "span") == 0       ? "span of GPU activities"
                             : strcmp(name, "gpu_time") == 0 ? "GPU time (kernels, copies, sets)"
                                                             : "  of kernels";
         cli_say(p, "  %-32s %s\n", label, hd_text_duration(text, hd_table_get_int(join, 0, c)));
@@ -215,9 +217,9 @@ static void say_summary(cli_printer *p, const hd_report *report, const hd_attrib
     cli_say(p, "by rule\n");
     say_rows(p, hd_report_table(report, "rules"), SIZE_MAX);
     cli_say(p, "by kernel\n");
-    say_rows(p, kernels, o->top);
-    if (hd_table_row_count(kernels) > o->top)
-        cli_say(p, "  … %s more (--top)\n", hd_text_count(text, hd_table_row_count(kernels) - o->top));
+    say_rows(p, kernels, o->rows);
+    if (hd_table_row_count(kernels) > o->rows)
+        cli_say(p, "  … %s more (--rows)\n", hd_text_count(text, hd_table_row_count(kernels) - o->rows));
 }
 
 static void say_json(cli_printer *p, const flame_out *out, const hd_report *report, const hd_flame *flame,
@@ -293,7 +295,7 @@ static hd_status refuse_unmatched(cli_run *run, const hd_attribution *a)
     uint64_t lone = a->works_by[HD_RULE_NONE];
     if (!o->strict || (lone == 0 && a->pending_count == 0)) return HD_OK;
     return hd_error_set(&run->err, HD_ERR_DAMAGED, o->gpu, HD_OFFSET_NONE,
-                        "--strict: GPU work without a stack: %" PRIu64 ", stacks without a launch: %zu", lone,
+                        "--strict: GPU activities without a stack: %" PRIu64 ", stacks without a launch: %zu", lone,
                         a->pending_count);
 }
 
@@ -343,7 +345,7 @@ static int run(cli_run *run)
 }
 
 static const struct merge_options defaults = {
-    .tolerance_ms = TOLERANCE_DEFAULT, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .top = TOP_DEFAULT};
+    .tolerance_ms = TOLERANCE_DEFAULT, .min_percent = FLAME_OUT_MIN_PERCENT_DEFAULT / 100.0, .rows = ROWS_DEFAULT};
 #define FIELD(member) .field = offsetof(struct merge_options, member)
 static const cli_option options[] = {
     {.name = "cpu",
@@ -390,7 +392,8 @@ static const cli_option options[] = {
      .kind = CLI_FLAG,
      FIELD(summary),
      .help = "say how the join went, and the top kernels"},
-    {.name = "top", .kind = CLI_COUNT, .value = "N", FIELD(top), .help = "kernels in the summary"},
+    OPTION_ROWS(FIELD(rows), "the first N kernels in the summary"),
+    OPTION_ROWS_OLD("top", FIELD(rows)),
     {.name = "clock-offset",
      .kind = CLI_TEXT,
      .value = "TIME",
@@ -404,7 +407,7 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "fail if an input is damaged, or a work or stack has no partner"},
+     .help = "fail if an input is damaged, or an activity or a stack has no partner"},
     OPTION_THREADS(FIELD(threads), "threads to use"),
     OPTION_SYNC(FIELD(sync)),
     {0},
@@ -413,27 +416,21 @@ static const cli_option options[] = {
 const cli_command cmd_merge = {
     .name = "merge",
     .group = CLI_CHANGE,
-    .summary = "join CPU stacks with GPU kernels: which line of code the GPU works for",
+    .summary = "join CPU stacks with GPU kernels: GPU time by line of code",
     .usage = NULL,
     .description =
-        "Finds for every kernel, copy and set of the GPU the stack that launched it. Without --cpu the slices around "
-        "the "
-        "launch are the stack, as in a trace of PyTorch: Python functions, operators, annotations.\n\n"
-        "With --cpu, stacks taken at launch functions are joined with the launches of the trace: by correlation id "
-        "where "
-        "both have one, else thread by thread in the order of time, one to one. The clocks may differ: their offset is "
-        "estimated from all stacks and launches, and where none fits within --tolerance, or several do, nothing is "
-        "guessed and the command fails (--force takes the best, --clock-offset says it). Threads whose ids the trace "
-        "does "
-        "not know are assigned by how well their whole sequence agrees. Names of kernels in frames (__device_stub__) "
-        "count as evidence. All kernels of a graph belong to its launch, each under the stack that created its node "
-        "where "
-        "that is known.\n\n"
-        "The weights add up to the GPU time of the trace: kernels without a stack stand under [no stack]; stacks "
-        "without "
-        "a kernel end in [GPU_Launch_Pending] and weigh nothing. In a trace, each joined work has its stack as an "
-        "argument "
-        "and a flow arrow from its launch.",
+        "Finds the stack that launched each kernel, copy and memset. Without --cpu, the stack is the slices around "
+        "the launch, as in a trace of PyTorch: Python functions, operators, annotations.\n\n"
+        "With --cpu, stacks that were taken at launch functions are joined with the launches of the trace: by "
+        "correlation id where both have one, else thread by thread in the order of time, one to one. The clocks may "
+        "differ: their offset is estimated from all stacks and launches. If no offset fits within --tolerance, or "
+        "several do, the command fails instead of guessing (--force takes the best, --clock-offset sets it). Threads "
+        "whose ids the trace does not contain are assigned by how well their whole sequence agrees. Names of kernels "
+        "in frames (__device_stub__) count as evidence. All kernels of a graph belong to its launch, each under the "
+        "stack that created its node where that is known.\n\n"
+        "The weights add up to the GPU time of the trace: kernels without a stack are under [no stack]; stacks "
+        "without a kernel end in [GPU_Launch_Pending] and have weight 0. In a trace, each joined activity has its "
+        "stack as an argument and a flow arrow from its launch.",
     .options = options,
     .examples =
         (const cli_example[]){

@@ -66,15 +66,15 @@ static int run(cli_run *run)
 
 const cli_command cmd_passes = {
     .name = "passes",
+    .parent = "formats",
     .group = CLI_ABOUT,
-    .summary = "list what convert --pass runs, and the options",
+    .summary = "list the passes of convert --pass, and their options",
     .description =
-        "A pass makes a trace of a trace. `heddle convert --pass NAME:OPTION,OPTION` runs one, and several in the "
-        "order "
-        "they are given. An option is KEY=VALUE, or KEY alone for a flag; a comma of a value is written \\,. Patterns "
-        "and texts may be given several times. Times count from the first event: 1.5s, 250ms, 10us, 4ns, or 10% of the "
-        "trace's span.\n\n"
-        "With -q only the names; with --json an array of objects, one for each option.",
+        "Lists the passes, which make a trace from a trace. `heddle convert --pass NAME:OPTION,OPTION` runs one; "
+        "several run in the order in which they are given. An option is KEY=VALUE, or KEY alone for a flag; a comma "
+        "in a value is written \\,. Patterns and texts may be given several times. Times count from the first event: "
+        "1.5s, 250ms, 10us, 4ns, or 10% of the trace's span.\n\n"
+        "With -q it prints only the names; with --json an array of objects, one for each option.",
     .examples =
         (const cli_example[]){{"heddle passes", "what there is"},
                               {"heddle convert --pass crop:from=10%,until=20%,clip --pass lanes in.json out.json",

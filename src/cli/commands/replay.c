@@ -54,11 +54,8 @@ static const cli_option *more_options(const char *topic)
     size_t count = 0;
     (void)topic;
     for (const hd_option_about *o = hd_replay_about()->options; o->name && count + 1 < OPTIONS_MAX; o++)
-        list[count++] = (cli_option){.name = o->name,
-                                     .kind = CLI_GIVEN,
-                                     .value = o->kind == HD_OPTION_FLAG ? NULL : hd_option_kind_name(o->kind),
-                                     .help = o->meaning,
-                                     FIELD(given)};
+        list[count++] = (cli_option){
+            .name = o->name, .kind = CLI_GIVEN, .value = cli_value_name(o->kind), .help = o->meaning, FIELD(given)};
     return list;
 }
 
@@ -198,20 +195,21 @@ static int run(cli_run *run)
 const cli_command cmd_replay = {
     .name = "replay",
     .group = CLI_LOOK,
-    .summary = "run a trace again: what if kernels were faster, launches cheaper, streams fewer",
+    .summary = "predict a change: faster kernels, cheaper launches, fewer streams",
     .usage = "FILE",
     .offer = "<files>",
     .description =
-        "The graph of a trace (heddle graph) is executed. Threads take the time that they took, gaps as well; calls "
-        "that wait for a GPU wait as long as they have to; GPU work begins when its launch has reached the GPU, its "
-        "queue has come to it, and so have the events for which that waits. These delays are not taken from each "
-        "event: the table model has one for each kind.\n\n"
-        "First the trace is replayed as it is. The table check says how far that is off, missing what work began later "
-        "than anything in the trace explains. Where steps, span, busy time or the starts of 99 % of the work "
-        "are off by more than --max-error percent, what-ifs are refused, and the exit status is 1.\n\n"
-        "Changes add up. A step takes from its start, or the end of the one before, to "
-        "its end with all of the work that it launched. With -o the replayed trace is written, to be opened beside the "
-        "original.",
+        "Executes the graph of a trace (heddle graph), first unchanged, then with the changes that the options name. "
+        "Threads take the time that they took, gaps included. Calls that wait for a GPU wait as long as necessary. A "
+        "GPU activity begins when its launch has reached the GPU, its queue is free, and the events that its queue "
+        "waits for have occurred. Delays are not those of the single events: the table model has one delay for each "
+        "kind.\n\n"
+        "The table check shows how far the unchanged replay is from the trace; the table missing shows activities "
+        "that began later than anything in the trace explains. If steps, span, busy time or the starts of 99 % of "
+        "the GPU activities are off by more than --max-error percent, changes are refused and the exit status is "
+        "1.\n\n"
+        "Changes add up. A step lasts from its start, or the end of the step before, to the end of the last GPU "
+        "activity that it launched. With -o the replayed trace is written, for comparison with the original.",
     .options = options,
     .options_size = sizeof(struct replay_options),
     .more_options = more_options,
@@ -225,7 +223,7 @@ const cli_command cmd_replay = {
             {"heddle replay --scale '*gemm*=0.5' --launch-cost 2us trace.json",
              "matrix products twice as fast, and each launch in 2 us"},
             {"heddle replay --overlap communication -o whatif.heddle trace.json",
-             "communication on a stream of its own; the trace as it would be, to be opened beside the other"},
+             "communication on a stream of its own; writes the predicted trace, for comparison"},
             {"heddle replay --gpu 'H100=>B200' trace.json", "the same program on another GPU"},
             {"heddle replay --ties 100 --within 2us trace.json",
              "whether the order of threads that launch on one queue at about the same time matters"},

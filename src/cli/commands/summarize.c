@@ -79,7 +79,7 @@ static int run(cli_run *run)
             status = hd_job_write(job, path, &write, &run->err);
         if (status == HD_OK) status = job_print_some_misfits(run, job, HD_MISFIT_DAMAGE);
         if (status == HD_OK && !run->global.quiet)
-            fprintf(stderr, "%s: %zu summar%s\n", path, count, count == 1 ? "y" : "ies");
+            fprintf(stderr, "wrote %s: %zu summar%s\n", path, count, count == 1 ? "y" : "ies");
         hd_job_free(job);
     }
     free(path);
@@ -88,19 +88,19 @@ static int run(cli_run *run)
 
 const cli_command cmd_summarize = {
     .name = "summarize",
-    .group = CLI_CHANGE,
+    .parent = "job",
+    .group = CLI_JOB,
     .summary = "reduce the trace of each rank of a job to a few kilobytes",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Writes the summary of each trace: per step where the time of its GPUs goes, why they idle, its copies; its "
-        "kernels and operators with histograms, every collective with its group, number, size and times, the peak of "
-        "its memory, its clock, and what was lost. A FOLDER stands for its traces, or if it has none for its "
-        "summaries. What cannot be read is told and "
-        "left out; then the exit status is 1.\n\n"
-        "Do it where the traces lie, with as many processes as you like; `heddle combine` puts the summaries of all "
-        "ranks together, and `heddle report stragglers`, `heddle clocks` and `heddle view` read them. docs/ranks.md "
-        "has recipes for Slurm, Kubernetes and torchrun.",
+        "Writes the summary of each trace: for each step where the time of its GPUs goes, why they are idle, and its "
+        "copies; kernels and operators with histograms; every collective with its group, number, size and times; the "
+        "peak of its memory, its clock, and what was lost. For a FOLDER its traces are taken, or if it has none, its "
+        "summaries. Unreadable files are reported and skipped; the exit status is 1 then.\n\n"
+        "Run it where the traces are, with any number of processes. `heddle job combine` puts the summaries of all "
+        "ranks into one file, which `heddle stragglers`, `heddle clocks` and `heddle view` read. docs/ranks.md has "
+        "recipes for Slurm, Kubernetes and torchrun.",
     .options = options,
     .options_size = sizeof(struct summarize_options),
     .operands_min = 1,

@@ -259,7 +259,7 @@ static const cli_option options[] = {
      .min = 1,
      .max = 86400,
      FIELD(debuginfod_timeout),
-     .help = "how long these servers may send nothing before none of them is asked again; "
+     .help = "time without data after which none of these servers is used any more; "
              "else as $DEBUGINFOD_TIMEOUT says, else 30"},
     OPTION_STRICT(FIELD(strict)),
     OPTION_THREADS(FIELD(threads), "threads to use"),
@@ -270,20 +270,21 @@ static const cli_option options[] = {
 const cli_command cmd_symbolize = {
     .name = "symbolize",
     .group = CLI_CHANGE,
-    .summary = "give the addresses in stacks their names: functions, inlined ones, lines",
+    .summary = "resolve addresses in stacks to functions and lines",
     .usage = "FILE",
     .offer = "<files>",
     .description =
-        "A capture holds addresses (libfoo.so+0x1234), since looking up names takes too long while a program runs. "
-        "symbolize names them, on the machine where the files are that ran: `heddle record` does so at its end.\n\n"
-        "Each file must have the build-id of the one that ran; another build is never used. Looked at are the path of "
-        "the module, DIR/.build-id of each --debug-dir and of /usr/lib/debug, the file that .gnu_debuglink names, each "
-        "--debug-dir by path and name, and debuginfod if asked. Names come from .symtab, else from .gnu_debugdata and "
-        ".dynsym; "
-        "inlined functions and lines from DWARF. C++ and Rust are demangled.\n\n"
-        "Frames of stacks that get equal names are merged, and every event keeps its stack. What could not be named "
-        "stays as it is, and the ledger says how much and why; a second run with more places to look names it then. "
-        "Frames of Python's perf trampoline become NAME (FILE).",
+        "Replaces addresses in stacks (libfoo.so+0x1234) by names. A capture contains addresses, since looking up "
+        "names takes too long while a program runs. Run symbolize on the machine that has the files that ran; "
+        "`heddle record` does so at its end.\n\n"
+        "A file is used only if it has the build-id of the one that ran. Searched are the path of the module, "
+        "DIR/.build-id of each --debug-dir and of /usr/lib/debug, the file that .gnu_debuglink names, each "
+        "--debug-dir by path and name, and debuginfod if requested. Names come from .symtab, else from "
+        ".gnu_debugdata and .dynsym; inlined functions and lines come from DWARF. C++ and Rust names are "
+        "demangled.\n\n"
+        "Frames of stacks that get equal names are merged, and every event keeps its stack. Addresses that could not "
+        "be named stay, and the ledger has their number and the reason; a second run with more places to search can "
+        "name them. Frames of Python's perf trampoline become NAME (FILE).",
     .options = options,
     .examples =
         (const cli_example[]){

@@ -131,7 +131,7 @@ static void print_made(cli_run *run, const made_file *made)
     cli_print(run, "wrote ");
     report_print_path(run, made->path);
     cli_print(run, "\n");
-    print_counts(run, "  holds   ", truth, contents, CONTENTS);
+    print_counts(run, "  has     ", truth, contents, CONTENTS);
     if (truth->start_ns != HD_NO_TIME)
         cli_print(run, "  lasts   %s", hd_text_duration(text, truth->end_ns - truth->start_ns));
     if (truth->clock_offset_ns) cli_print(run, ", its clock %s off", hd_text_duration(text, truth->clock_offset_ns));
@@ -364,27 +364,26 @@ static int run(cli_run *run)
 
 const cli_command cmd_synth = {
     .name = "synth",
-    .group = CLI_MAKE,
-    .summary = "make a synthetic trace, seeded, with faults on request",
+    .group = CLI_DEVELOP,
+    .summary = "generate a synthetic trace, seeded, with faults on request",
     .description =
-        "Plays a training run that never was - steps, ops, launches, kernels on several streams, copies, collectives "
-        "over ranks with a clock each, python stacks, flows, counters, memory - and writes it as a profiler would "
-        "have. The same options give the same bytes on every machine.\n\n"
-        "One GPU, host, data loader or clock of a job can be made the one that is to be "
-        "found: --slow-gpu, --slow-host, --late-loader, --clock-shift.\n\n"
-        "Faults can be put in, and are counted in the summary (and with --json), so that what check, fix or an "
-        "analysis finds can be held against what is there. Counts of faults are for each rank. --damage breaks the "
-        "JSON text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
+        "Generates the trace of a simulated training run as a profiler would write it: steps, operators, launches, "
+        "kernels on several streams, copies, collectives over ranks with a clock each, Python stacks, flows, "
+        "counters, memory. The same options give the same bytes on every machine.\n\n"
+        "One GPU, host, data loader or clock of a job can be made the culprit: --slow-gpu, --slow-host, "
+        "--late-loader, --clock-shift.\n\n"
+        "Faults can be added; they are counted in the summary (and with --json), so that the findings of check, fix "
+        "or an analysis can be compared with the truth. Counts of faults are for each rank. --damage breaks the JSON "
+        "text itself: truncate (a cut tail), comma, nan (bare NaN and Infinity), quote, control, utf8 (in names), "
         "empty ({} and null), duplicate (a key twice).\n\n"
-        "--program makes a random program instead, in which threads, streams, events and waits depend on one another "
-        "as they do on a machine, and --what-if lets the generator change it: the truth that heddle replay has to "
-        "foretell.\n\n"
-        "--stacks writes what a uprobe on cudaLaunchKernel and its like would have recorded of the same run, a line "
-        "for each launch: time, name of the thread, pid, tid, cpu, and the native stack from the root to the call. "
-        "With --cupti the trace is what an injected CUPTI library records, which knows launches and kernels but no "
-        "stacks: two halves for heddle merge to join; as FILE.ndjson it is written as such a library does itself. "
-        "Jitter, an offset of the clocks, lost stacks and other ids of "
-        "threads make that as hard as it is in life.",
+        "--program generates a random program instead, in which threads, streams, events and waits depend on one "
+        "another as they do on a machine. --what-if applies a change to it: the result is the truth that heddle "
+        "replay has to predict.\n\n"
+        "--stacks writes what a uprobe on cudaLaunchKernel and similar functions would have recorded of the same "
+        "run, a line for each launch: time, name of the thread, pid, tid, cpu, and the native stack from the root to "
+        "the call. With --cupti the trace has what an injected CUPTI library records: launches and kernels, but no "
+        "stacks. heddle merge joins the two. With the name FILE.ndjson it is written as such a library writes it. "
+        "Jitter, a clock offset, lost stacks and other thread ids make the join as hard as in practice.",
     .options = synth_options,
     .examples =
         (const cli_example[]){
@@ -397,7 +396,7 @@ const cli_command cmd_synth = {
             {"heddle synth -q -o parts/rank.hds --ranks 1024 --events 2M", "summaries of traces that are never stored"},
             {"heddle synth -o bad.json --crossings 40 --damage all", "something for check and fix"},
             {"heddle synth -o half.json --program --seed 7 --what-if 'scale:*gemm*=0.5'",
-             "program 7, and its products twice as fast: what heddle replay should have foretold"},
+             "program 7, and its products twice as fast: what heddle replay should predict"},
             {"heddle synth -o gpu.json --cupti --stacks cpu.txt --stack-offset 3s", "two halves for merge"},
             {0},
         },

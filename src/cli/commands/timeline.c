@@ -1,6 +1,7 @@
 /* timeline.c - heddle timeline: a trace in a terminal, drawn from the report of that name */
 #include "cli/cli.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
 
 #include <inttypes.h>
@@ -30,14 +31,7 @@ static const cli_option options[] = {
      .max = 100000,
      FIELD(width),
      .help = "columns that the time is cut into; as wide as the terminal unless given, or 100"},
-    {.name = "rows",
-     .letter = 'n',
-     .kind = CLI_COUNT,
-     .value = "N",
-     .min = 1,
-     .max = 1e9,
-     FIELD(rows),
-     .help = "show the N busiest rows"},
+    OPTION_ROWS(FIELD(rows), "the N busiest rows"),
     OPTION_FROM(FIELD(from)),
     OPTION_UNTIL(FIELD(until)),
     {.name = "tracks",
@@ -66,6 +60,7 @@ typedef struct picture {
 } picture;
 
 enum { CELL_ROW, CELL_COLUMN, CELL_START, CELL_END, CELL_BUSY, CELL_NAME, CELL_NAME_TIME };
+enum { WINDOW_WIDTH = 2 };
 enum { ROW_NUMBER, ROW_PID, ROW_TID, ROW_PROCESS, ROW_NAME, ROW_KIND, ROW_DEVICE, ROW_STREAM, ROW_BUSY, ROW_SHARE };
 
 static const char *name_at(size_t *out_size, const hd_table *table, size_t row, size_t column)
@@ -173,14 +168,17 @@ static void print_axis(const picture *p, int64_t from, int64_t until)
 
 static void print_legend(const picture *p)
 {
-    enum { NAME_BYTES = 90 };
+    enum { NAME_BYTES = 90, BEFORE = 17 };
+    const size_t most = p->run->width && p->run->width > 2 * BEFORE && p->run->width < NAME_BYTES + BEFORE
+                            ? p->run->width - BEFORE
+                            : NAME_BYTES;
     char text[HD_VALUE_TEXT_BYTES];
     size_t count = hd_table_row_count(p->names);
     cli_print(p->run, "\n");
     for (size_t i = 0; i < COLORS && i < count; i++) {
         size_t size;
         const char *name = name_at(&size, p->names, i, 0);
-        size_t shown = size < NAME_BYTES ? size : NAME_BYTES;
+        size_t shown = size < most ? size : most;
         while (shown < size && shown && ((unsigned char)name[shown] & 0xc0) == 0x80) shown--;
         if (p->run->color)
             cli_print(p->run, "  \033[38;5;%dm%s%s", colors[i], p->ascii ? "#" : "█", cli_style(p->run, CLI_PLAIN));
@@ -213,14 +211,33 @@ static void draw(const picture *p)
     if (!p->run->global.quiet) print_legend(p);
 }
 
+static void draw_text(const report_text *t, bool ascii)
+{
+    const hd_table *window = hd_report_table(t->report, "window");
+    const picture p = {.run = t->run,
+                       .window = window,
+                       .rows = hd_report_table(t->report, "rows"),
+                       .cells = hd_report_table(t->report, "cells"),
+                       .names = hd_report_table(t->report, "names"),
+                       .start_ns = t->start_ns,
+                       .width = hd_table_row_count(window) ? hd_table_get_count(window, 0, WINDOW_WIDTH) : 0,
+                       .ascii = ascii || !is_utf8()};
+    report_print_path(t->run, t->path);
+    cli_print(t->run, "\n");
+    draw(&p);
+}
+
+void timeline_text(const report_text *t)
+{
+    draw_text(t, false);
+}
+
 /* ---- the command ---- */
 
-static uint64_t width_of(const cli_run *run)
+uint64_t timeline_text_width(const cli_run *run)
 {
-    const struct timeline_options *chosen = run->options;
     const unsigned beside = LABEL + 3 + SHARE;
-    if (chosen->width) return chosen->width;
-    if (!run->width) return WIDTH;
+    if (!run->is_terminal || !run->width) return WIDTH;
     return run->width > beside + NARROWEST ? run->width - beside : NARROWEST;
 }
 
@@ -230,7 +247,7 @@ static hd_status make_options(char **texts, cli_run *run)
     const struct timeline_options *chosen = run->options;
     const char *names[] = {"from", "until", "tracks"}, *values[] = {chosen->from, chosen->until, chosen->tracks};
     size_t count = 0;
-    int size = asprintf(&texts[count++], "width=%" PRIu64, width_of(run));
+    int size = asprintf(&texts[count++], "width=%" PRIu64, chosen->width ? chosen->width : timeline_text_width(run));
     if (size >= 0) size = asprintf(&texts[count++], "rows=%" PRIu64, chosen->rows);
     for (size_t i = 0; i < 3 && size >= 0; i++) {
         if (values[i]) size = asprintf(&texts[count++], "%s=%s", names[i], values[i]);
@@ -256,23 +273,13 @@ static hd_status show(cli_run *run, const char *path, char *const *texts, bool f
     hd_trace_free(trace);
     if (status != HD_OK && !run->err.path[0]) snprintf(run->err.path, sizeof run->err.path, "%s", path);
     if (status != HD_OK) return status;
-    picture p = {.run = run,
-                 .window = hd_report_table(&report, "window"),
-                 .rows = hd_report_table(&report, "rows"),
-                 .cells = hd_report_table(&report, "cells"),
-                 .names = hd_report_table(&report, "names"),
-                 .start_ns = start_ns,
-                 .width = width_of(run),
-                 .ascii = chosen->ascii || !is_utf8()};
     const hd_report_part part = {path, hd_report_about_find("timeline"), &report, start_ns};
     if (run->global.json) {
         if (!first) cli_print(run, ",\n");
         status = hd_report_print((hd_sink){cli_write, run}, HD_REPORT_JSON, &part, 1, &run->err);
     } else {
         if (!first) cli_print(run, "\n");
-        report_print_path(run, path);
-        cli_print(run, "\n");
-        draw(&p);
+        draw_text(&(report_text){.run = run, .path = path, .report = &report, .start_ns = start_ns}, chosen->ascii);
     }
     hd_report_free(&report);
     if (status == HD_OK && lost.status != HD_OK) run->err = lost;
@@ -303,18 +310,17 @@ static int run(cli_run *run)
 const cli_command cmd_timeline = {
     .name = "timeline",
     .group = CLI_LOOK,
-    .summary = "draw a trace in the terminal: how busy each row is over time, and with what",
+    .summary = "draw a trace in the terminal: how busy each track is over time",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "The time is cut into columns. In each row the height of a column is the share of it that slices cover, exact "
-        "to "
-        "the nanosecond and rounded up to eighths; on rows of GPUs only kernels, copies and sets count, no annotations "
-        "and no waits. In colour a column has that of the name that takes most of it, and the legend tells the six "
-        "names "
-        "with most time. At the end of a row stands how much of the time shown it is busy.\n\n"
-        "Rows that are never busy are left out. --json prints the numbers, as `heddle report timeline --json` does. "
-        "Block characters need a locale of UTF-8 (LC_ALL, LC_CTYPE, LANG).",
+        "Divides the time into columns and draws a row for each track. The height of a column is the share of it "
+        "that slices cover, exact to the nanosecond and rounded up to eighths. On rows of GPUs only kernels, copies "
+        "and memsets count, not annotations or waits. With colour, a column has the colour of the name that takes "
+        "most of its time; the legend lists the six names with most time. The number at the end of a row is the busy "
+        "share of the time shown.\n\n"
+        "Rows that are never busy are left out. --json prints the numbers. Block characters need a UTF-8 locale "
+        "(LC_ALL, LC_CTYPE, LANG).",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof defaults,

@@ -103,18 +103,18 @@ static int run(cli_run *run)
 const cli_command cmd_trigger = {
     .name = "trigger",
     .group = CLI_MAKE,
-    .summary = "start and stop the capture of a program that runs",
+    .summary = "start and stop capture in a running program and its children",
     .usage = "PID [start|stop|toggle|status]",
     .offer = "start stop toggle status",
     .description =
-        "Opens or closes the capture of a program that was started with `heddle record`, as often as you like, and "
-        "shows how it is afterwards; without a word it toggles. PID is the program's, or that of `heddle record` or "
-        "another launcher: then all traced programs below it are told at once.\n\n"
-        "It works with any program under `heddle record` from its first call of CUDA or NVTX on. Start it with "
-        "`heddle record --trigger` if nothing is to be captured before. With `--memory`, an opening capture begins "
-        "with what is allocated at that moment.\n\n"
-        "The exit status is 1 if a program could not be told, or was in that state already. Programs in containers "
-        "with a network of their own are reached from inside of these only.",
+        "Starts or stops the capture of a program that was started with `heddle record`, as often as you like, and "
+        "prints the state afterwards. Without a word it toggles. PID is the program's, or that of `heddle record` or "
+        "another launcher; then capture starts and stops in all traced programs below it.\n\n"
+        "It works with any program under `heddle record` from its first call of CUDA or NVTX on. Use `heddle record "
+        "--trigger` to capture nothing before the first start. With `--memory`, a capture begins with what is "
+        "allocated at that moment.\n\n"
+        "The exit status is 1 if a program could not be reached, or was already in the requested state. Programs in "
+        "containers with a network of their own can be reached only from inside the container.",
     .options = options,
     .options_size = sizeof(struct trigger_options),
     .operands_min = 1,

@@ -61,12 +61,12 @@ static int run(cli_run *run)
 const cli_command cmd_version = {
     .name = "version",
     .group = CLI_ABOUT,
-    .summary = "print the version, and what this build has",
+    .summary = "print the version and what this build supports",
     .description =
-        "Prints the version of heddle and of the library it contains, which are always the same; the commit and the "
-        "compiler it was built from, where a + after the commit says that files differed from it; the libraries it "
-        "was built with and their versions, \"linked in\" where they are a part of the program; and which of the parts "
-        "that a build may leave out it has. With -q the version alone, as `heddle --version` prints it.",
+        "Prints the version of heddle and of its library, which are always the same; the commit and the compiler of "
+        "the build, where a + after the commit means that files differed from it; the libraries of the build and "
+        "their versions, \"linked in\" where they are part of the program; and which optional parts this build has. "
+        "With -q it prints the version alone, as `heddle --version` does.",
     .has_json = true,
     .run = run,
     .examples = (const cli_example[]){{"heddle version --json", "the same, for a script"}, {0}},

@@ -64,6 +64,7 @@ static const cli_option options[] = {
      .field = offsetof(struct view_options, memory_limit),
      .help = "memory that events may take; what is over goes to a mapped temporary file. 0 is 64 MiB"},
     {.name = "threads",
+     .letter = 'j',
      .kind = CLI_COUNT,
      .value = "N",
      .max = 1024,
@@ -73,14 +74,14 @@ static const cli_option options[] = {
     {.name = "summaries",
      .kind = CLI_FLAG,
      .field = offsetof(struct view_options, summaries),
-     .help =
-         "keep but a summary of each trace, and open a rank's when it is clicked: so it is with more than 32 files"},
+     .help = "keep only a summary of each trace, and open a rank's trace when it is clicked; default with more than 32 "
+             "files"},
     {.name = "traces",
      .kind = CLI_TEXT,
      .value = "FOLDER",
      .offer = "<folders>",
      .field = offsetof(struct view_options, traces),
-     .help = "where the traces lie that summaries (.hds) are of; else beside these"},
+     .help = "folder of the traces that summaries (.hds) were made from (default: next to them)"},
     {0},
 };
 
@@ -389,26 +390,26 @@ static int run(cli_run *run)
 
 const cli_command cmd_view = {
     .name = "view",
-    .group = CLI_LOOK,
-    .summary = "look at traces in a browser",
+    .group = CLI_START,
+    .summary = "show traces in a browser: timeline, search, SQL",
     .usage = "FILE...",
     .offer = "<files>",
     .description =
-        "Reads the files, prints an address, and opens it in a browser where there is a display. The page is there at "
-        "once; a file of any format is read meanwhile, a store (heddle convert) opens in milliseconds. Several files "
-        "are the ranks of one run: they stand on one time axis, by Unix time where all of them know it, and by their "
-        "clocks, as heddle clocks finds them, where collectives tell of those. A folder stands for its traces, else "
-        "for the summaries in it (.hds). Files dropped on the page are opened too.\n\n"
-        "Summaries (heddle summarize) are a job of any number of ranks: a heat map of its steps, in which a click "
-        "opens the trace of that rank, and of two peers, aligned, with their collectives drawn across them, if they "
-        "are there.\n\n"
-        "Nothing leaves the machine: the page is in this program, loads nothing else, and changes no file. It is "
-        "served to this machine alone, and to nobody whom a web site sends. With --listen others can look too, who "
-        "have the address with its token.\n\n"
+        "Reads the files, prints an address, and opens it in a browser if there is a display. The web UI is "
+        "available at once, while files of any format are read; a store (heddle convert) opens in milliseconds. "
+        "Several files are the ranks of one run: they share one time axis, by Unix time if all of them contain it, "
+        "and by their clocks, as heddle clocks estimates them, where collectives allow it. For a folder its traces "
+        "are opened, or if it has none, its summaries (.hds). Files dropped on the web UI are opened too.\n\n"
+        "Summaries (heddle job summarize) are shown as a job of any number of ranks: a heat map of its steps. A "
+        "click opens the trace of that rank and of two peers, aligned, with their collectives drawn across them, if "
+        "the traces exist.\n\n"
+        "Nothing leaves the machine: the web UI is part of this program, loads nothing else, and changes no file. "
+        "Only this machine can open it, and web sites cannot make a browser do so. With --listen other machines can "
+        "open it if they have the address with its token.\n\n"
         "On a machine without a display, for example a GPU node, forward the port: ssh -L 8383:localhost:8383 HOST, "
         "and open http://localhost:8383/ on your own.\n\n"
-        "With --json the one line on standard output is {\"url\", \"port\", \"token\"}. Exit status 1: a file could "
-        "not be read; if none can, the command ends.",
+        "With --json standard output is one line: {\"url\", \"port\", \"token\"}. The exit status is 1 if a file "
+        "could not be read; if none can, the command ends.",
     .options = options,
     .options_size = sizeof(struct view_options),
     .operands_min = 1,

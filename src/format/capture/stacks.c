@@ -18,6 +18,7 @@ enum { LOOK_BACK = 16, FRAME_BYTES = 4096 };
 typedef struct range {
     uint64_t start, end;
     uint64_t offset, bias;
+    size_t id;
     uint32_t name; /* string id of a path or a symbol */
     uint32_t build_id;
     bool is_known;
@@ -138,7 +139,14 @@ hd_status capture_stacks_read(capture_stacks *stacks, unsigned type, uint64_t id
 static int by_start(const void *a, const void *b)
 {
     const range *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id); /* the newer one holds an address */
+}
+
+static void sort_by_start(ranges *list)
+{
+    for (size_t i = 0; i < list->count; i++) list->items[i].id = i;
+    if (list->count) hd_sort(list->items, list->count, sizeof *list->items, by_start);
 }
 
 /* What holds the address. Ranges may overlap where a module took the place of another: of those that begin last, a
@@ -242,8 +250,8 @@ static hd_status settle_frame(capture_stacks *stacks, frame *f, capture_lists *l
 
 hd_status capture_stacks_settle(capture_stacks *stacks, capture_lists *lists, hd_error *err)
 {
-    if (stacks->modules.count) hd_sort(stacks->modules.items, stacks->modules.count, sizeof(range), by_start);
-    if (stacks->symbols.count) hd_sort(stacks->symbols.items, stacks->symbols.count, sizeof(range), by_start);
+    sort_by_start(&stacks->modules);
+    sort_by_start(&stacks->symbols);
     if (!find_equal_names(stacks)) return HD_NOMEM(err);
     for (size_t i = 0; i < stacks->frame_count; i++) {
         if (stacks->frames[i].is_known) HD_TRY(settle_frame(stacks, &stacks->frames[i], lists, err));

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "format/chrome/chrome.h"
+#include "heddle/launches.h"
 
 enum seen {
     SEEN_PH = 1,
@@ -403,8 +404,9 @@ static uint32_t track_of(event *e)
                       memcmp(entry->pid, pid->data, pid->size) == 0 && memcmp(entry->tid, tid->data, tid->size) == 0))
             return entry->track;
     }
+    bool of_process = tid->type == HD_IDENT_NONE && pid->type != HD_IDENT_NONE;
     const hd_ident pid_ident = ident_of(parser, pid);
-    uint32_t track = hd_builder_track(parser->builder, pid_ident, ident_of(parser, tid), false);
+    uint32_t track = hd_builder_track(parser->builder, pid_ident, ident_of(parser, tid), of_process);
     if (!small) return track;
     *entry = (chrome_track_entry){
         .pid_size = (uint8_t)pid->size,
@@ -421,6 +423,13 @@ static uint32_t track_of(event *e)
 
 /* ---- the event ---- */
 
+/* As CUPTI has an activity whose times it did not take: no time at all, not one that cannot be read. */
+static bool is_work_without_time(const event *e)
+{
+    if (e->seen & SEEN_TS || (e->row.phase & HD_PHASE_MASK) != 'X' || !e->row.category) return false;
+    return hd_role_is_work(hd_role_of(hd_builder_string(e->parser->builder, e->row.category), (hd_string){"", 0}));
+}
+
 static hd_kind kind_of(const event *e)
 {
     static const uint8_t kinds[128] = {
@@ -435,9 +444,10 @@ static hd_kind kind_of(const event *e)
     };
     uint8_t kind = kinds[e->row.phase & 0x7f];
     if (kind == 0) return HD_KIND_OTHER;
-    /* stacks with a weight, as folded text has them, are samples without a time */
-    if (e->row.start_ns == HD_NO_TIME && kind - 1 != HD_KIND_META && kind - 1 != HD_KIND_SAMPLE) return HD_KIND_OTHER;
-    return (hd_kind)(kind - 1);
+    if (e->row.start_ns != HD_NO_TIME || kind - 1 == HD_KIND_META) return (hd_kind)(kind - 1);
+    /* stacks with a weight, as folded text has them, are samples without a time; work of a GPU is work */
+    if (kind - 1 == HD_KIND_SAMPLE || is_work_without_time(e)) return (hd_kind)(kind - 1);
+    return HD_KIND_OTHER;
 }
 
 /* Start and end into the row. The sum is exact before it is floored. */
@@ -603,7 +613,8 @@ static chrome_outcome add_row(event *e)
 {
     chrome_parser *parser = e->parser;
     e->row.kind = kind_of(e);
-    if (e->row.kind == HD_KIND_OTHER && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
+    bool is_timed = e->row.kind != HD_KIND_OTHER && e->row.kind != HD_KIND_SLICE;
+    if (!is_timed && e->row.start_ns == HD_NO_TIME && (e->row.phase & HD_PHASE_MASK))
         chrome_note(parser, "chrome.event-without-time", HD_LEDGER_NOTE, 1, e->row.source_offset);
     if (HD_UNLIKELY(e->start_ns.rest || e->dur_ns.rest))
         chrome_note(parser, "chrome.time-cut", HD_LEDGER_NOTE, 1, e->row.source_offset);

@@ -1,8 +1,10 @@
 /* meta.c - what metadata events say of tracks
  *
- * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index, gpu_stream ("M" events;
+ * Sources   thread_name, thread_sort_index, process_name, process_labels, process_sort_index, gpu_stream, process_rank ("M" events;
  *           the last one counts); what arguments and top-level keys say: format/conventions.h
  */
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "format/chrome/chrome.h"
 #include "format/conventions.h"
@@ -11,7 +13,7 @@
 typedef struct names {
     uint32_t thread_name, thread_sort_index, process_name, process_labels, process_sort_index;
     uint32_t name, labels, sort_index;
-    uint32_t gpu_stream, device, stream;
+    uint32_t gpu_stream, device, stream, thread, process_rank, rank;
 } names;
 
 static uint32_t find(const hd_trace *trace, const char *text)
@@ -33,6 +35,9 @@ static names find_names(const hd_trace *trace)
         .gpu_stream = find(trace, HD_STREAM_EVENT),
         .device = find(trace, "device"),
         .stream = find(trace, "stream"),
+        .thread = find(trace, "thread"),
+        .process_rank = find(trace, HD_RANK_EVENT),
+        .rank = find(trace, "rank"),
     };
 }
 
@@ -43,13 +48,16 @@ static uint32_t string_arg(const hd_trace *trace, const hd_event *event, uint32_
     return (uint32_t)value.bits;
 }
 
-static void apply_meta_event(hd_builder *builder, const names *n, const hd_event *event)
+/* told: by track, whether an event tells what it is. */
+static void apply_meta_event(hd_builder *builder, uint8_t *told, const names *n, const hd_event *event)
 {
     const hd_trace *trace = hd_builder_trace(builder);
     if (event->track == HD_NONE) return;
     uint32_t text;
     int64_t order;
+    bool of_process = hd_trace_track_at(trace, event->track)->kind == HD_TRACK_PROCESS;
     if (event->name == n->thread_name) {
+        if (of_process && hd_trace_track_at(trace, event->track)->name) return;
         if ((text = string_arg(trace, event, n->name))) hd_builder_name_track(builder, event->track, text);
         return;
     }
@@ -59,25 +67,31 @@ static void apply_meta_event(hd_builder *builder, const names *n, const hd_event
     }
     if (event->name == n->gpu_stream) {
         int64_t device = HD_NO_NUMBER, stream = HD_NO_NUMBER;
+        hd_value is_thread;
+        told[event->track] = true;
+        if (hd_event_arg(&is_thread, trace, event, n->thread)) return;
         hd_event_arg_int(&device, trace, event, n->device);
         hd_event_arg_int(&stream, trace, event, n->stream);
         hd_builder_set_stream(builder, event->track, device, stream);
         return;
     }
     bool is_name = event->name == n->process_name, is_labels = event->name == n->process_labels;
-    if (!is_name && !is_labels && event->name != n->process_sort_index) return;
+    bool is_rank = event->name == n->process_rank;
+    if (!is_name && !is_labels && !is_rank && event->name != n->process_sort_index) return;
     uint32_t process = hd_builder_track(builder, hd_trace_track_at(trace, event->track)->pid, (hd_ident){0}, true);
     if (process == HD_NONE) return;
     if (is_name) {
         if ((text = string_arg(trace, event, n->name))) hd_builder_name_track(builder, process, text);
     } else if (is_labels) {
         if ((text = string_arg(trace, event, n->labels))) hd_builder_label_track(builder, process, text);
+    } else if (is_rank) {
+        if (hd_event_arg_int(&order, trace, event, n->rank)) hd_builder_set_rank(builder, process, order);
     } else if (hd_event_arg_int(&order, trace, event, n->sort_index)) {
         hd_builder_sort_track(builder, process, order);
     }
 }
 
-static void apply_meta_events(hd_builder *builder, const names *n)
+static void apply_meta_events(hd_builder *builder, uint8_t *told, const names *n)
 {
     const hd_trace *trace = hd_builder_trace(builder);
     for (size_t i = 0; i < hd_trace_block_count(trace, HD_KIND_META); i++) {
@@ -85,7 +99,7 @@ static void apply_meta_events(hd_builder *builder, const names *n)
         for (uint32_t row = 0; row < block->row_count; row++) {
             hd_event event;
             hd_block_event(&event, block, row);
-            apply_meta_event(builder, n, &event);
+            apply_meta_event(builder, told, n, &event);
         }
     }
 }
@@ -93,7 +107,12 @@ static void apply_meta_events(hd_builder *builder, const names *n)
 hd_status chrome_apply_metadata(hd_builder *builder, hd_error *err)
 {
     names n = find_names(hd_builder_trace(builder));
-    apply_meta_events(builder, &n);
-    if (hd_builder_facts(builder)->has_args) HD_TRY(hd_conventions_find_streams(builder, err));
+    uint8_t *told = calloc((size_t)hd_trace_track_count(hd_builder_trace(builder)) + 1, 1); /* processes come behind */
+    if (!told) return HD_NOMEM(err);
+    apply_meta_events(builder, told, &n);
+    hd_status status = HD_OK;
+    if (hd_builder_facts(builder)->has_args) status = hd_conventions_find_streams(builder, told, err);
+    free(told);
+    HD_TRY(status);
     return hd_conventions_find_facts(builder, err);
 }

@@ -88,6 +88,16 @@ static hd_status more(chrome_reader *reader, bool *out)
 
 /* ---- top-level members ---- */
 
+/* A top-level member whose valid value ends at `end`; false: no memory. */
+static bool add_member(chrome_reader *reader, uint32_t key, const char *value, const char *end, bool after_events)
+{
+    if (chrome_is_samples(hd_builder_string(reader->builder, key), value, end))
+        return chrome_keep_samples(reader, value, end);
+    uint32_t text = hd_builder_intern(reader->builder, value, (size_t)(end - value));
+    hd_builder_metadata(reader->builder, key, text, after_events);
+    return text != HD_STRING_NONE;
+}
+
 /* The members of a valid object, the first of which is called `key`; false: no memory. */
 static bool add_members(chrome_reader *reader, uint32_t key, const char *object, size_t size, bool after_events)
 {
@@ -102,10 +112,8 @@ static bool add_members(chrome_reader *reader, uint32_t key, const char *object,
         p = hd_json_skip_value(value);
         if (!p) break; /* deeper than the scanner goes */
         uint32_t name_id = key ? key : chrome_intern(&reader->parsers[0], &name);
-        uint32_t value_id = hd_builder_intern(reader->builder, value, (size_t)(p - value));
-        fine = name_id && value_id;
+        fine = name_id && add_member(reader, name_id, value, p, after_events);
         if (!fine) break;
-        hd_builder_metadata(reader->builder, name_id, value_id, after_events);
         p = hd_json_skip_space(p);
         if (*p == ',') p = hd_json_skip_space(p + 1);
     }
@@ -153,12 +161,10 @@ static hd_status read_value(chrome_reader *reader, uint32_t key, bool after_even
     }
     size_t size = end ? (size_t)(end - here(reader))
                       : (size_t)(chrome_probable_end(here(reader), here(reader) + left(reader)) - here(reader));
-    if (end && chrome_is_samples(hd_builder_string(reader->builder, key), here(reader), end)) {
-        if (!chrome_keep_samples(reader, here(reader), end)) return HD_NOMEM(reader->err);
-    } else if (end)
-        hd_builder_metadata(reader->builder, key, hd_builder_intern(reader->builder, here(reader), size), after_events);
-    else
+    if (!end)
         HD_TRY(repair_value(reader, key, size, after_events));
+    else if (!add_member(reader, key, here(reader), end, after_events))
+        return HD_NOMEM(reader->err);
     advance(reader, size);
     return HD_OK;
 }

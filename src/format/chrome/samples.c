@@ -37,7 +37,6 @@ bool chrome_keep_samples(chrome_reader *reader, const char *value, const char *e
     else
         reader->samples_offset = reader->rest.offset;
     hd_json_put(&reader->samples, value + 1, (size_t)(end - value) - 2); /* without its brackets */
-    hd_builder_facts(reader->builder)->needs_rewrite = true;
     return !reader->samples.failed;
 }
 

@@ -22,8 +22,9 @@ static inline const char *parse_number(chrome_value *out, chrome_parser *parser,
     const char *start = p;
     p = hd_json_scan_number(&n, p);
     if (HD_UNLIKELY(!p)) return NULL;
-    if (HD_LIKELY(n.exact && n.mantissa < (uint64_t)1 << 63 && !(n.negative && n.mantissa == 0))) {
-        int64_t mantissa = n.negative ? -(int64_t)n.mantissa : (int64_t)n.mantissa;
+    bool is_lowest = n.exact && n.negative && n.scale == 0 && n.mantissa == (uint64_t)1 << 63;
+    if (HD_LIKELY((n.exact && n.mantissa < (uint64_t)1 << 63 && !(n.negative && n.mantissa == 0)) || is_lowest)) {
+        int64_t mantissa = (int64_t)(n.negative ? 0 - n.mantissa : n.mantissa);
         if (n.scale == 0) {
             *out = (chrome_value){HD_ARG_INT, mantissa};
             return p;

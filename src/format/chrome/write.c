@@ -2,7 +2,8 @@
  *
  * Writes what the reader read: the same events in the same order with the same values, numbers with their digits; the
  * top-level keys before and behind them. One event a line, or indented. Traces of other formats, which have no metadata
- * events, get those that name and order their tracks. Streams that no argument tells get one with their numbers.
+ * events, get those that name and order their tracks. Tracks of which the
+ * events do not tell what they are get one that does.
  */
 #include <stdlib.h>
 
@@ -29,6 +30,7 @@ typedef struct writer {
     hd_json_out raw, raw_event; /* of an event whose members are one text */
     uint8_t *plain;             /* by string id */
     uint64_t lost_members;      /* of JSON texts */
+    uint64_t renamed;           /* arguments whose key another one has */
     bool array;                 /* the outermost value is the array of events */
     /* of a trace of another format */
     char rank[HD_RANK_BYTES];
@@ -199,11 +201,10 @@ static void put_members(writer *w, hd_json_out *out, bool *first, const hd_event
             continue; /* both ends say the same */
         hd_json_put(out, *first ? "{" : ",", 1);
         *first = false;
-        if (!keys)
-            put_string_id(w, out, shape->keys[i].key);
-        else
-            hd_shape_put_key(out, w->trace, shape->keys[i].key,
-                             columns & 1u << keys->members[i] ? keys->names[i].spare : keys->names[i].number);
+        uint32_t number = 0;
+        if (keys) number = columns & 1u << keys->members[i] ? keys->names[i].spare : keys->names[i].number;
+        w->renamed += number > 0;
+        hd_shape_put_key(out, w->trace, shape->keys[i].key, number);
         hd_json_put(out, ":", 1);
         put_value(w, out, shape->keys[i].type, bits_of(e, i));
     }
@@ -290,23 +291,23 @@ static hd_status write_next_of(writer *w, hd_kind kind)
     return write_event(w, &event);
 }
 
-static void put_meta(hd_json_out *out, const char *name, const char *key)
-{
-    hd_json_put_text(out, "{\"ph\":\"M\",\"name\":\"");
-    hd_json_put_text(out, name);
-    hd_json_put_text(out, "\",\"args\":{\"");
-    hd_json_put_text(out, key);
-    hd_json_put_text(out, "\":");
-}
-
-static hd_status end_meta(writer *w, const hd_track *track)
+/* As an event of this kind is written that was read. */
+static void begin_meta(writer *w, const hd_track *track, const char *name, const char *key)
 {
     bool first = false;
-    hd_json_put_text(&w->out, "}");
+    hd_json_put_text(&w->out, w->written++ ? ",\n{\"ph\":\"M\",\"name\":\"" : "\n{\"ph\":\"M\",\"name\":\"");
+    hd_json_put_text(&w->out, name);
+    hd_json_put_text(&w->out, "\"");
     put_ident(w, &w->out, &first, "pid", track->pid);
     put_ident(w, &w->out, &first, "tid", track->tid);
-    hd_json_put_text(&w->out, "}");
-    w->written++;
+    hd_json_put_text(&w->out, ",\"args\":{\"");
+    hd_json_put_text(&w->out, key);
+    hd_json_put_text(&w->out, "\":");
+}
+
+static hd_status end_meta(writer *w)
+{
+    hd_json_put_text(&w->out, "}}");
     return flush(w);
 }
 
@@ -318,46 +319,53 @@ static hd_status write_track_meta(writer *w)
         const hd_track *track = hd_trace_track_at(w->trace, i);
         bool process = track->kind == HD_TRACK_PROCESS;
         if (track->name) {
-            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-            put_meta(&w->out, process ? "process_name" : "thread_name", "name");
+            begin_meta(w, track, process ? "process_name" : "thread_name", "name");
             put_string_id(w, &w->out, track->name);
-            HD_TRY(end_meta(w, track));
+            HD_TRY(end_meta(w));
         }
         if (track->labels && process) {
-            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-            put_meta(&w->out, "process_labels", "labels");
+            begin_meta(w, track, "process_labels", "labels");
             put_string_id(w, &w->out, track->labels);
-            HD_TRY(end_meta(w, track));
+            HD_TRY(end_meta(w));
         }
         if (track->sort_index != HD_NO_NUMBER) {
-            hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-            put_meta(&w->out, process ? "process_sort_index" : "thread_sort_index", "sort_index");
+            begin_meta(w, track, process ? "process_sort_index" : "thread_sort_index", "sort_index");
             hd_json_put_int(&w->out, track->sort_index);
-            HD_TRY(end_meta(w, track));
+            HD_TRY(end_meta(w));
         }
     }
     return HD_OK;
 }
 
-/* Streams whose numbers the arguments of their slices do not tell. */
-static hd_status write_streams(writer *w)
+static void put_number(hd_json_out *out, int64_t number)
 {
-    bool *untold;
-    hd_status status = hd_conventions_untold_streams(&untold, w->trace, w->err);
+    if (number == HD_NO_NUMBER)
+        hd_json_put_text(out, "null");
+    else
+        hd_json_put_int(out, number);
+}
+
+/* What the events do not tell of a track. */
+static hd_status write_untold(writer *w)
+{
+    uint8_t *untold;
+    hd_status status = hd_conventions_untold(&untold, w->trace, true, w->err);
     for (uint32_t i = 0; i < hd_trace_track_count(w->trace) && status == HD_OK; i++) {
         const hd_track *track = hd_trace_track_at(w->trace, i);
-        const int64_t numbers[] = {track->device, track->stream};
-        if (!untold[i]) continue;
-        hd_json_put_text(&w->out, w->written ? ",\n" : "\n");
-        put_meta(&w->out, HD_STREAM_EVENT, "device");
-        for (int k = 0; k < 2; k++) {
-            if (k) hd_json_put_text(&w->out, ",\"stream\":");
-            if (numbers[k] == HD_NO_NUMBER)
-                hd_json_put_text(&w->out, "null");
-            else
-                hd_json_put_int(&w->out, numbers[k]);
+        if (untold[i] == HD_UNTOLD_NOTHING) continue;
+        if (untold[i] == HD_UNTOLD_RANK) {
+            begin_meta(w, track, HD_RANK_EVENT, "rank");
+            put_number(&w->out, track->rank);
+        } else if (untold[i] == HD_UNTOLD_THREAD) {
+            begin_meta(w, track, HD_STREAM_EVENT, "thread");
+            hd_json_put_text(&w->out, "true");
+        } else {
+            begin_meta(w, track, HD_STREAM_EVENT, "device");
+            put_number(&w->out, track->device);
+            hd_json_put_text(&w->out, ",\"stream\":");
+            put_number(&w->out, track->stream);
         }
-        status = end_meta(w, track);
+        status = end_meta(w);
     }
     free(untold);
     return status;
@@ -366,7 +374,7 @@ static hd_status write_streams(writer *w)
 static hd_status write_events(writer *w)
 {
     HD_TRY(write_track_meta(w));
-    HD_TRY(write_streams(w));
+    HD_TRY(write_untold(w));
     for (size_t run = 0; run < hd_trace_order_count(w->trace); run++) {
         size_t count;
         const uint8_t *order = hd_trace_order_at(&count, w->trace, run);
@@ -442,6 +450,7 @@ hd_status chrome_write(const hd_trace *trace, hd_output *output, const hd_write_
     hd_status status = chrome_keys_init(&w.keys, trace, err);
     if (status == HD_OK) status = write_all(&w);
     if (status == HD_OK) hd_write_note(options, CHROME_STAGE, "json.duplicate-key", HD_LEDGER_LOSS, w.lost_members);
+    if (status == HD_OK) hd_write_note(options, CHROME_STAGE, "chrome.key-numbered", HD_LEDGER_NOTE, w.renamed);
     hd_write_behind_deinit(&w.behind);
     chrome_keys_deinit(&w.keys);
     free(w.plain);

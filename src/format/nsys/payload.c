@@ -104,7 +104,21 @@ static hd_status see_enum_entry(void *user, const sq_value *const *v, hd_error *
     return HD_OK;
 }
 
-/* Each process tells its schemas, and no column says which that is. Where they are not the same, none is used. */
+/* Those of one place by what they say, so that which of them is taken does not depend on the sort. */
+static int by_all(const void *a, const void *b)
+{
+    const nsys_entry *x = a, *y = b;
+    int order = by_place(a, b);
+    if (order) return order;
+    if (x->name != y->name) return x->name < y->name ? -1 : 1;
+    if (x->type != y->type) return x->type < y->type ? -1 : 1;
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    if (x->flags != y->flags) return x->flags < y->flags ? -1 : 1;
+    return (x->detail > y->detail) - (x->detail < y->detail);
+}
+
+/* Each process tells its schemas and enumerations, and no column says which that is. Where they are not the same, none
+ * is used. */
 static void drop_repeated(nsys_payloads *p)
 {
     size_t kept = 0;
@@ -116,6 +130,15 @@ static void drop_repeated(nsys_payloads *p)
             last->flags = ARRAYS_AND_POINTERS;
     }
     p->count = kept;
+    kept = 0;
+    for (size_t i = 0; i < p->value_count; i++) {
+        nsys_entry *last = kept ? &p->values[kept - 1] : NULL, *value = &p->values[i];
+        if (!last || by_place(last, value) != 0)
+            p->values[kept++] = *value;
+        else if (last->name != value->name)
+            last->name = HD_STRING_NONE;
+    }
+    p->value_count = kept;
 }
 
 hd_status nsys_read_payloads(sq_reader *reader, hd_error *err)
@@ -127,8 +150,8 @@ hd_status nsys_read_payloads(sq_reader *reader, hd_error *err)
     HD_TRY(sq_each(reader, "NVTX_PAYLOAD_ENUMS", COLUMNS("domainId", "schemaId", "size"), see_enum, p, err));
     HD_TRY(sq_each(reader, "NVTX_PAYLOAD_ENUM_ENTRIES", COLUMNS("domainId", "schemaId", "value", "name"),
                    see_enum_entry, reader, err));
-    if (p->count) hd_sort(p->entries, p->count, sizeof *p->entries, by_place);
-    if (p->value_count) hd_sort(p->values, p->value_count, sizeof *p->values, by_place);
+    if (p->count) hd_sort(p->entries, p->count, sizeof *p->entries, by_all);
+    if (p->value_count) hd_sort(p->values, p->value_count, sizeof *p->values, by_all);
     drop_repeated(p);
     return HD_OK;
 }

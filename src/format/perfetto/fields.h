@@ -436,8 +436,6 @@ enum { PF_TREE_PROCESSES = 1, PF_TREE_THREADS = 2 };
 enum { PF_TREE_PROCESS_PID = 1, PF_TREE_PROCESS_PPID = 2, PF_TREE_PROCESS_CMDLINE = 3 };
 enum { PF_TREE_THREAD_TID = 1, PF_TREE_THREAD_NAME = 2, PF_TREE_THREAD_TGID = 3 };
 
-/* Ours: how the description of a track of a stream ends whose numbers nothing else tells: "GPU stream 7 of device 0". */
-#define PF_STREAM "GPU stream"
 /* Ours: in the upper half of the id of a flow whose end begins before its start, which Perfetto draws as time has it. */
 #define PF_FLOW_TURNED UINT64_C(0x7475726e00000000)
 

@@ -10,7 +10,8 @@ const hd_format hd_perfetto_format = {
              .keeps =
                  "slices, instants, counters, async slices, flows, typed arguments, stack samples, metadata, names and "
                  "order of tracks",
-             .loses = "names and weights of stack samples, objects, names of flows, ends without begin, picoseconds"},
+             .loses = "names and weights of stack samples, objects, names of flows, ends without begin, picoseconds, "
+                      "order of the input"},
     .sniff = perfetto_sniff,
     .read = perfetto_read,
     .write = perfetto_write,

@@ -25,7 +25,8 @@ pprof_mapping *pprof_add_mapping(pprof_profile *p)
 static int by_start(const void *a, const void *b)
 {
     const pprof_mapping *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
 }
 
 void pprof_sort_mappings(pprof_profile *p)

@@ -261,6 +261,7 @@ typedef struct chain_reader {
     uint64_t scope;
     struct chain_frame {
         int64_t depth;
+        size_t place; /* among those that were read */
         uint32_t name;
         hd_frame_kind kind;
     } * frames;
@@ -270,7 +271,8 @@ typedef struct chain_reader {
 static int deepest_first(const void *a, const void *b)
 {
     const struct chain_frame *x = a, *y = b;
-    return (x->depth < y->depth) - (x->depth > y->depth);
+    if (x->depth != y->depth) return x->depth > y->depth ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
 }
 
 static hd_status end_chain(chain_reader *r, hd_error *err)
@@ -298,8 +300,12 @@ static hd_status see_frame(void *user, const sq_value *const *v, hd_error *err)
     uint32_t name = v[2]->type == SQ_INT ? sq_strings_in(r->names, v[2]->number, scope) : HD_STRING_NONE;
     hd_string text = hd_builder_string(r->reader->builder, name);
     if (name == HD_STRING_NONE) text = (hd_string){"[unknown]", 9};
-    r->frames[r->count++] = (struct chain_frame){v[1]->number, hd_stacks_name(r->reader->stacks, text.data, text.size),
-                                                 v[3]->type == SQ_INT && v[3]->number == 1 ? HD_FRAME_OS : r->kind};
+    r->frames[r->count] =
+        (struct chain_frame){.depth = v[1]->number,
+                             .place = r->count,
+                             .name = hd_stacks_name(r->reader->stacks, text.data, text.size),
+                             .kind = v[3]->type == SQ_INT && v[3]->number == 1 ? HD_FRAME_OS : r->kind};
+    r->count++;
     return HD_OK;
 }
 

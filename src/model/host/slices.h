@@ -51,9 +51,9 @@ typedef struct gpu_cover {
     int64_t start, end;
     uint32_t lane; /* HD_NONE: nowhere */
 } gpu_cover;
-/* out[i] is the string of the name of the innermost slice of these roles (bits) that covers more than half of stretch i,
- * HD_STRING_NONE where none does: what took the time of it, and not what happened to run at one moment. Spans of steps
- * and of a whole recording are no work and do not count. O(n log n). */
+/* out[i] is the string of the name of the innermost slice of these roles (bits) that covers more than half of stretch
+ * i, HD_STRING_NONE where none does: what took the time of it, and not what happened to run at one moment. Spans of
+ * steps and of a whole recording are no work and do not count. O(n log n). */
 hd_status gpu_covering_names(uint32_t *out, const gpu_cover *covers, size_t count, const gpu_scope *scope,
                              unsigned roles, hd_error *err);
 /* For sorted places, one after the other: all slices around, outermost first. Anything but HD_OK ends it. */

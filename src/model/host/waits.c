@@ -21,14 +21,32 @@ static bool is_part_of_collective(hd_string name)
            (strncasecmp(name.data, notify, name.size) == 0 || strncasecmp(name.data, joined, name.size) == 0);
 }
 
-/* By string; NULL and *any: no memory. */
-static uint8_t *find_names(bool *any, const hd_trace *trace)
+/* The names of a trace that are such waits. */
+typedef struct wait_names {
+    bool any;
+    uint8_t is_one[]; /* by string */
+} wait_names;
+
+/* They stay with the launches, so that each report need not go over all strings again. NULL: no memory. */
+static const wait_names *names_of(const hd_trace *trace, const hd_launches *launches)
 {
-    uint32_t strings = (uint32_t)hd_trace_string_count(trace);
-    uint8_t *names = calloc((size_t)strings + 1, 1);
-    *any = !names;
-    for (uint32_t i = 0; names && i < strings; i++) *any |= names[i] = is_part_of_collective(hd_trace_string(trace, i));
-    return names;
+    void **place = (void **)&((hd_launches *)launches)->wait_names, *before = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+    if (before) return before;
+    uint32_t strings = hd_trace_string_count(trace);
+    wait_names *made = calloc(1, sizeof *made + strings + 1);
+    for (uint32_t i = 0; made && i < strings; i++)
+        made->any |= made->is_one[i] = is_part_of_collective(hd_trace_string(trace, i));
+    if (!made || __atomic_compare_exchange_n(place, &before, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return made;
+    free(made);
+    return before;
+}
+
+hd_status gpu_waits_any(bool *out, const hd_trace *trace, const hd_launches *launches, hd_error *err)
+{
+    const wait_names *names = names_of(trace, launches);
+    *out = names && names->any;
+    return names ? HD_OK : HD_NOMEM(err);
 }
 
 /* Whether the queue has collectives, of the work that options choose. */
@@ -40,20 +58,29 @@ static bool communicates(const gpu_scope *s, const gpu_row *row)
     return false;
 }
 
+bool gpu_row_waits(const gpu_slices *waits, const gpu_scope *s, const gpu_row *row)
+{
+    return waits->count && waits->first[row->lane] < waits->first[row->lane + 1] && row->device != HD_NONE &&
+           communicates(s, row);
+}
+
+gpu_span gpu_wait_span(const gpu_slice *wait, const gpu_device *device)
+{
+    int64_t start = wait->start > device->start ? wait->start : device->start;
+    int64_t end = wait->end < device->end ? wait->end : device->end;
+    return (gpu_span){start, end > start ? end : start};
+}
+
 /* Takes place in the list of each device, if there is one. */
 static void go_over_waits(gpu_span **lists, size_t *counts, const gpu_scope *s, const gpu_slices *waits)
 {
     for (uint32_t r = 0; r < s->row_count; r++) {
         const gpu_row *row = &s->rows[r];
+        if (!gpu_row_waits(waits, s, row)) continue;
         uint32_t first = waits->first[row->lane], end = waits->first[row->lane + 1];
-        if (row->device == HD_NONE || first == end || !communicates(s, row)) continue;
-        const gpu_device *device = &s->devices[row->device];
-        for (uint32_t i = first; lists && i < end; i++) {
-            const gpu_slice *wait = &waits->list[i];
+        for (uint32_t i = first; lists && i < end; i++)
             lists[row->device][counts[row->device] + (i - first)] =
-                (gpu_span){wait->start > device->start ? wait->start : device->start,
-                           wait->end < device->end ? wait->end : device->end};
-        }
+                gpu_wait_span(&waits->list[i], &s->devices[row->device]);
         counts[row->device] += end - first;
     }
 }
@@ -81,20 +108,20 @@ static bool join_waits(gpu_waits *out, const gpu_scope *s, const gpu_slices *wai
     return fine;
 }
 
+hd_status gpu_waits_slices(gpu_slices *out, const gpu_scope *s, hd_error *err)
+{
+    const wait_names *names = names_of(s->trace, s->launches);
+    if (!names) return HD_NOMEM(err);
+    return names->any ? gpu_slices_named(out, s, 1u << HD_ROLE_SYNC, names->is_one, err) : HD_OK;
+}
+
 hd_status gpu_waits_init(gpu_waits *out, const gpu_scope *s, hd_error *err)
 {
-    bool any;
     gpu_slices waits = {0};
-    hd_status status = HD_OK;
     *out = (gpu_waits){.list = calloc((size_t)s->device_count + 1, sizeof *out->list), .count = s->device_count};
-    uint8_t *names = find_names(&any, s->trace);
-    if (!out->list || !names) status = HD_NOMEM(err);
-    if (status == HD_OK && any) {
-        status = gpu_slices_named(&waits, s, 1u << HD_ROLE_SYNC, names, err);
-        if (status == HD_OK && !join_waits(out, s, &waits)) status = HD_NOMEM(err);
-        gpu_slices_deinit(&waits);
-    }
-    free(names);
+    hd_status status = out->list ? gpu_waits_slices(&waits, s, err) : HD_NOMEM(err);
+    if (status == HD_OK && waits.count && !join_waits(out, s, &waits)) status = HD_NOMEM(err);
+    gpu_slices_deinit(&waits);
     return status;
 }
 

@@ -226,5 +226,6 @@ void hd_launches_free(hd_launches *launches)
     hd_large_free(launches->asked);
     free(launches->processes);
     gpu_trust_free(launches->trust);
+    free(launches->wait_names);
     free(launches);
 }

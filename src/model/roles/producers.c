@@ -44,6 +44,7 @@ typedef struct convention {
  * deviceProperties, which Kineto has as well. */
 /* clang-format off */
 static const convention conventions[] = {
+    {"Heddle",                       METADATA, IS,        "heddle.capture", HOST},
     {"MindSpore",                    LABELS,   IS,        "AICORE OP", QUEUES},
     {"MindSpore",                    LABELS,   IS,        "Ascend Op", QUEUES},
     {"MindSpore",                    LABELS,   IS,        "AICPU OP", QUEUES},
@@ -239,11 +240,13 @@ void hd_row_sorts_find(uint8_t *out, const hd_trace *trace)
         process = hd_process_of(trace, t);
         if (process != HD_NONE && out[process] == BY_XLA && is_stream_name(trace, track)) out[process] = BY_STREAM;
     }
-    /* The sorts of processes that stay are those of rows, so that it does not matter which comes first. */
-    for (uint32_t t = 0; t < count; t++) {
-        const hd_track *track = hd_trace_track_at(trace, t);
-        process = hd_process_of(trace, t);
-        uint8_t sort = process == HD_NONE ? HOST : out[process];
-        out[t] = (uint8_t)(track->kind == HD_TRACK_STREAM ? HD_ROW_QUEUE : sort_in(trace, track, sort));
+    for (int own = 0; own < 2; own++) { /* rows of processes themselves last: theirs is what the others are asked by */
+        for (uint32_t t = 0; t < count; t++) {
+            const hd_track *track = hd_trace_track_at(trace, t);
+            process = hd_process_of(trace, t);
+            if ((process == t) != own) continue;
+            uint8_t sort = process == HD_NONE ? HOST : out[process];
+            out[t] = (uint8_t)(track->kind == HD_TRACK_STREAM ? HD_ROW_QUEUE : sort_in(trace, track, sort));
+        }
     }
 }

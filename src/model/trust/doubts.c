@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/sorted.h"
 #include "model/trust/trust.h"
 
 #define ALL_FIGURES (GPU_FIGURE_TIME | GPU_FIGURE_IDLE | GPU_FIGURE_DELAY | GPU_FIGURE_STEP | GPU_FIGURE_CALLER)
@@ -153,6 +154,23 @@ const char *gpu_trust_text(char out[GPU_DOUBT_TEXT], const gpu_trust *t)
 }
 
 /* ---- what rests on them ---- */
+
+bool gpu_clock_is_apart(const gpu_trust *trust, const gpu_scope *scope, uint32_t device)
+{
+    const unsigned apart = 1u << GPU_DOUBT_CLOCKS;
+    return trust->doubts[GPU_DOUBT_CLOCKS].count &&
+           gpu_doubts_of_device(trust, scope, device, GPU_FIGURE_DELAY) & apart;
+}
+
+unsigned gpu_doubts_of_step(const gpu_trust *trust, const gpu_step *step, unsigned works)
+{
+    const unsigned by_step = 1u << GPU_DOUBT_UNRECORDED | 1u << GPU_DOUBT_STEPS;
+    size_t low = 0, high = trust->of_steps ? (size_t)trust->steps : 0;
+    HD_PARTITION_POINT(low, high, i, trust->of_steps[i].row < step->row);
+    bool is_known = trust->of_steps && low < trust->steps && trust->of_steps[low].row == step->row;
+    unsigned all = is_known ? (trust->all & ~by_step) | trust->of_steps[low].doubts : trust->all;
+    return gpu_doubts_of(all | works, GPU_FIGURE_STEP);
+}
 
 unsigned gpu_doubts_of(unsigned doubts, unsigned figures)
 {

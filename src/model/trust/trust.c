@@ -304,5 +304,6 @@ void gpu_trust_free(gpu_trust *trust)
     if (!trust) return;
     free(trust->of_works);
     free(trust->of_lanes);
+    free(trust->of_steps);
     free(trust);
 }

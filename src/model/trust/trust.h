@@ -54,6 +54,12 @@ typedef struct gpu_doubt {
     uint32_t steps, graphs; /* unrecorded: in how many steps; of how many launches of graphs */
 } gpu_doubt;
 
+/* What its launches lack is known of each step. */
+typedef struct gpu_step_doubts {
+    uint32_t row;    /* slice of the step */
+    uint16_t doubts; /* bits of GPU_DOUBT_UNRECORDED, GPU_DOUBT_STEPS */
+} gpu_step_doubts;
+
 typedef struct gpu_trust {
     gpu_doubt doubts[GPU_DOUBTS];
     uint64_t works, launches, steps; /* how many were looked at */
@@ -62,6 +68,7 @@ typedef struct gpu_trust {
     unsigned all;                    /* bits 1 << code of doubts that no activity of its own shows */
     uint16_t *of_works;              /* bits 1 << code by launches->works; NULL: none has any */
     uint16_t *of_lanes;              /* the same of all works of a lane, by track */
+    gpu_step_doubts *of_steps;       /* of the steps ProfilerStep#N and the like, `steps` of them, by row */
 } gpu_trust;
 
 /* Belongs to the launches. Any number of threads may ask. Errors: MEMORY, LIMIT. O(n log n) the first time. */
@@ -72,6 +79,10 @@ void gpu_trust_free(gpu_trust *trust);
 
 /* Doubts (bits) of which some of these figures rest on, of the activities of a device of the scope. */
 unsigned gpu_doubts_of_device(const gpu_trust *trust, const gpu_scope *scope, uint32_t device, unsigned figures);
+/* Whether the device has a clock of its own: what compares its times with those of calls is not known. */
+bool gpu_clock_is_apart(const gpu_trust *trust, const gpu_scope *scope, uint32_t device);
+/* The same of a step's figures: `works` are the bits of its activities. */
+unsigned gpu_doubts_of_step(const gpu_trust *trust, const gpu_step *step, unsigned works);
 /* Those bits of which some of these figures rest on. */
 unsigned gpu_doubts_of(unsigned doubts, unsigned figures);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory/vector.h"
+#include "base/sorted.h"
 #include "model/args/args.h"
 #include "model/host/slices.h"
 #include "model/identity/process.h"
@@ -126,6 +127,12 @@ static void sum_steps(step_sum *sums, const gpu_scope *s, const launch_states *o
     }
 }
 
+static int by_row(const void *a, const void *b)
+{
+    uint32_t x = ((const gpu_step_doubts *)a)->row, y = ((const gpu_step_doubts *)b)->row;
+    return (x > y) - (x < y);
+}
+
 static hd_status find_steps(gpu_trust *t, const gpu_scope *s, const launch_states *of, const uint8_t *lacks,
                             hd_error *err)
 {
@@ -136,11 +143,20 @@ static hd_status find_steps(gpu_trust *t, const gpu_scope *s, const launch_state
     sum_steps(sums, s, of, lacks);
     for (uint32_t i = 0; i < s->step_count; i++) any |= sums[i].has_activity;
     doubt->of = s->step_count;
+    t->of_steps = calloc((size_t)s->step_count + 1, sizeof *t->of_steps);
+    if (!t->of_steps) {
+        free(sums);
+        return HD_NOMEM(err);
+    }
     for (uint32_t i = 0; any && i < s->step_count; i++) {
         hd_event event = hd_event_at(s->trace, HD_KIND_SLICE, s->steps[i].row);
-        if (sums[i].launches && !sums[i].has_activity) gpu_doubt_add(doubt, s->steps[i].row, event.track);
-        if (unrecorded->count) unrecorded->steps += sums[i].lacks;
+        bool has_none = sums[i].launches && !sums[i].has_activity, lacks_some = unrecorded->count && sums[i].lacks;
+        if (has_none) gpu_doubt_add(doubt, s->steps[i].row, event.track);
+        unrecorded->steps += lacks_some;
+        t->of_steps[i].doubts = (uint16_t)(has_none << GPU_DOUBT_STEPS | lacks_some << GPU_DOUBT_UNRECORDED);
     }
+    for (uint32_t i = 0; i < s->step_count; i++) t->of_steps[i].row = s->steps[i].row;
+    if (s->step_count) hd_sort(t->of_steps, s->step_count, sizeof *t->of_steps, by_row);
     free(sums);
     return HD_OK;
 }

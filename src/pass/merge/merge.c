@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/json/write.h"
+#include "model/clock/clock.h"
 #include "model/identity/process.h"
 #include "pass/merge/impl.h"
 #include "trace/chunk.h"
@@ -44,25 +45,19 @@ static hd_status add_shifts(merger *m, bool any_base, hd_error *err)
 
 static hd_status choose_base(merger *m, hd_error *err)
 {
-    bool all = true, any = false, differ = false;
-    int64_t *bases = malloc((m->count + 1) * sizeof *bases);
+    bool any = false, differ = false;
+    int64_t *bases = malloc((2 * m->count + 1) * sizeof *bases), *shifts = bases + m->count;
     if (!bases) return HD_NOMEM(err);
     for (size_t i = 0; i < m->count; i++) bases[i] = hd_trace_facts_of(m->inputs[i].trace)->base_ns;
     hd_status status = m->processes ? merge_process_bases(bases, m, err) : HD_OK;
-    int64_t low = bases[0];
+    bool shared = hd_clock_shifts(shifts, &m->base_ns, bases, m->count);
     for (size_t i = 0; i < m->count; i++) {
-        all = all && bases[i] != HD_NO_TIME;
         any = any || bases[i] != HD_NO_TIME;
         differ = differ || bases[i] != bases[0];
-        low = bases[i] < low ? bases[i] : low;
-    }
-    m->base_ns = all ? low : HD_NO_TIME;
-    for (size_t i = 0; all && i < m->count; i++) {
-        if (__builtin_sub_overflow(bases[i], low, &m->ranks[i].shift_ns)) m->base_ns = HD_NO_TIME;
+        m->ranks[i].shift_ns = shifts[i];
     }
     free(bases);
-    for (size_t i = 0; m->base_ns == HD_NO_TIME && i < m->count; i++) m->ranks[i].shift_ns = 0;
-    if (differ && m->base_ns == HD_NO_TIME)
+    if (differ && !shared)
         hd_builder_ledger(m->builder, "merge", "merge.clocks-differ", HD_LEDGER_NOTE, 1, HD_OFFSET_NONE);
     return status == HD_OK ? add_shifts(m, any, err) : status;
 }

@@ -1,10 +1,12 @@
 /* facts.c - the tables `metadata`, `ledger`, `trust` and `heddle_tables` */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory/vector.h"
 #include "model/trust/trust.h"
 #include "query/tables/arg_set.h"
+#include "report/coverage.h"
 
 /* ---- metadata ---- */
 
@@ -147,7 +149,7 @@ static const hd_query_column_about trust_columns[] = {
     {"id", "INT", "the row", false},
     {"code", "TEXT", "which doubt", false},
     {"level", "TEXT", "error: figures are wrong; warning: some may be; note", false},
-    {"count", "INT", "how many have it", false},
+    {"count", "INT", "how many have it; of a coverage: ns of GPU time", false},
     {"of_count", "INT", "of how many; null: not known", false},
     {"ns", "INT", "by how much, in ns", false},
     {"sentence", "TEXT", "the same in words", false},
@@ -158,13 +160,14 @@ static const hd_query_column_about trust_columns[] = {
     {0},
 };
 
-/* Those doubts that have a count. */
+/* Those doubts that have a count, then what covers a part of the GPU time. */
 typedef struct trust_rows {
     const gpu_trust *trust; /* of the launches of the source */
+    report_coverage coverage;
     struct {
-        gpu_doubt_code code;
+        int code; /* gpu_doubt_code, from GPU_DOUBTS on report_coverage_kind */
         char sentence[GPU_DOUBT_TEXT], figures[GPU_DOUBT_TEXT];
-    } list[GPU_DOUBTS];
+    } list[GPU_DOUBTS + COVERAGES];
 } trust_rows;
 
 static hd_status make_trust(void **out, uint64_t *out_count, query_source *source, hd_error *err)
@@ -178,18 +181,46 @@ static hd_status make_trust(void **out, uint64_t *out_count, query_source *sourc
     *out_count = 0;
     for (int i = 0; i < GPU_DOUBTS; i++) {
         if (!trust->doubts[i].count) continue;
-        gpu_doubt_code code = rows->list[*out_count].code = (gpu_doubt_code)i;
-        gpu_doubt_text(rows->list[*out_count].sentence, code, &trust->doubts[i]);
+        rows->list[*out_count].code = i;
+        gpu_doubt_text(rows->list[*out_count].sentence, (gpu_doubt_code)i, &trust->doubts[i]);
         gpu_figure_names(rows->list[(*out_count)++].figures, gpu_doubt_abouts[i].figures);
     }
-    *out = rows;
-    return HD_OK;
+    hd_status status = report_coverage_of(&rows->coverage, source->trace, source->launches, err);
+    for (int i = 0; i < COVERAGES && status == HD_OK; i++) {
+        if (!rows->coverage.of[i]) continue;
+        rows->list[*out_count].code = GPU_DOUBTS + i;
+        snprintf(rows->list[*out_count].figures, GPU_DOUBT_TEXT, "%s", report_coverage_abouts[i].figures);
+        report_coverage_text(rows->list[(*out_count)++].sentence, (report_coverage_kind)i, &rows->coverage);
+    }
+    if (status == HD_OK)
+        *out = rows;
+    else
+        free(rows);
+    return status;
+}
+
+static void coverage_cell(query_cell *out, const trust_rows *rows, uint64_t row, int column)
+{
+    int kind = rows->list[row].code - GPU_DOUBTS;
+    switch (column) {
+    case 1: query_cell_word(out, report_coverage_abouts[kind].code); break;
+    case 2: query_cell_word(out, "note"); break;
+    case 3: query_cell_int(out, rows->coverage.known[kind]); break;
+    case 4: query_cell_int(out, rows->coverage.of[kind]); break;
+    case 6: query_cell_word(out, rows->list[row].sentence); break;
+    case 7: query_cell_word(out, rows->list[row].figures); break;
+    default: break;
+    }
 }
 
 static void trust_cell(query_cell *out, const query_source *source, const void *made, uint64_t row, int column)
 {
     const trust_rows *rows = made;
-    gpu_doubt_code code = rows->list[row].code;
+    int code = rows->list[row].code;
+    if (code >= GPU_DOUBTS) {
+        coverage_cell(out, rows, row, column);
+        return;
+    }
     const gpu_doubt *doubt = &rows->trust->doubts[code];
     switch (column) {
     case 1: query_cell_word(out, gpu_doubt_abouts[code].code); break;

@@ -87,6 +87,11 @@ static void check_ledger(check *c)
 {
     for (size_t i = 0; i < hd_trace_ledger_count(c->trace); i++) {
         const hd_ledger_row *row = hd_trace_ledger_at(c->trace, i);
+        if (strcmp(row->code, check_codes[CHECK_DEVICES_ON_ROW].code) == 0) {
+            check_finding *moved = check_finding_of(c, CHECK_DEVICES_ON_ROW, HD_NONE);
+            if (moved) moved->count += row->count;
+            continue;
+        }
         if (row->level == HD_LEDGER_NOTE || row->count == 0) continue;
         if (c->options.only && !check_code_listed(c->options.only, row->code)) continue;
         if (check_code_listed(c->options.ignore, row->code)) continue;

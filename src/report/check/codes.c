@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "format/conventions.h"
 #include "format/format.h"
 #include "report/check/check.h"
 
@@ -14,6 +15,9 @@ const hd_check_code check_codes[CHECK_CODES] = {
     [CHECK_MERGED_TRACK] = {"merged-track", "warning",
                             "the tid is missing, negative or over 32 bits: Perfetto draws the track on the main thread",
                             "`count` slices do not nest there and are moved or dropped: write another tid"},
+    [CHECK_DEVICES_ON_ROW] = {HD_DEVICES_ON_ROW, "warning", "GPU activities of several devices are on one (pid, tid)",
+                              "viewers draw the devices on one row, where they overlap; Heddle gives each device its "
+                              "own: heddle convert writes the trace that way"},
     [CHECK_WIDE_PID] = {"pid-over-32-bits", "warning",
                         "the pid is over 32 bits: Perfetto draws the process as process 0",
                         "several such processes become one there: write other pids"},

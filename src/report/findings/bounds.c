@@ -1,8 +1,8 @@
 /* bounds.c - what a finding can save at most: the graph again without what it claims
  *
- * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its delay;
- * of the others it is only known that they did not hold it back, so that they need no time. What is not changed ends when
- * it did. Each pass is O(nodes + edges).
+ * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its
+ * delay; of the others it is only known that they did not hold it back, so that they need no time. What is not changed
+ * ends when it did. Each pass is O(nodes + edges).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ static void bound_one(findings *f, uint32_t index)
     of->saves = whole;
     of->how = FINDING_BY_PATH;
     if (!of->frees_waits) of->saves = of->path;
-    if (of->saves > 0 && (f->is_complete || of->frees_waits)) {
+    if (of->saves > 0 && f->is_complete) {
         set_claims(f, index, true);
         int64_t by_replay = saved(f);
         set_claims(f, index, false);
@@ -115,9 +115,10 @@ static void bound_one(findings *f, uint32_t index)
             of->how = FINDING_BY_REPLAY;
         }
     }
-    /* Who waits no more comes as much earlier as the calls took, and the work that they waited for. */
-    if (of->frees_waits && of->amount + of->path < of->saves) {
-        of->saves = of->amount + of->path;
+    /* Where the path comes out of a call that waits no more, the thread is as long but for the call: what is left of
+     * the path and the thread together has lost no more than the calls and what is claimed. */
+    if (of->frees_waits && of->freed < of->saves) {
+        of->saves = of->freed;
         of->how = FINDING_BY_PATH;
     }
     if ((of->is_of_host || of->frees_waits) && host < of->saves) {
@@ -131,7 +132,18 @@ static void bound_one(findings *f, uint32_t index)
     }
 }
 
-/* What each saves once the one that saves most is solved. */
+/* What a finding saves once `first`, whose claims are set, is solved, which alone saves so much: by replay; where the
+ * graph is not complete what was measured, for GPU time, which takes no longer then. */
+static int64_t saves_then(findings *f, uint32_t index, int64_t alone)
+{
+    const finding *of = &f->list[index];
+    if (!f->is_complete) return of->is_of_host || of->frees_waits ? 0 : of->amount;
+    set_claims(f, index, true);
+    int64_t then = saved(f) - alone;
+    set_claims(f, index, false);
+    return of->frees_waits && then > of->freed ? of->freed : then;
+}
+
 static void bound_behind(findings *f)
 {
     uint32_t first = HD_NONE;
@@ -139,13 +151,11 @@ static void bound_behind(findings *f)
         if (f->list[i].saves > 0 && (first == HD_NONE || f->list[i].saves > f->list[first].saves)) first = i;
     if (first == HD_NONE) return;
     set_claims(f, first, true);
-    int64_t alone = saved(f);
+    int64_t alone = f->is_complete ? saved(f) : 0;
     for (uint32_t i = 0; i < f->count; i++) {
         finding *of = &f->list[i];
         if (i == first || of->how == FINDING_NOT_KNOWN) continue;
-        set_claims(f, i, true);
-        int64_t then = saved(f) - alone;
-        set_claims(f, i, false);
+        int64_t then = saves_then(f, i, alone);
         if (then <= of->saves || !findings_is_worth(f, then)) continue;
         of->then = then;
         of->behind = f->list[first].rule->about.code;

@@ -83,7 +83,7 @@ void findings_scale(findings *f, double part)
     }
 }
 
-/* The last finding frees a call that waits, and has its own time as well: no other may have it then. false: no memory. */
+/* The last finding frees a call that waits, and has its own time as well, which no other has then. false: no memory. */
 static bool free_sync(findings *f, uint32_t sync)
 {
     const gpu_slice *call = &f->syncs.list[sync];
@@ -220,14 +220,19 @@ hd_status findings_gather_named(finding **out, findings *f, const finding_rule *
 
 /* ---- calls that wait ---- */
 
-/* How long the calls take that the last finding frees, at any place. */
-static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size)
+/* How long some of these calls, and with `claims` some of what the last finding claims, runs at any place. */
+static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size, bool claims)
 {
     gpu_spans spans;
-    gpu_span *list = hd_large_new(size + 1, sizeof *list, f->scope.large);
+    size_t first = claims ? first_claim(f) : f->claim_count, count = size;
+    gpu_span *list = hd_large_new(size + f->claim_count - first + 1, sizeof *list, f->scope.large);
     if (!list) return -1;
     for (size_t i = 0; i < size; i++) list[i] = (gpu_span){f->syncs.list[syncs[i]].start, f->syncs.list[syncs[i]].end};
-    if (!gpu_spans_union(&spans, list, size, f->scope.large)) return -1;
+    for (size_t i = first; i < f->claim_count; i++) {
+        uint32_t node = f->claims[i].node;
+        list[count++] = (gpu_span){f->graph->starts[node], f->graph->ends[node]};
+    }
+    if (!gpu_spans_union(&spans, list, count, f->scope.large)) return -1;
     int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
     gpu_spans_deinit(&spans);
     return covered;
@@ -236,9 +241,9 @@ static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size)
 /* Frees them; the finding stays if they are worth it. */
 static hd_status free_syncs(finding **out, findings *f, const uint32_t *syncs, size_t count, hd_error *err)
 {
-    int64_t time = freed_time(f, syncs, count);
+    int64_t time = freed_time(f, syncs, count, false), most = freed_time(f, syncs, count, true);
     *out = NULL;
-    if (time < 0) return HD_NOMEM(err);
+    if (time < 0 || most < 0) return HD_NOMEM(err);
     if (!findings_is_worth(f, time)) {
         findings_drop(f);
         return HD_OK;
@@ -247,6 +252,7 @@ static hd_status free_syncs(finding **out, findings *f, const uint32_t *syncs, s
         if (!free_sync(f, syncs[i])) return HD_NOMEM(err);
     *out = last_of(f);
     (*out)->amount = time;
+    (*out)->freed = most;
     return HD_OK;
 }
 

@@ -178,16 +178,6 @@ uint32_t findings_sync_of(const findings *f, uint64_t row)
 
 /* ---- all of it ---- */
 
-static bool has_string(const hd_trace *trace, const char *text)
-{
-    size_t size = strlen(text);
-    for (uint32_t i = 0; i < hd_trace_string_count(trace); i++) {
-        hd_string string = hd_trace_string(trace, i);
-        if (string.size == size && memcmp(string.data, text, size) == 0) return true;
-    }
-    return false;
-}
-
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
 {
     gpu_options by_step = *options;
@@ -203,7 +193,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     HD_TRY(find_path(f, err));
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
-    f->is_slowed = has_string(f->scope.trace, "python_function");
+    f->is_slowed = hd_trace_find_string(f->scope.trace, "python_function", 15) != HD_NONE;
     HD_TRY(find_syncs(f, err));
     return gpu_gaps_init(&f->gaps, &f->scope, f->syncs.list, f->syncs.count, err);
 }

@@ -49,6 +49,7 @@ static bool is_on_compute_stream(const findings *f, uint32_t device)
 static bool lacks_ranks(const findings *f)
 {
     const hd_graph *g = f->graph;
+    if (!g->node_count) return true;
     for (size_t e = 0; e < g->first_edges[g->node_count]; e++)
         if (g->edge_kinds[e] == HD_EDGE_COLLECTIVE) return false;
     return true;
@@ -69,7 +70,8 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     of->rank = f->scope.devices[device].rank;
     of->has_other_ranks = lacks_ranks(f);
     uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
-    const char *collective = gpu_collective_names[gpu_collective_of(hd_trace_string(f->scope.trace, longest))];
+    hd_string kernel = longest == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(f->scope.trace, longest);
+    const char *collective = gpu_collective_names[gpu_collective_of(kernel)];
     snprintf(of->text, sizeof of->text, "Communication runs alone for %s%s; most of it %s%s.",
              findings_amount(amount, of), on_compute_stream ? ", on the stream of compute, which cannot hide it" : "",
              collective ? collective : findings_short(name, f->scope.trace, longest),

@@ -2,15 +2,15 @@
  *
  * A finding is data: a code, what was measured of which whole, the most that removing its cause saves and how that is
  * known, and the advice. The sentence is made from it. Rules find them: a rule is a file here and a line in list.c. A
- * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it, so
- * that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
+ * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it,
+ * so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
  *
  *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
  *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
  *   host    of host time: a device that is busy for so long needs that long
  *
- * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what rules
- * look at; docs/findings has a page for each code.
+ * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what
+ * rules look at; docs/findings has a page for each code.
  */
 #ifndef HD_REPORT_FINDINGS_FINDING_H
 #define HD_REPORT_FINDINGS_FINDING_H
@@ -33,13 +33,15 @@ enum { FINDING_TEXT = 400, FINDING_EVIDENCE = 5 };
 typedef struct findings findings;
 typedef struct finding_rule {
     hd_finding_code about; /* docs/findings/CODE.md */
+    /* NULL: findings_add_memory finds it */
     hd_status (*find)(findings *f, const struct finding_rule *rule, hd_error *err);
 } finding_rule;
 extern const finding_rule finding_overhead, finding_data_loading, finding_garbage_collection, finding_module_loading,
     finding_device_allocation, finding_sync_item, finding_pageable_copy, finding_sync_copy, finding_sync_call,
     finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
-    finding_layout_conversions, finding_kernel_hotspot, finding_gpu_bound, finding_launch_bound, finding_host_bound,
-    finding_idle_unknown, finding_slow_first_step, finding_slow_step;
+    finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
+    finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
+    finding_memory_limit;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -60,6 +62,7 @@ typedef struct finding {
     int64_t ids[FINDING_EVIDENCE], lengths[FINDING_EVIDENCE]; /* slices that show it, the longest first */
     uint32_t id_count;
     int64_t path;         /* ns of the path that it claims */
+    int64_t freed;        /* with frees_waits: how long its calls or what it claims runs, at any place */
     bool frees_waits;     /* a path says nothing then: it goes through what is waited for */
     bool is_of_host;      /* never below the busy time of a device */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
@@ -79,8 +82,7 @@ struct findings {
     size_t path_count;
     int64_t from, until; /* the whole: steps if the trace has some, else the span of its devices */
     bool has_steps;
-    bool
-        is_complete; /* the graph has all waits and launches: else a replay proves nothing, as it holds back what it should not */
+    bool is_complete;        /* the graph has all waits and launches: else a replay holds back what it should not */
     bool is_slowed;          /* the profiler recorded Python's functions, which slows the host */
     uint32_t first_work;     /* node; those of queues stand behind */
     uint32_t *works;         /* by node less first_work */
@@ -108,6 +110,9 @@ struct findings {
 /* All findings of the trace, ranked: what saves most first, then what is not known by its amount, then what saves only
  * once the first is solved. options: of the report. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
+void findings_rank(findings *findings); /* list.c */
+/* Adds those of memory, and ranks again. devices: the table of report memory; NULL: there is none. memory_limit.c */
+hd_status findings_add_memory(findings *findings, const hd_table *devices, hd_error *err);
 void findings_deinit(findings *findings);
 /* What was looked at goes; the list and the scope stay. */
 void findings_release(findings *findings); /* core.c */

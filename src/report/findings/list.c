@@ -21,6 +21,8 @@ const finding_rule *const finding_rules[] = {
     &finding_exposed_copy,
     &finding_tensor_cores,
     &finding_layout_conversions,
+    &finding_data_shuffle,
+    &finding_small_kernels,
     &finding_kernel_hotspot,
     &finding_gpu_bound,
     &finding_launch_bound,
@@ -28,6 +30,7 @@ const finding_rule *const finding_rules[] = {
     &finding_idle_unknown,
     &finding_slow_first_step,
     &finding_slow_step,
+    &finding_memory_limit,
     NULL,
 };
 
@@ -55,7 +58,8 @@ static void set_trust(findings *f)
     }
 }
 
-/* What can be changed and saves something comes first, then what is as it is, what is not known, what saves only later. */
+/* What can be changed and saves something comes first, then what is as it is, what is not known, what saves only
+ * later. */
 static int class_of(const finding *of)
 {
     if (of->how == FINDING_NOT_KNOWN) return 2;
@@ -72,16 +76,22 @@ static int by_rank(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
+void findings_rank(findings *f)
+{
+    if (f->count) hd_sort(f->list, f->count, sizeof *f->list, by_rank);
+}
+
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err)
 {
     *out = (findings){0};
     HD_TRY(findings_prepare(out, input, options, err));
     if (!out->scope.device_count || out->until <= out->from) return HD_OK;
-    for (const finding_rule *const *rule = finding_rules; *rule; rule++) HD_TRY((*rule)->find(out, *rule, err));
+    for (const finding_rule *const *rule = finding_rules; *rule; rule++)
+        if ((*rule)->find) HD_TRY((*rule)->find(out, *rule, err));
     HD_TRY(findings_bound(out, err));
     keep_worthy(out);
     set_trust(out);
     findings_release(out);
-    if (out->count) hd_sort(out->list, out->count, sizeof *out->list, by_rank);
+    findings_rank(out);
     return HD_OK;
 }

@@ -46,6 +46,7 @@ static bool is_one(const findings *f, uint32_t node, void *user)
     if (!findings_is_work(f, node) || f->scope.works[f->works[node - f->first_work]].role != HD_ROLE_KERNEL)
         return false;
     uint32_t name = findings_name(f, node);
+    if (name == HD_STRING_NONE) return false;
     if (!marks[name]) marks[name] = is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
     return marks[name] == 2;
 }

@@ -6,6 +6,7 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "model/host/waits.h"
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 
@@ -75,8 +76,10 @@ typedef struct collective_row {
     int64_t size;
     /* not of the key: */
     int64_t start, duration, exposed, in, out, message, bytes, id;
-    int64_t timed_bytes, timed; /* of those that tell bytes */
-    uint32_t ranks, name;       /* text; string */
+    int64_t timed_bytes, timed;       /* of those that tell bytes */
+    int64_t kernels;                  /* 1 */
+    int64_t waiting, waiting_exposed; /* of a wait that is a slice of its own; then none of the others is known */
+    uint32_t ranks, name;             /* text; string */
 } collective_row;
 
 typedef struct communication {
@@ -156,6 +159,9 @@ static bool tell(collective_row *t, communication *c, uint32_t index)
                           .duration = gpu_duration(work),
                           .id = (int64_t)of->row,
                           .timed = HD_NO_NUMBER,
+                          .kernels = 1,
+                          .waiting = HD_NO_NUMBER,
+                          .waiting_exposed = HD_NO_NUMBER,
                           .timed_bytes = HD_NO_NUMBER};
     int64_t *const numbers[] = {[SIZE] = &t->size, [IN] = &t->in, [OUT] = &t->out, [MESSAGE] = &t->message};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -301,6 +307,63 @@ static hd_status add_all(communication *c, hd_error *err)
     return status;
 }
 
+/* ---- waits that are slices of their own ---- */
+
+/* Works of a row that communicate and are listed, by start. */
+typedef struct row_works {
+    uint32_t *list, count;
+} row_works;
+
+/* That of which a wait is: of the next and the one before, the one of its name; else the next, else the one before. */
+static uint32_t work_of_wait(const gpu_scope *s, const row_works *works, const gpu_slice *wait)
+{
+    uint32_t low = 0, high = works->count;
+    HD_PARTITION_POINT(low, high, i, s->works[works->list[i]].start < wait->start);
+    bool has_next = low<works->count, has_last = low> 0;
+    uint32_t next = has_next ? works->list[low] : HD_NONE, last = has_last ? works->list[low - 1] : HD_NONE;
+    bool is_last = has_last && s->launches->works[last].name == wait->name;
+    return has_next && (!is_last || s->launches->works[next].name == wait->name) ? next : last;
+}
+
+static bool add_wait(communication *c, const gpu_row *row, const row_works *works, const gpu_slice *wait)
+{
+    collective_row of;
+    if (!works->count || !gpu_is_listed(&c->scope, wait->start)) return true;
+    if (!tell(&of, c, work_of_wait(&c->scope, works, wait))) return false;
+    const gpu_span span = gpu_wait_span(wait, &c->scope.devices[row->device]);
+    of.duration = of.exposed = of.bytes = of.timed = of.timed_bytes = of.kernels = HD_NO_NUMBER;
+    of.waiting = span.end - span.start;
+    of.waiting_exposed = of.waiting - gpu_spans_covered(&c->compute[row->device], span.start, span.end);
+    return gpu_aggregate_add(&c->kinds, &of);
+}
+
+static bool add_waits_of(communication *c, const gpu_row *row, const gpu_slices *waits)
+{
+    row_works works = {.list = hd_large_new((size_t)row->count + 1, sizeof *works.list, c->scope.large)};
+    bool fine = works.list != NULL;
+    for (uint32_t i = 0; fine && i < row->count; i++) {
+        const gpu_work *work = &c->scope.works[c->scope.by_row[row->first + i]];
+        if (work->class == GPU_COMMUNICATION && work->is_listed)
+            works.list[works.count++] = c->scope.by_row[row->first + i];
+    }
+    for (uint32_t i = waits->first[row->lane]; fine && i < waits->first[row->lane + 1]; i++)
+        fine = add_wait(c, row, &works, &waits->list[i]);
+    hd_large_free(works.list);
+    return fine;
+}
+
+static hd_status add_waits(communication *c, hd_error *err)
+{
+    gpu_slices waits = {0};
+    hd_status status = gpu_waits_slices(&waits, &c->scope, err);
+    for (uint32_t r = 0; r < c->scope.row_count && status == HD_OK; r++) {
+        const gpu_row *row = &c->scope.rows[r];
+        if (gpu_row_waits(&waits, &c->scope, row) && !add_waits_of(c, row, &waits)) status = HD_NOMEM(err);
+    }
+    gpu_slices_deinit(&waits);
+    return status;
+}
+
 /* ---- the report ---- */
 
 static hd_status init(communication *c, const hd_trace *trace, hd_error *err)
@@ -320,6 +383,7 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     const char *notes[3] = {NULL};
     size_t count = 0;
     HD_TRY(add_all(c, err));
+    HD_TRY(add_waits(c, err));
     HD_TRY(gpu_add_aggregate(out, &c->kinds, "total", err));
     HD_TRY(gpu_add_kept(out, &c->list, NULL, err));
     if (c->scope.counted && !c->count) notes[count++] = "none of the GPU work is communication";
@@ -374,7 +438,7 @@ static const hd_report_column communication_columns[] = {
     {"dtype", HD_VALUE_STRING, "type of the elements", GPU_FILL(TEXT, collective_row, type)},
     {"size", HD_VALUE_INT, "ranks in the group", GPU_FILL(NUMBER, collective_row, size)},
     {"group", HD_VALUE_STRING, "name of the group", GPU_FILL(TEXT, collective_row, group)},
-    {"count", HD_VALUE_COUNT, "kernels", GPU_FILL(ROWS, collective_row, duration)},
+    {"count", HD_VALUE_COUNT, "kernels", GPU_FILL(SUM, collective_row, kernels)},
     {"total", HD_VALUE_DURATION, "sum of their durations", GPU_FILL(SUM, collective_row, duration)},
     {"mean", HD_VALUE_DURATION, "of the durations", GPU_FILL(MEAN, collective_row, duration)},
     {"min", HD_VALUE_DURATION, "the shortest", GPU_FILL(MIN, collective_row, duration)},
@@ -383,6 +447,11 @@ static const hd_report_column communication_columns[] = {
      GPU_FILL(SUM, collective_row, exposed)},
     {"exposed_share", HD_VALUE_DECIMAL, "percent of the total",
      GPU_FILL(RATIO, collective_row, exposed, offsetof(collective_row, duration), 100)},
+    {"waiting", HD_VALUE_DURATION,
+     "sum of its waits for other ranks that are slices of their own (Ascend), which the total has not",
+     GPU_FILL(SUM, collective_row, waiting)},
+    {"waiting_exposed", HD_VALUE_DURATION, "of them, while no compute runs on the device",
+     GPU_FILL(SUM, collective_row, waiting_exposed)},
     BYTES,
     {0},
 };

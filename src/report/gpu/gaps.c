@@ -77,13 +77,16 @@ static bool find_gaps_of(gpu_gaps *out, size_t *capacity, const gpu_scope *s, co
     return true;
 }
 
-static bool find_gaps(gpu_gaps *out, const gpu_scope *s)
+/* Why a device with a clock of its own had nothing to do is not known. */
+static bool find_gaps(gpu_gaps *out, const gpu_scope *s, const gpu_trust *trust)
 {
     size_t capacity = 0;
     out->first = calloc((size_t)s->device_count + 1, sizeof *out->first);
     for (uint32_t d = 0; out->first && d < s->device_count; d++) {
         if (!find_gaps_of(out, &capacity, s, &s->devices[d], &out->waits.list[d])) return false;
         out->first[d + 1] = out->count;
+        bool apart = gpu_clock_is_apart(trust, s, d);
+        for (size_t i = out->first[d]; apart && i < out->count; i++) out->list[i].cause = GPU_CAUSE_UNKNOWN;
     }
     return out->first && out->count < HD_NONE;
 }
@@ -355,9 +358,12 @@ static hd_status find_the_rest(gpu_gaps *g, const gpu_scope *s, hd_error *err)
 
 hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *s, const gpu_slice *syncs, size_t sync_count, hd_error *err)
 {
+    const gpu_trust *trust;
     *out = (gpu_gaps){0};
     HD_TRY(gpu_waits_init(&out->waits, s, err));
-    if (!find_gaps(out, s) || !find_syncs(out, s, syncs, sync_count) || !find_transfers(out, s)) return HD_NOMEM(err);
+    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
+    if (!find_gaps(out, s, trust) || !find_syncs(out, s, syncs, sync_count) || !find_transfers(out, s))
+        return HD_NOMEM(err);
     return find_the_rest(out, s, err);
 }
 

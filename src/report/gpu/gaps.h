@@ -37,8 +37,8 @@ typedef struct gpu_gaps {
 hd_status gpu_gaps_init(gpu_gaps *out, const gpu_scope *scope, const gpu_slice *syncs, size_t sync_count,
                         hd_error *err);
 void gpu_gaps_deinit(gpu_gaps *gaps);
-/* The part of the host's time that kept the device waiting: a stretch of a thread; its lane is HD_NONE where that is not
- * known. Of a call that waits it is that call, until it returns. */
+/* The part of the host's time that kept the device waiting: a stretch of a thread; its lane is HD_NONE where that is
+ * not known. Of a call that waits it is that call, until it returns. */
 gpu_cover gpu_gap_cover(const gpu_scope *scope, const gpu_gap *gap, const gpu_slice *syncs);
 /* By gap, the string of what took more than half of the host's time until the launch: the innermost operator, range or
  * API call, or the profiler's own overhead; HD_STRING_NONE. The caller frees *out with hd_large_free. */

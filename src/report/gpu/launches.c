@@ -38,6 +38,7 @@ typedef struct total_row {
 typedef struct launches {
     gpu_scope scope;
     const gpu_trust *trust;
+    bool *apart; /* by device: gpu_clock_is_apart */
     gpu_texts texts;
     uint32_t *call_names; /* by string: text + 1 */
     gpu_aggregate rows, totals;
@@ -94,6 +95,7 @@ static bool add_launch(launches *l, const hd_launch *launch, const launched *fou
         .whole = gpu_whole((gpu_i128)found->end - found->call_start),
         .is_short = found->work_time < call,
     };
+    if (l->apart[row.on.device]) row.delay = row.negative = row.queue = row.whole = HD_NO_NUMBER;
     const total_row total = {.of = {s->ranks[launch->track], row.on.step, 0},
                              .launches = 1,
                              .with_work = 1,
@@ -220,9 +222,11 @@ static hd_status add_tables(hd_report *out, launches *l, hd_error *err)
     l->rows.user = l;
     gpu_aggregate_init(&l->totals, &l->scope, NULL, sizeof(gpu_rank_key), &report_launches_about, "launch_totals");
     l->call_names = calloc((size_t)hd_trace_string_count(l->scope.trace) + 1, sizeof *l->call_names);
-    if (!l->call_names) return HD_NOMEM(err);
-    HD_TRY(sum_up(l, err));
+    l->apart = calloc((size_t)l->scope.device_count + 1, sizeof *l->apart);
+    if (!l->call_names || !l->apart) return HD_NOMEM(err);
     HD_TRY(gpu_trust_of(&l->trust, l->scope.trace, l->scope.launches, err));
+    for (uint32_t d = 0; d < l->scope.device_count; d++) l->apart[d] = gpu_clock_is_apart(l->trust, &l->scope, d);
+    HD_TRY(sum_up(l, err));
     HD_TRY(gpu_add_aggregate(out, &l->rows, "whole_total", err));
     HD_TRY(gpu_add_aggregate(out, &l->totals, "", err));
     HD_TRY(add_delays(out, l, err));
@@ -240,6 +244,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     gpu_aggregate_deinit(&l.rows);
     gpu_aggregate_deinit(&l.totals);
     free(l.call_names);
+    free(l.apart);
     gpu_scope_deinit(&l.scope);
     return status;
 }
@@ -256,7 +261,9 @@ static const hd_report_column launches_columns[] = {
     {"call_total", HD_VALUE_DURATION, "time in the calls", GPU_FILL(SUM, launch_row, call_time)},
     {"call_mean", HD_VALUE_DURATION, "of the calls", GPU_FILL(MEAN, launch_row, call_time)},
     {"call_max", HD_VALUE_DURATION, "the longest call", GPU_FILL(MAX, launch_row, call_time)},
-    {"delay_total", HD_VALUE_DURATION, "from the end of the call to the start of the first activity; may be negative",
+    {"delay_total", HD_VALUE_DURATION,
+     "from the end of the call to the start of the first activity; may be negative; null, as what follows from it: the "
+     "device has a clock of its own (clocks-apart)",
      GPU_FILL(SUM, launch_row, delay)},
     {"delay_mean", HD_VALUE_DURATION, "of the delays", GPU_FILL(MEAN, launch_row, delay)},
     {"delay_median", HD_VALUE_DURATION, "of the delays", GPU_FILL(MEDIAN, launch_row, delay)},

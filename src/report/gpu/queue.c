@@ -27,6 +27,7 @@ typedef struct queue_sum {
 typedef struct queue {
     gpu_scope scope;
     const gpu_trust *trust;
+    bool apart; /* of the row at hand: gpu_clock_is_apart */
     const queue_options *options;
     gpu_windows windows; /* of the device at hand */
     gpu_sweep sweep;
@@ -138,12 +139,12 @@ static hd_status add_rows(queue *q, const gpu_piece *all, hd_error *err)
             return gpu_broken("the time with a queue of any length, in ns", sum->span, length, err);
         gpu_cells_row(q->table, &q->scope, q->row, q->windows.windows[w].step);
         hd_table_add_count(q->table, sum->works);
-        hd_table_add_count(q->table, sum->queued);
-        hd_table_add_count(q->table, sum->most);
-        gpu_cell_ratio(q->table, sum->area, sum->span, 1);
-        hd_table_add_int(q->table, sum->time_queued);
-        gpu_cell_time(q->table, sum->time_most, sum->most > 0);
-        hd_table_add_int(q->table, sum->time_full);
+        gpu_cell_count(q->table, sum->queued, !q->apart);
+        gpu_cell_count(q->table, sum->most, !q->apart);
+        gpu_cell_ratio(q->table, sum->area, q->apart ? 0 : sum->span, 1);
+        gpu_cell_time(q->table, sum->time_queued, !q->apart);
+        gpu_cell_time(q->table, sum->time_most, sum->most > 0 && !q->apart);
+        gpu_cell_time(q->table, sum->time_full, !q->apart);
         gpu_cell_doubts_of(q->table, q->trust, &q->scope, q->row->device, GPU_FIGURE_DELAY);
     }
     return HD_OK;
@@ -155,6 +156,7 @@ static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
     gpu_sweep *sweep = &q->sweep;
     const gpu_scope *s = &q->scope;
     q->row = row;
+    q->apart = gpu_clock_is_apart(q->trust, s, row->device);
     if (!hd_renew((void **)&q->sums, &q->capacity, (size_t)q->windows.count + 1, sizeof *q->sums)) return HD_NOMEM(err);
     const gpu_device *device = &s->devices[q->row->device];
     int64_t first_launch, until;
@@ -168,6 +170,7 @@ static hd_status add_row(void *user, const gpu_row *row, hd_error *err)
     HD_TRY(gpu_sweep_run(sweep, is_one ? &all : q->windows.pieces, is_one ? 1 : q->windows.piece_count, add_stretch, q,
                          err));
     HD_TRY(add_rows(q, is_one ? &all : NULL, err));
+    if (q->apart) return HD_OK;
     if (q->over_time && !add_pieces(q)) return HD_NOMEM(err);
     if (!q->series || until == INT64_MIN) return HD_OK;
     series_maker maker = {.q = q};

@@ -302,39 +302,56 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     return fine;
 }
 
-static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step *step, const gpu_projection *below)
+/* Bits of what the activities of a step rest on. */
+static unsigned doubts_of_works(const gpu_trust *trust, const uint32_t *works, const gpu_projection *below)
 {
-    bool any = below->until > below->first;
+    unsigned doubts = 0;
+    for (size_t i = below->first; trust->of_works && i < below->until; i++) doubts |= trust->of_works[works[i]];
+    return doubts;
+}
+
+static void add_step_row(hd_table_builder *b, const gpu_scope *s, const gpu_step *step, const gpu_projection *below,
+                         unsigned doubts)
+{
+    bool any = below->until > below->first, is_lost = doubts >> GPU_DOUBT_STEPS & 1;
     report_cell_int(b, step->rank);
     gpu_cell_step(b, s, (uint32_t)(step - s->steps));
     hd_table_add_int(b, step->start);
     hd_table_add_int(b, (int64_t)((uint64_t)step->end - (uint64_t)step->start));
-    gpu_cell_count(b, below->until - below->first, s->has_launches);
+    gpu_cell_count(b, below->until - below->first, s->has_launches && !is_lost);
     gpu_cell_time(b, below->start, any);
     gpu_cell_time(b, below->end, any);
     gpu_cell_time(b, below->end - below->start, any);
     gpu_cell_time(b, below->busy, any);
     gpu_cell_time(b, below->time, any);
     hd_table_add_int(b, step->row);
+    gpu_cell_doubts(b, doubts);
 }
 
 static hd_status add_steps(hd_report *out, gpu_scope *s, hd_error *err)
 {
     uint32_t *works = NULL, *first = NULL;
+    const gpu_trust *trust;
     hd_table_builder *b;
+    HD_TRY(gpu_trust_of(&trust, s->trace, s->launches, err));
     HD_TRY(gpu_steps_find(s, err));
     HD_TRY(report_builder(&b, &report_steps_about, "steps", err));
     gpu_projection *below = hd_large_new(s->step_count + 1, sizeof *below, s->large);
     bool fine = below && works_of_steps(&works, &first, s);
     for (uint32_t i = 0; fine && i < s->step_count; i++)
         below[i] = (gpu_projection){.first = first[i], .until = first[i + 1]};
+    unsigned *doubts = calloc((size_t)s->step_count + 1, sizeof *doubts);
+    fine = fine && doubts;
+    for (uint32_t i = 0; fine && i < s->step_count; i++) /* before the works are sorted */
+        doubts[i] = gpu_doubts_of_step(trust, &s->steps[i], doubts_of_works(trust, works, &below[i]));
     fine = fine && gpu_project(below, s->step_count, s, works, first[s->step_count]);
     for (uint32_t i = 0; fine && i < s->step_count; i++) {
-        if (gpu_is_listed(s, s->steps[i].start)) add_step_row(b, s, &s->steps[i], &below[i]);
+        if (gpu_is_listed(s, s->steps[i].start)) add_step_row(b, s, &s->steps[i], &below[i], doubts[i]);
     }
     hd_large_free(works);
     hd_large_free(below);
     free(first);
+    free(doubts);
     if (!fine) {
         hd_table_builder_free(b);
         return HD_NOMEM(err);
@@ -404,13 +421,15 @@ static const hd_report_column steps_columns[] = {
     {"step", HD_VALUE_STRING, "its name"},
     {"start", HD_VALUE_TIME, "its start on the CPU"},
     {"duration", HD_VALUE_DURATION, "of the annotation"},
-    {"works", HD_VALUE_COUNT, "GPU activities that were launched in it"},
+    {"works", HD_VALUE_COUNT,
+     "GPU activities that were launched in it; null: no launch is known, or none of them was recorded"},
     {"gpu_start", HD_VALUE_TIME, "first start of these activities"},
     {"gpu_end", HD_VALUE_TIME, "last end of these activities"},
     {"gpu_span", HD_VALUE_DURATION, "between them"},
     {"gpu_busy", HD_VALUE_DURATION, "time in which any of them runs"},
     {"gpu_time", HD_VALUE_DURATION, "sum of their durations"},
     {"id", HD_VALUE_INT, GPU_ID_OF "the annotation, else of the work with whose launch the step begins"},
+    GPU_COLUMN_DOUBT,
     {0},
 };
 

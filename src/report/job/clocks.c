@@ -220,14 +220,13 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 {
     const clock_values *values = options;
     hd_table_builder *builders[TABLES] = {0};
-    hd_job *own = NULL;
     if (values->ntp && values->mpisync)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                             "--ntp and --mpisync lead to different clocks: give one of them");
-    hd_status status = job_of_input(&own, input, err);
+    hd_status status = HD_OK;
     for (int i = 0; i < TABLES && status == HD_OK; i++)
         status = report_builder(&builders[i], &report_clocks_about, tables[i].name, err);
-    if (status == HD_OK) status = make_rows(builders, own ? own : input->job, values, err);
+    if (status == HD_OK) status = make_rows(builders, input->job, values, err);
     for (int i = 0; i < TABLES; i++) {
         hd_table_builder *table = builders[i];
         builders[i] = NULL;
@@ -236,7 +235,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         else
             hd_table_builder_free(table);
     }
-    hd_job_free(own);
     return status;
 }
 

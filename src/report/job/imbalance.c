@@ -335,11 +335,9 @@ static hd_status add_tables(hd_report *out, job *j, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
     job j = {0};
     (void)options;
-    HD_TRY(job_of_input(&own, input, err));
-    j.of = own ? own : input->job;
+    j.of = input->job;
     hd_status status = report_builder(&j.lost, &report_imbalance_about, "lost", err);
     if (status == HD_OK) status = add_tables(out, &j, err);
     if (status == HD_OK) status = add_notes(out, &j, err);
@@ -350,7 +348,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     hd_table_builder_free(j.lost);
     gpu_texts_deinit(&j.texts);
     free(j.is_equal);
-    hd_job_free(own);
     return status;
 }
 
@@ -395,6 +392,7 @@ const hd_report_about report_imbalance_about = {
             "rank with more compute waits less in communication, so read the two together: waiting in communication "
             "is caused by other ranks. Ranks with different roles, such as pipeline stages, differ by nature.",
     .of_job = true,
+    .says_trust = true,
     .tables = tables,
     .run = run,
 };

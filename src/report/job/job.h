@@ -77,8 +77,6 @@ job_summarizer job_summarize;
 job_summarizer job_summarize_place; /* the rank and its process groups alone */
 /* What hd_job_misfits needs of a trace, for one that is not written. By one thread. */
 hd_status job_add_place(hd_job *job, const hd_trace *trace, const char *path, int64_t rank, hd_error *err);
-/* Where there is no input->job, one of input->trace, which the caller frees; else *out is NULL. */
-hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 /* hd_collectives_new of input->trace, with launches where they are there. */
 hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err);
 /* The tables `kernels` and `operators`. */

@@ -601,12 +601,8 @@ static hd_status overview_of(hd_report *out, const hd_job *of, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
     (void)options;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = overview_of(out, own ? own : input->job, err);
-    hd_job_free(own);
-    return status;
+    return overview_of(out, input->job, err);
 }
 
 const hd_report_about report_job_about = {
@@ -617,6 +613,7 @@ const hd_report_about report_job_about = {
             "did not finish, the collective in which they wait (without a number: any collective). Where the trace "
             "does not number collectives they are counted in each step.",
     .of_job = true,
+    .says_trust = true,
     .tables = tables,
     .run = run,
 };

@@ -27,6 +27,7 @@ static const hd_report_column straggler_columns[] = {
     {"host", HD_VALUE_STRING, "that it ran on"},
     {"tp", HD_VALUE_INT, "position in its tensor-parallel group, as of report topology"},
     {"pp", HD_VALUE_INT, "pipeline stage, likewise"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column collective_columns[] = {
     GROUP,

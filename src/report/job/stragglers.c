@@ -14,8 +14,8 @@
 
 typedef struct member {
     int64_t rank, device;
-    uint32_t host; /* text */
-    uint32_t role; /* those of the same tensor-parallel position and pipeline stage have one */
+    uint32_t host, doubt; /* texts */
+    uint32_t role;        /* those of the same tensor-parallel position and pipeline stage have one */
     int64_t tp, pp;
     uint64_t compared, last;
     gpu_i128 late, waited, transfer;
@@ -45,16 +45,17 @@ typedef struct job {
 
 /* ---- members ---- */
 
-/* The host of a rank: that of the member that tells one, of several the first. */
-static bool find_hosts(job *j)
+/* The host of a rank: that of the member that tells one, of several the first; and what its times rest on. */
+static bool find_hosts(job *j, const uint32_t *doubts)
 {
     for (size_t i = 0, m = 0; i < j->member_count; i++) {
         member *of = &j->members[i];
-        of->host = HD_NONE;
+        of->host = of->doubt = HD_NONE;
         for (; m < hd_job_count(j->of) && hd_job_at(j->of, m)->rank != HD_NO_NUMBER &&
                hd_job_at(j->of, m)->rank < of->rank;)
             m++;
         if (m >= hd_job_count(j->of) || hd_job_at(j->of, m)->rank != of->rank) continue;
+        of->doubt = doubts[m];
         hd_string host = hd_job_at(j->of, m)->host;
         if (!host.data) continue;
         of->host = gpu_text(&j->meetings.texts, host.data, host.size);
@@ -63,14 +64,19 @@ static bool find_hosts(job *j)
     return true;
 }
 
-static bool make_members(job *j)
+static hd_status make_members(job *j, hd_error *err)
 {
+    uint32_t *doubts = NULL;
     j->member_count = j->meetings.member_count;
     j->members = calloc(j->member_count + 1, sizeof *j->members);
     for (size_t i = 0; j->members && i < j->member_count; i++)
         j->members[i] = (member){.rank = j->meetings.members[i].rank, .device = j->meetings.members[i].device};
     j->steps.roles = j->roles = calloc(j->member_count + 1, sizeof *j->roles);
-    return j->members && j->roles && find_hosts(j);
+    hd_status status = j->members && j->roles ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && j->of) status = job_doubts_of_members(&doubts, &j->meetings.texts, j->of, err);
+    if (status == HD_OK && !find_hosts(j, doubts)) status = HD_NOMEM(err);
+    free(doubts);
+    return status;
 }
 
 /* What traces tell of process groups. */
@@ -315,6 +321,7 @@ static bool add_members(job *j)
         gpu_cell_text(j->stragglers, &j->meetings.texts, m->host);
         report_cell_int(j->stragglers, m->tp);
         report_cell_int(j->stragglers, m->pp);
+        gpu_cell_text(j->stragglers, &j->meetings.texts, m->doubt);
     }
     free(z);
     return fine;
@@ -483,7 +490,7 @@ static hd_status make_tables(job *j, hd_error *err)
 static hd_status compare_all(job *j, hd_error *err)
 {
     hd_status status = job_meetings_init(&j->meetings, &j->of, j->of != NULL, j->lost, err);
-    if (status == HD_OK && !make_members(j)) status = HD_NOMEM(err);
+    if (status == HD_OK) status = make_members(j, err);
     if (status == HD_OK) status = find_roles(j, err);
     if (status != HD_OK) return status;
     add_defects(j);
@@ -530,11 +537,7 @@ typedef struct straggler_options {
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = report_stragglers(out, own ? own : input->job, ((const straggler_options *)options)->each, err);
-    hd_job_free(own);
-    return status;
+    return report_stragglers(out, input->job, ((const straggler_options *)options)->each, err);
 }
 
 static const hd_option_about options[] = {
@@ -547,6 +550,7 @@ const hd_report_about report_stragglers_about = {
             "arrive at a collective does not wait in it, so its duration is the shortest: no common clock is "
             "needed. Collectives are matched by group and number, never by time.",
     .of_job = true,
+    .says_trust = true,
     .options = options,
     .options_size = sizeof(straggler_options),
     .tables = job_straggler_tables,

@@ -28,6 +28,7 @@ static const hd_report_column rank_columns[] = {
     {"start", HD_VALUE_TIME, "of the first event"},
     {"end", HD_VALUE_TIME, "of the last event"},
     {"events", HD_VALUE_COUNT, "of all kinds but metadata"},
+    {"trust", HD_VALUE_STRING, "the worst of the table trust, or that there is none"},
     {0}};
 static const hd_report_column group_columns[] = {
     {"rank", HD_VALUE_INT, "that says so"},
@@ -79,6 +80,7 @@ static const hd_report_table_about tables[] = {
     {.name = "idle", .meaning = "of report idle, by step: its causes"},
     {.name = "copies", .meaning = "of report copies, by step"},
     {.name = "memory", .meaning = "of report memory: its devices, with the peak"},
+    {.name = "trust", .meaning = "what is missing or impossible in the trace, as the trust of its reports has it"},
 };
 
 const hd_report_table_about *hd_job_table_at(size_t index)
@@ -115,6 +117,30 @@ static hd_status finish(const summarizer *s, hd_table_builder *b, hd_error *err)
     hd_status status = hd_table_row_count(table) ? s->add(s->user, table, err) : HD_OK;
     hd_table_free(table);
     return status;
+}
+
+/* The same rows, with the rank where it is not told; in front, if there is no such column. */
+static hd_status add_with_rank(const summarizer *s, const char *name, const hd_table *table, hd_error *err)
+{
+    hd_table_builder *b;
+    size_t columns = hd_table_column_count(table), rank = hd_table_find_column(table, "rank");
+    HD_TRY(hd_table_builder_new(&b, name, err));
+    if (rank == SIZE_MAX) hd_table_add_column(b, "rank", HD_VALUE_INT);
+    for (size_t i = 0; i < columns; i++) {
+        const hd_table_column *column = hd_table_get_column(table, i);
+        hd_table_add_column(b, column->name, column->type);
+        hd_table_set_decimals(b, column->decimals);
+    }
+    for (size_t row = 0; row < hd_table_row_count(table); row++) {
+        if (rank == SIZE_MAX) report_cell_int(b, s->about->rank);
+        for (size_t i = 0; i < columns; i++) {
+            if (i == rank && hd_table_is_null(table, row, i))
+                report_cell_int(b, s->about->rank);
+            else
+                hd_table_add_cell(b, table, row, i);
+        }
+    }
+    return finish(s, b, err);
 }
 
 /* ---- who it is ---- */
@@ -192,7 +218,7 @@ static hd_status describe(hd_job_member *out, const hd_trace *trace, const char 
 
 /* ---- the rank ---- */
 
-static hd_status add_rank(const summarizer *s, hd_error *err)
+static hd_status add_rank(const summarizer *s, const char *trust, hd_error *err)
 {
     const hd_trace *trace = s->input.trace;
     const hd_trace_facts *facts = hd_trace_facts_of(trace);
@@ -208,7 +234,21 @@ static hd_status add_rank(const summarizer *s, hd_error *err)
     report_cell_int(b, facts->start_ns);
     report_cell_int(b, facts->end_ns);
     hd_table_add_count(b, hd_trace_event_count(trace));
+    hd_table_add_text(b, trust);
     return finish(s, b, err);
+}
+
+/* What it rests on: a table of its own, and the worst in its row. */
+static hd_status add_trust(const summarizer *s, hd_error *err)
+{
+    const gpu_trust *trust;
+    hd_report report = {0};
+    HD_TRY(gpu_trust_of(&trust, s->input.trace, s->input.launches, err));
+    hd_status status = report_set_trust(&report, s->input.trace, trust, err);
+    if (status == HD_OK) status = add_rank(s, report.trust_text, err);
+    if (status == HD_OK) status = add_with_rank(s, "trust", report.trust, err);
+    hd_report_free(&report);
+    return status;
 }
 
 /* ---- groups ---- */
@@ -326,30 +366,6 @@ static hd_status add_collectives(const summarizer *s, hd_error *err)
 
 /* ---- tables of reports ---- */
 
-/* The same rows, with the rank where it is not told; in front, if there is no such column. */
-static hd_status add_with_rank(const summarizer *s, const char *name, const hd_table *table, hd_error *err)
-{
-    hd_table_builder *b;
-    size_t columns = hd_table_column_count(table), rank = hd_table_find_column(table, "rank");
-    HD_TRY(hd_table_builder_new(&b, name, err));
-    if (rank == SIZE_MAX) hd_table_add_column(b, "rank", HD_VALUE_INT);
-    for (size_t i = 0; i < columns; i++) {
-        const hd_table_column *column = hd_table_get_column(table, i);
-        hd_table_add_column(b, column->name, column->type);
-        hd_table_set_decimals(b, column->decimals);
-    }
-    for (size_t row = 0; row < hd_table_row_count(table); row++) {
-        if (rank == SIZE_MAX) report_cell_int(b, s->about->rank);
-        for (size_t i = 0; i < columns; i++) {
-            if (i == rank && hd_table_is_null(table, row, i))
-                report_cell_int(b, s->about->rank);
-            else
-                hd_table_add_cell(b, table, row, i);
-        }
-    }
-    return finish(s, b, err);
-}
-
 static hd_status add_of_report(const summarizer *s, const struct source *source, hd_error *err)
 {
     hd_report report;
@@ -377,7 +393,7 @@ hd_status job_summarize_place(hd_job_member *out, const hd_trace *trace, const c
 {
     const summarizer s = {.about = out, .add = add, .user = user, .input = {.trace = trace}};
     HD_TRY(describe(out, trace, path, err));
-    HD_TRY(add_rank(&s, err));
+    HD_TRY(add_rank(&s, NULL, err));
     return add_groups(&s, err);
 }
 
@@ -389,7 +405,7 @@ hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *p
     hd_status status = describe(out, trace, path, err);
     if (status == HD_OK) status = hd_launches_new(&launches, trace, err);
     s.input.launches = launches;
-    if (status == HD_OK) status = add_rank(&s, err);
+    if (status == HD_OK) status = add_trust(&s, err);
     if (status == HD_OK) status = add_groups(&s, err);
     if (status == HD_OK) status = add_collectives(&s, err);
     if (status == HD_OK) status = add_sums(&s, err);

@@ -193,11 +193,9 @@ static hd_status add_groups(hd_report *out, const topology *t, hd_error *err)
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
     topology t = {0};
     (void)options;
-    HD_TRY(job_of_input(&own, input, err));
-    t.job = own ? own : input->job;
+    t.job = input->job;
     hd_status status = report_builder(&t.lost, &report_topology_about, "lost", err);
     if (status == HD_OK) status = job_roles_init(&t.roles, &t.job, 1, true, t.lost, err);
     for (size_t m = 0; status == HD_OK && m < hd_job_count(t.job); m++) status = add_places(&t, m, err);
@@ -214,7 +212,6 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     job_roles_deinit(&t.roles);
     gpu_texts_deinit(&t.texts);
     free(t.places);
-    hd_job_free(own);
     return status;
 }
 

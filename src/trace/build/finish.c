@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "trace/chunk.h"
 #include "trace/column.h"
 #include "trace/event.h"
 #include "trace/impl.h"
@@ -192,13 +193,20 @@ static bool pair_unsorted(pairing *p)
 }
 
 /* A column anew, where the memory limit has it. */
-static hd_status replace_column(pairing *p, hd_column *column, const int64_t *values, uint32_t count, hd_error *err)
+static hd_status replace_column(hd_trace *trace, hd_column *column, const int64_t *values, uint32_t count,
+                                hd_error *err)
 {
     hd_arena arena = {0};
     hd_status status = hd_column_seal(column, &arena, values, count) ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK) status = hd_spill_column(&p->trace->spill, column, count, &p->trace->arena, err);
+    if (status == HD_OK) status = hd_spill_column(&trace->spill, column, count, &trace->arena, err);
     hd_arena_deinit(&arena);
     return status;
+}
+
+hd_status hd_builder_retrack(hd_builder *builder, hd_kind kind, size_t block, const int64_t *tracks, hd_error *err)
+{
+    hd_block *changed = builder->trace.tables[kind].blocks[block];
+    return replace_column(&builder->trace, &changed->columns[HD_COL_TRACK], tracks, changed->row_count, err);
 }
 
 /* Durations and partners of the begins of a block. */
@@ -222,9 +230,9 @@ static hd_status close_slices(pairing *p, hd_block *block, int64_t *scratch, hd_
         if (end_ns > block->end_ns) block->end_ns = end_ns;
     }
     if (!any) return HD_OK;
-    HD_TRY(replace_column(p, &block->columns[HD_COL_DURATION], duration, count, err));
-    HD_TRY(replace_column(p, &block->columns[HD_COL_END_PS], end_ps, count, err));
-    return replace_column(p, &block->columns[HD_COL_PARTNER], partner, count, err);
+    HD_TRY(replace_column(p->trace, &block->columns[HD_COL_DURATION], duration, count, err));
+    HD_TRY(replace_column(p->trace, &block->columns[HD_COL_END_PS], end_ps, count, err));
+    return replace_column(p->trace, &block->columns[HD_COL_PARTNER], partner, count, err);
 }
 
 static hd_status store_pairs(pairing *p, hd_error *err)
@@ -238,7 +246,7 @@ static hd_status store_pairs(pairing *p, hd_error *err)
         status = close_slices(p, slices->blocks[i], scratch, err);
     for (size_t i = 0; i < ends->count && status == HD_OK; i++) {
         hd_block *block = ends->blocks[i];
-        status = replace_column(p, &block->columns[HD_COL_PARTNER], p->slice_of_end + block->first_row,
+        status = replace_column(p->trace, &block->columns[HD_COL_PARTNER], p->slice_of_end + block->first_row,
                                 block->row_count, err);
     }
     free(scratch);

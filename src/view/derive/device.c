@@ -6,9 +6,12 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
+#include "model/host/slices.h"
+#include "model/host/waits.h"
 #include "view/derive/derive.h"
 
 enum { EXPOSED = GPU_CLASSES, IDLE, ROWS };
@@ -25,7 +28,8 @@ static const row_about abouts[ROWS] = {
                      VIEW_PLACE_COMPUTE},
     [GPU_COMMUNICATION] = {"communication", "Communication",
                            "When any stream of the device runs a kernel of a collective or of a message between "
-                           "devices, as its name says (NCCL, RCCL, all_reduce and the like). Overlaps count once.",
+                           "devices, as its name says (NCCL, RCCL, all_reduce and the like), or a collective of an "
+                           "Ascend NPU waits for other ranks. Overlaps count once.",
                            VIEW_PLACE_COMMUNICATION},
     [GPU_COPY] = {"copy", "Copies", "When any stream of the device copies memory. Overlaps count once.",
                   VIEW_PLACE_COPY},
@@ -33,14 +37,87 @@ static const row_about abouts[ROWS] = {
                  "Communication while nothing computes on the device: the time that it costs.", VIEW_PLACE_EXPOSED},
     [IDLE] = {"idle", "Idle",
               "When no stream of the device does any work, between its first work and its last. Waits that a profiler "
-              "shows on a stream are no work.",
+              "shows on a stream are no work, except those of an Ascend NPU's collectives.",
               VIEW_PLACE_IDLE},
 };
 
-/* The ordinals of spans, which are indices of works, into rows of the slice table. */
-static void to_rows(lane_span *spans, uint32_t count, const hd_launches *launches)
+/* ---- waits of collectives that are no work: model/host/waits.h ---- */
+
+typedef struct device_waits {
+    gpu_scope scope;
+    gpu_slices slices;
+} device_waits;
+
+static hd_status find_waits(device_waits *out, view_scene *scene, hd_error *err)
 {
-    for (uint32_t i = 0; i < count; i++) spans[i].ordinal = (uint32_t)launches->works[spans[i].ordinal].row;
+    static const gpu_options none = {0};
+    bool any;
+    const hd_report_input input = {.trace = view_scene_trace(scene), .launches = view_scene_launches(scene)};
+    HD_TRY(gpu_waits_any(&any, input.trace, input.launches, err));
+    if (!any) return HD_OK;
+    HD_TRY(gpu_scope_init(&out->scope, &input, &none, 0, err));
+    return gpu_waits_slices(&out->slices, &out->scope, err);
+}
+
+/* How many waits the device has; with a list, they go into it. Ordinals are behind those of the works. */
+static uint32_t list_waits(lane_span *list, const device_waits *waits, const view_devices *devices, uint32_t device)
+{
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < waits->scope.row_count; r++) {
+        const gpu_row *row = &waits->scope.rows[r];
+        if (view_devices_at(devices, row->lane) != device || !gpu_row_waits(&waits->slices, &waits->scope, row))
+            continue;
+        for (uint32_t i = waits->slices.first[row->lane]; i < waits->slices.first[row->lane + 1]; i++, count++) {
+            const gpu_slice *wait = &waits->slices.list[i];
+            const gpu_span span = gpu_wait_span(wait, &waits->scope.devices[row->device]);
+            if (!list) continue;
+            list[count] = (lane_span){.start = span.start,
+                                      .end = span.end,
+                                      .ordinal = (uint32_t)waits->scope.launches->work_count + i,
+                                      .name = wait->name};
+        }
+    }
+    return count;
+}
+
+/* The waits of a device, among its works by start. */
+static hd_status join_waits(lane_span **spans, uint32_t *count, const device_waits *waits, const view_devices *devices,
+                            uint32_t device, hd_error *err)
+{
+    uint32_t more = list_waits(NULL, waits, devices, device);
+    if (!more) return HD_OK;
+    if (waits->scope.launches->work_count + waits->slices.count > HD_NONE)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 activities and waits");
+    size_t all = (size_t)*count + more;
+    lane_span *both = hd_large_new(all, sizeof *both, devices->large), *scratch = NULL;
+    if (both) scratch = hd_large_new(all / 2 + 1, sizeof *scratch, devices->large);
+    if (scratch) {
+        memcpy(both, *spans, *count * sizeof *both);
+        list_waits(both + *count, waits, devices, device);
+        lane_sort(both, (uint32_t)all, scratch);
+        hd_large_free(*spans);
+        *spans = both;
+        *count = (uint32_t)all;
+    } else {
+        hd_large_free(both);
+    }
+    hd_large_free(scratch);
+    return scratch ? HD_OK : HD_NOMEM(err);
+}
+
+/* ---- its time ---- */
+
+/* Ordinals of spans, which are indices of works and behind these of waits, into rows of the slice table; what each is. */
+static void to_rows(uint8_t *sorts, lane_span *spans, uint32_t count, const hd_launches *launches,
+                    const device_waits *waits, gpu_classes *classes)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = spans[i].ordinal;
+        bool is_wait = at >= launches->work_count;
+        sorts[i] = (uint8_t)(is_wait ? GPU_COMMUNICATION : gpu_class_of(classes, &launches->works[at]));
+        spans[i].ordinal =
+            is_wait ? waits->slices.list[at - launches->work_count].row : (uint32_t)launches->works[at].row;
+    }
 }
 
 static bool cover_sorts(view_slices rows[ROWS], const lane_span *spans, const uint8_t *sorts, uint32_t count,
@@ -56,21 +133,20 @@ static bool cover_sorts(view_slices rows[ROWS], const lane_span *spans, const ui
 }
 
 static hd_status cover_device(view_slices rows[ROWS], view_scene *scene, const view_devices *devices,
-                              const view_device *device, gpu_classes *classes, hd_error *err)
+                              const view_device *device, const device_waits *waits, gpu_classes *classes, hd_error *err)
 {
     const hd_launches *launches = view_scene_launches(scene);
-    uint32_t idle_name = view_scene_name(scene, "idle", 4);
+    uint32_t count = device->count, idle_name = view_scene_name(scene, "idle", 4);
     lane_span *spans;
     if (idle_name == HD_NONE) return HD_NOMEM(err);
     HD_TRY(view_device_spans(&spans, launches, devices, device->first, device->count, err));
-    uint8_t *sorts = malloc((size_t)device->count + 1);
-    for (uint32_t i = 0; sorts && i < device->count; i++)
-        sorts[i] = (uint8_t)gpu_class_of(classes, &launches->works[spans[i].ordinal]);
-    to_rows(spans, device->count, launches);
-    bool fine = sorts && cover_sorts(rows, spans, sorts, device->count, idle_name);
+    hd_status status = join_waits(&spans, &count, waits, devices, (uint32_t)(device - devices->list), err);
+    uint8_t *sorts = malloc((size_t)count + 1);
+    if (sorts) to_rows(sorts, spans, count, launches, waits, classes);
+    if (status == HD_OK && !(sorts && cover_sorts(rows, spans, sorts, count, idle_name))) status = HD_NOMEM(err);
     free(sorts);
     hd_large_free(spans);
-    return fine ? HD_OK : HD_NOMEM(err);
+    return status;
 }
 
 /* A row for each sort of work that there is; idle always, where it has a length. */
@@ -100,11 +176,11 @@ static hd_status add_tracks(view_scene *scene, const view_device *device, view_s
 }
 
 static hd_status derive_one(view_scene *scene, const view_devices *devices, const view_device *device,
-                            gpu_classes *classes, hd_error *err)
+                            const device_waits *waits, gpu_classes *classes, hd_error *err)
 {
     view_slices rows[ROWS] = {0};
     for (int i = 0; i < ROWS; i++) rows[i].large = devices->large;
-    hd_status status = cover_device(rows, scene, devices, device, classes, err);
+    hd_status status = cover_device(rows, scene, devices, device, waits, classes, err);
     if (status == HD_OK) status = add_tracks(scene, device, rows, err);
     for (int i = 0; i < ROWS; i++) hd_large_free(rows[i].list);
     return status;
@@ -114,11 +190,15 @@ hd_status view_derive_device(view_scene *scene, const atomic_bool *stop, hd_erro
 {
     view_devices devices;
     gpu_classes classes;
+    device_waits waits = {0};
     HD_TRY(view_devices_find(&devices, scene, err));
     if (!devices.count) return HD_OK;
     hd_status status = gpu_classes_init(&classes, view_scene_trace(scene)) ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK) status = find_waits(&waits, scene, err);
     for (size_t i = 0; i < devices.count && status == HD_OK && !atomic_load(stop); i++)
-        status = derive_one(scene, &devices, &devices.list[i], &classes, err);
+        status = derive_one(scene, &devices, &devices.list[i], &waits, &classes, err);
+    gpu_slices_deinit(&waits.slices);
+    gpu_scope_deinit(&waits.scope);
     gpu_classes_deinit(&classes);
     view_devices_deinit(&devices);
     return status;

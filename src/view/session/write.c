@@ -6,9 +6,11 @@
  *   start  all begin together, if those would lie further apart than all of them are long: they are of different runs
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
-#include "pass/merge/merge.h"
+#include "model/clock/clock.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
 #include "view/ranks/ranks.h"
@@ -24,47 +26,40 @@ static bool unix_start(int64_t *out, const view_entry *entry)
            !__builtin_add_overflow(view_scene_start(entry->scene), entry->facts.base_ns, out);
 }
 
-static bool start_on(int64_t *out, const view_entry *entry, view_axis axis)
-{
-    *out = axis == AXIS_CLOCK ? view_scene_start(entry->scene) : 0;
-    return axis != AXIS_UNIX || unix_start(out, entry);
-}
+/* Where the traces are on the page: how far each is from the first that is ready. */
+typedef struct view_places {
+    view_axis axis;
+    int64_t *offsets; /* by entry; NULL: none is ready, or no memory */
+} view_places;
 
-/* Whether the traces lie near enough to each other on an axis. */
-static bool is_one_run(const view_session *s, view_axis axis)
+static view_places choose_places(const view_session *s)
 {
-    __extension__ typedef __int128 wide;
-    wide low = INT64_MAX, high = INT64_MIN, spans = 0;
-    for (uint32_t i = 0; i < s->count; i++) {
-        int64_t start;
-        if (s->entries[i]->state != VIEW_READY || !start_on(&start, s->entries[i], axis)) continue;
-        int64_t span = view_scene_span(s->entries[i]->scene);
-        low = start < low ? start : low;
-        high = (wide)start + span > high ? (wide)start + span : high;
-        spans += span;
+    size_t count = (size_t)s->count + 1, ready = 0;
+    int64_t *bases = calloc(count, sizeof *bases), *shifts = calloc(count, sizeof *shifts), base;
+    hd_clock_span *spans = calloc(count, sizeof *spans);
+    view_places out = {AXIS_START, calloc(count, sizeof *out.offsets)};
+    bool fine = bases && shifts && spans && out.offsets;
+    for (uint32_t i = 0; fine && i < s->count; i++) {
+        if (s->entries[i]->state == VIEW_READY) bases[ready++] = s->entries[i]->facts.base_ns;
     }
-    return high - low <= 2 * spans;
-}
-
-static view_axis choose_axis(const view_session *s)
-{
-    view_axis axis = AXIS_UNIX;
-    for (uint32_t i = 0; i < s->count; i++) {
-        int64_t start;
-        if (s->entries[i]->state == VIEW_READY && !unix_start(&start, s->entries[i])) axis = AXIS_CLOCK;
+    bool shared = fine && hd_clock_shifts(shifts, &base, bases, ready);
+    ready = 0;
+    for (uint32_t i = 0; fine && i < s->count; i++) {
+        const view_entry *entry = s->entries[i];
+        if (entry->state != VIEW_READY) continue;
+        hd_clock_span *span = &spans[ready];
+        *span = (hd_clock_span){.length_ns = view_scene_span(entry->scene)};
+        fine = !__builtin_add_overflow(view_scene_start(entry->scene), shifts[ready], &span->start_ns) &&
+               !__builtin_sub_overflow(span->start_ns, spans[0].start_ns, &out.offsets[i]);
+        ready++;
     }
-    return is_one_run(s, axis) ? axis : AXIS_START;
-}
-
-static int64_t offset_of(const view_session *s, const view_entry *entry, view_axis axis)
-{
-    int64_t zero, start, offset;
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (s->entries[i]->state != VIEW_READY) continue;
-        if (!start_on(&zero, s->entries[i], axis) || !start_on(&start, entry, axis)) return 0;
-        return __builtin_sub_overflow(start, zero, &offset) ? 0 : offset;
-    }
-    return 0;
+    fine = fine && hd_clock_is_one_run(spans, ready);
+    if (fine) out.axis = shared || !ready ? AXIS_UNIX : AXIS_CLOCK;
+    if (!fine && out.offsets) memset(out.offsets, 0, count * sizeof *out.offsets);
+    free(bases);
+    free(shifts);
+    free(spans);
+    return out;
 }
 
 static int64_t rank_of(const view_session *s, const view_entry *entry)
@@ -114,7 +109,7 @@ static const char *shown_name(const view_session *s, const view_entry *entry)
     return entry->name;
 }
 
-static void write_entry(hd_json_out *out, const view_session *s, const view_entry *entry, view_axis axis)
+static void write_entry(hd_json_out *out, const view_session *s, const view_entry *entry, int64_t offset)
 {
     static const char *const states[] = {"reading", "ready", "failed"};
     bool ready = entry->state == VIEW_READY;
@@ -131,7 +126,7 @@ static void write_entry(hd_json_out *out, const view_session *s, const view_entr
     if (gone.status != HD_OK) write_error(out, &gone);
     write_digits(out, "start_ns", ready ? view_scene_start(entry->scene) : 0);
     view_json_int(out, "span_ns", ready ? view_scene_span(entry->scene) : 1);
-    view_json_int(out, "offset_ns", ready ? offset_of(s, entry, axis) : 0);
+    view_json_int(out, "offset_ns", offset);
     write_or_null(out, "rank", rank_of(s, entry));
     if (ready && unix_start(&start, entry))
         write_digits(out, "unix_ns", start);
@@ -148,21 +143,22 @@ void view_session_write(hd_json_out *out, view_session *s)
     char id[2 * sizeof s->id + 1];
     for (size_t i = 0; i < sizeof s->id; i++) snprintf(id + 2 * i, 3, "%02x", s->id[i]);
     pthread_mutex_lock(&s->lock);
-    view_axis axis = choose_axis(s);
+    view_places places = choose_places(s);
     hd_json_put_text(out, "{");
     write_text(out, "version", HD_VERSION);
     write_text(out, "session", id);
     view_json_int(out, "revision", (int64_t)s->revision);
-    write_text(out, "axis", axes[axis]);
+    write_text(out, "axis", axes[places.axis]);
     view_json_key(out, "traces");
     hd_json_put_text(out, "[");
     for (uint32_t i = 0; i < s->count; i++) {
         if (i) hd_json_put_text(out, ",");
-        write_entry(out, s, s->entries[i], axis);
+        write_entry(out, s, s->entries[i], places.offsets ? places.offsets[i] : 0);
     }
     hd_json_put_text(out, "]");
     view_json_key(out, "job");
     view_ranks_write(out, s->ranks);
     hd_json_put_text(out, "}");
     pthread_mutex_unlock(&s->lock);
+    free(places.offsets);
 }

@@ -6,6 +6,8 @@
 #include "view/sql/sql.h"
 
 enum { KEPT = 2, VALUE_BYTES = 16 << 20, SPILL_BYTES = 512 << 20 };
+/* Of all statements: views of views take memory by the power, and time, before there is a statement to be stopped. */
+static const uint64_t HEAP_BYTES = (uint64_t)1 << 30;
 
 struct view_sql {
     pthread_mutex_t lock;
@@ -82,7 +84,7 @@ static hd_status open_query(view_sql_connection *connection, view_session *sessi
         inputs[i] = (hd_query_input){
             .trace = view_scene_trace(of->scene), .path = view_session_name(session, of->trace), .rank = of->rank};
     }
-    const hd_query_options options = {.value_bytes = VALUE_BYTES, .spill_bytes = SPILL_BYTES};
+    const hd_query_options options = {.value_bytes = VALUE_BYTES, .spill_bytes = SPILL_BYTES, .heap_bytes = HEAP_BYTES};
     return hd_query_new(&connection->query, inputs, count, &options, err);
 }
 

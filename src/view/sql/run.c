@@ -63,6 +63,21 @@ static void stop_watch(view_sql_run *run)
 
 /* ---- the statement ---- */
 
+/* The failure of a statement, or of preparing it: where its time was up, that. */
+static hd_status fail(view_sql_run *run, hd_status status, const hd_error *failure, hd_error *err)
+{
+    pthread_mutex_lock(&run->lock);
+    bool is_late = run->is_late;
+    pthread_mutex_unlock(&run->lock);
+    if (status == HD_ERR_LIMIT && is_late)
+        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
+                            "the query was stopped after %" PRId64 " ms: ask for less of the time (where ts between), "
+                            "or of fewer columns, or let heddle query --timeout take longer",
+                            run->timeout_ms);
+    if (err && err->status == HD_OK) *err = *failure;
+    return status;
+}
+
 /* What makes a view runs at once; such a connection is not for others. */
 static hd_status run_through(view_sql_run *run, hd_error *err)
 {
@@ -82,9 +97,8 @@ static hd_status prepare_next(view_sql_run *run, const char **at, const char *sq
     hd_query *query = run->connection->query;
     hd_status status = hd_query_prepare(&run->statement, &rest, query, *at, size - (size_t)(*at - sql), &failure);
     if (status != HD_OK && failure.offset != HD_OFFSET_NONE) failure.offset += (uint64_t)(*at - sql);
-    if (status != HD_OK && err && err->status == HD_OK) *err = failure;
     *at = rest;
-    return status;
+    return status == HD_OK ? HD_OK : fail(run, status, &failure, err);
 }
 
 static hd_status prepare(view_sql_run *run, const char *sql, size_t size, hd_error *err)
@@ -136,16 +150,7 @@ hd_status view_sql_next(view_sql_run *run, hd_error *err)
     if (status == HD_OK) return HD_OK;
     if (status == HD_END) HD_TRY(view_sql_check(run, err));
     if (status == HD_END) return HD_END;
-    pthread_mutex_lock(&run->lock);
-    bool is_late = run->is_late;
-    pthread_mutex_unlock(&run->lock);
-    if (status == HD_ERR_LIMIT && is_late)
-        return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
-                            "the query was stopped after %" PRId64 " ms: ask for less of the time (where ts between), "
-                            "or of fewer columns, or let heddle query --timeout take longer",
-                            run->timeout_ms);
-    if (err && err->status == HD_OK) *err = failure;
-    return status;
+    return fail(run, status, &failure, err);
 }
 
 void view_sql_end(view_sql_run *run)

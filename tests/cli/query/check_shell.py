@@ -146,7 +146,7 @@ def output(shell, folder):
     shell.run(".output out.csv")
     expect(shell.run("select name from slice;"), "")
     shell.run(".output")
-    expect((folder / "out.csv").read_bytes(), b"name\r\na\r\nb\r\n")
+    expect((folder / "out.csv").read_bytes(), b"name\na\nb\n")
     expect(shell.run("select 1 as x;"), "x\n1\n")
     shell.run(".output out.parquet")
     expect(shell.run("select name from slice;"), "")

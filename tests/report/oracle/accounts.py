@@ -8,13 +8,14 @@ from scope import class_of, nearest, ordered, ratio, together
 from trace import Around, by_row, outer_first, slices_around
 
 CLASSES = ("compute", "communication", "copy")
+WAIT = re.compile("notify[ _]wait|hcom_.*", re.I | re.S)
 CAUSES = ("host", "sync", "launch", "dependency", "device", "transfer", "unknown", "outside")
 
 
 def waits_of(scope, key):
     """On rows with collectives, what these wait for other ranks (Ascend): communication, and no work."""
     rows = {w.row for w in scope.devices[key] if class_of(w) == "communication"}
-    waits = [w for w in scope.trace.waits if w.row in rows and re.fullmatch("notify[ _]wait|hcom_.*", w.name, re.I | re.S)]
+    waits = [w for w in scope.trace.waits if w.row in rows and WAIT.fullmatch(w.name)]
     return spans.common(spans.of(waits), [scope.span(key)])
 
 

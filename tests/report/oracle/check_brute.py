@@ -149,16 +149,22 @@ def cause_of(t, works, mine, start, work):
     if any(runs(w, start) and scope.class_of(w) != "compute" and w.rank == work.rank for w in works if w not in mine):
         return "transfer", None
     if launch.start > start:
-        return "host", (launch.row, (start + launch.start) // 2)
+        return "host", (launch.row, start, launch.start)
     if launch.end > start:
-        return "launch", (launch.row, launch.start)
+        return "launch", (launch.row, launch.start, launch.start + 1)
     earlier = [w.launch.start for w in works if w.row == work.row and w.launch is not None and
                w.launch.start < launch.start]
     for wait in t.waits:
         if wait.row == work.row and wait.name == "Stream Wait Event" and wait.start <= launch.start and \
                 not any(at > wait.start for at in earlier):
-            return "dependency", (launch.row, launch.start)
-    return "device", (launch.row, launch.start)
+            return "dependency", (launch.row, launch.start, launch.start + 1)
+    return "device", (launch.row, launch.start, launch.start + 1)
+
+
+def covering(slices, row, start, end):
+    """The innermost that runs in more than half of the nanoseconds of a stretch."""
+    found = [s for s in slices if s.row == row and 2 * sum(runs(s, at) for at in range(start, end)) > end - start]
+    return max(found, key=order).name if found else None
 
 
 def check_idle(seed, t, works, mine, gaps, idle):
@@ -172,8 +178,7 @@ def check_idle(seed, t, works, mine, gaps, idle):
         cause, place = cause_of(t, works, mine, start, work)
         same(seed, "cause " + cause, r["cause"], cause)
         if place:
-            names = [s.name for s in around(t.ops, *place)] or [None]
-            same(seed, "op of a gap", r["op"], names[-1])
+            same(seed, "op of a gap", r["op"], covering(t.ops, *place))
 
 
 def check_rows(seed, t, works):

@@ -8,7 +8,7 @@ import re
 
 import names
 import spans
-from accounts import name_of, sync_calls
+from accounts import WAIT, name_of, sync_calls
 from scope import add_shares, class_of, nearest, ordered, ratio, statistics, together
 from trace import Around, outer_first, whole
 
@@ -525,6 +525,24 @@ def collective_row(scope, w, args, compute):
             "exposed": exposed, "upper_bound": True, "id": w.id}
 
 
+def waits_of_collectives(scope, listed, compute):
+    """[(work that it is of, the collective's row, how long, how long while nothing computes)]"""
+    rows, found = collections.defaultdict(list), []
+    for item in sorted(listed, key=lambda item: (item[0].start, item[0].index)):
+        rows[item[0].row].append(item)
+    for wait in scope.trace.waits:
+        works = rows.get(wait.row, [])
+        if not works or not WAIT.fullmatch(wait.name) or not scope.options.has(wait.start):
+            continue
+        last = [item for item in works if item[0].start < wait.start][-1:]
+        near = [item for item in works if item[0].start >= wait.start][:1] + last
+        work, row = next((item for item in near if item[0].name == wait.name), near[0])
+        key = scope.device_key(work)
+        span = spans.common([(wait.start, wait.end)], [scope.span(key)])
+        found.append((work, row, spans.length(span), spans.length(spans.without(span, compute[key]))))
+    return found
+
+
 def communication(scope):
     works = scope.listed(w for w in scope.works if class_of(w) == "communication")
     told = [o for o in scope.trace.ops if o.name == "record_param_comms"]
@@ -541,7 +559,7 @@ def communication(scope):
             args = op.args if op is not None else args
         listed.append((w, collective_row(scope, w, args, compute[scope.device_key(w)])))
     listed.sort(key=lambda item: (item[1]["start"], item[0].index))
-    rows = []
+    rows, waits = [], waits_of_collectives(scope, listed, compute)
 
     def key(item):
         w, row = item
@@ -553,11 +571,14 @@ def communication(scope):
         timed = [row for row in known if row["duration"] > 0]
         factor = bus_factor(collective, size)
         algorithm = ratio(sum(row["bytes"] for row in timed), sum(row["duration"] for row in timed))
+        waited = [item[2:] for item in waits if key(item[:2]) == (where, collective, dtype, size, group)]
         rows.append({**head_cells(scope, *where), "collective": collective, "dtype": dtype, "size": size,
                      "group": group, "count": len(found), "total": sum(times),
                      "mean": nearest(ratio(sum(times), len(times))), "min": min(times), "max": max(times),
                      "exposed": sum(row["exposed"] for row in found),
                      "exposed_share": ratio(sum(row["exposed"] for row in found), sum(times), 100),
+                     "waiting": sum(w for w, _ in waited) if waited else None,
+                     "waiting_exposed": sum(e for _, e in waited) if waited else None,
                      "bytes": sum(row["bytes"] for row in known) if known else None, "algorithm_bandwidth": algorithm,
                      "bus_bandwidth": algorithm * factor if algorithm is not None and factor is not None else None})
     return {"collectives": together([row for _, row in listed]), "communication": ordered(rows, "total")}

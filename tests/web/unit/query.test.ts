@@ -145,7 +145,7 @@ test("rows sort as SQLite sorts, exactly, and equal ones stay in order", () => {
 
 test("CSV has raw values: no null, no units", () => {
   const result = resultOf(["id", 'na"me', "x"], '[[9223372036854775807,"a,b",null],[2,"",{"hex":"00ff","bytes":2}]]');
-  assert.equal(csvTable(...csvOf(result.columns, result.rows)), 'id,"na""me",x\r\n9223372036854775807,"a,b",\r\n2,"",00ff\r\n');
+  assert.equal(csvTable(...csvOf(result.columns, result.rows)), 'id,"na""me",x\n9223372036854775807,"a,b",\n2,"",00ff\n');
   assert.deepEqual([isNumeric(result.rows, 0), isNumeric(result.rows, 1), isNumeric([[null]], 0)], [true, false, false]);
 });
 

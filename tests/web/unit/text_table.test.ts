@@ -19,14 +19,14 @@ test("Markdown: a line break in a name does not end its row", () => {
 
 test("CSV: commas, quotes and line breaks come back as they were", () => {
   const text = csvTable(COLUMNS, [['say "hi", you\n', 9007199254740991], ["", null]]);
-  assert.equal(text, 'name,total_ns\r\n"say ""hi"", you\n",9007199254740991\r\n"",\r\n');
+  assert.equal(text, 'name,total_ns\n"say ""hi"", you\n",9007199254740991\n"",\n');
 });
 
 test("CSV: text that a spreadsheet would run is text, numbers stay numbers", () => {
   const cells = ["=1+1", "+a", "-b", "@c", "\u001b[31m", "\tq", "=,\"", "-12", "+.5", "-1.5e-9", "-1e", "-", "a=b", "5"];
   const text = csvTable([{ title: "@n", right: false }], cells.map((cell) => [cell]));
-  assert.deepEqual(text.split("\r\n"), [
+  assert.deepEqual(text.split("\n"), [
     "'@n", "'=1+1", "'+a", "'-b", "'@c", "'\u001b[31m", "'\tq", `"'=,"""`, "-12", "+.5", "-1.5e-9", "'-1e", "'-", "a=b", "5", "",
   ]);
-  assert.equal(csvTable([{ title: "n", right: true }], [[-5]]), "n\r\n-5\r\n");
+  assert.equal(csvTable([{ title: "n", right: true }], [[-5]]), "n\n-5\n");
 });

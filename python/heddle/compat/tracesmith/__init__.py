@@ -9,6 +9,8 @@
 Profiling itself is `heddle record`, or `heddle.record([...])`; so there is no `create_profiler`. docs/python-compat.md tells where
 results differ on purpose.
 """
+import heddle
+
 from ._events import CallStack as CallStack
 from ._events import CounterEvent as CounterEvent
 from ._events import DeviceInfo as DeviceInfo
@@ -37,8 +39,26 @@ from ._timeline import build_timeline as build_timeline
 from ._timeline import export_perfetto as export_perfetto
 
 
+# What of Heddle does what other names of TraceSmith do.
+_RECORD = "heddle.record([...]), or `heddle record COMMAND`, records a program: open what it wrote"
+_ELSEWHERE = {
+    **dict.fromkeys(("create_profiler", "ProfilerConfig", "PlatformType", "CUPTIProfiler", "XCTraceProfiler", "profile_with_xctrace"), _RECORD),
+    **dict.fromkeys(("detect_platform", "is_cuda_available", "get_cuda_device_count", "is_metal_available", "is_maca_available",
+                     "get_maca_device_count", "get_cuda_driver_version"), "`heddle devices` lists this machine's GPUs"),
+    **dict.fromkeys(("MemoryProfiler", "MemoryProfilerConfig", "MemoryReport", "MemorySnapshot"),
+                    'heddle.memory() notes allocations, and Trace.report("memory") analyses them'),
+    **dict.fromkeys(("StackCapture", "StackCaptureConfig", "FrameCapture", "FrameCaptureConfig"),
+                    "`heddle record --python` or --stacks keeps stacks, and Trace.flame() draws them"),
+    **dict.fromkeys(("ReplayEngine", "ReplayConfig", "ReplayResult", "ReplayMode"), "`heddle replay TRACE` replays a trace, with changes"),
+    **dict.fromkeys(("NCCLTracker", "NCCLOperation"), 'Trace.report("communication"), and `heddle stragglers FILE...` for a job'),
+    **dict.fromkeys(("GPUTopology", "GPULinkType"), "`heddle devices` lists links of GPUs, `heddle topology FILE...` a job's"),
+    **dict.fromkeys(("TimeSync", "ClockCorrelator"), "`heddle clocks FILE...` estimates the clock offsets of a job's hosts"),
+    **dict.fromkeys(("XRayImporter", "XRayConfig"), "heddle.open() reads XRay logs; binary= names the program"),
+    **dict.fromkeys(("BPFTracer", "BPFEventType", "BPFEventRecord"), "`heddle record --uprobe FUNCTION` traces calls by the kernel"),
+}
+
+
 def __getattr__(name: str) -> object:
-    if name in ("create_profiler", "ProfilerConfig", "PlatformType", "detect_platform"):
-        raise AttributeError(f"{name}: heddle.compat.tracesmith records nothing; run the program by heddle.record([...]), "
-                             "or by `heddle record`, and open what it wrote")
-    raise AttributeError(f"heddle.compat.tracesmith has no {name}")
+    if name == "__version__":
+        return heddle.__version__
+    raise AttributeError(f"heddle.compat.tracesmith has no {name}: {_ELSEWHERE.get(name, '`heddle help` lists what there is')}")

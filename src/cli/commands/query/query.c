@@ -46,7 +46,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "SQL",
      FIELD(sql),
-     .help = "the statements, where they do not stand behind the files"},
+     .help = "the statements, if they are not the last operand"},
     {.name = "file",
      .letter = 'i',
      .kind = CLI_TEXT,
@@ -58,7 +58,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXTS,
      .value = "NAME=VALUE",
      FIELD(parameters),
-     .help = "what :NAME is in the statements: a number, null, or text ('12' is text)"},
+     .help = "the value of :NAME in the statements: a number, null, or text ('12' is text)"},
     {.name = "timeout",
      .kind = CLI_DECIMAL,
      .value = "SECONDS",
@@ -112,9 +112,9 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
     return status;
 }
 
-/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks that do not
- * count from the same moment. */
-static void note_inputs(const inputs *in, const cli_run *run)
+/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks of which one
+ * does not say what it counts from. */
+static void note_inputs(const inputs *in, bool shared_clock, const cli_run *run)
 {
     bool clocks_differ = false;
     for (size_t i = 1; i < in->count && !run->global.quiet; i++) {
@@ -123,15 +123,13 @@ static void note_inputs(const inputs *in, const cli_run *run)
         for (; before < i && !other; before++)
             if (hd_trace_facts_of(in->traces[before])->rank == facts->rank)
                 other = hd_trace_facts_of(in->traces[before]);
-        clocks_differ |= facts->base_ns != hd_trace_facts_of(in->traces[0])->base_ns;
+        clocks_differ |= !shared_clock && facts->base_ns != hd_trace_facts_of(in->traces[0])->base_ns;
         if (other && facts->rank != HD_NO_NUMBER)
-            fprintf(stderr, "note: inputs %zu and %zu are both rank %lld: the column input tells them apart\n",
+            fprintf(stderr, "note: inputs %zu and %zu are both rank %lld: the column input distinguishes them\n",
                     before - 1, i, (long long)facts->rank);
     }
     if (clocks_differ)
-        fputs("note: the inputs' clocks do not count from the same time: ts compares within an input only; heddle "
-              "convert puts them on one clock\n",
-              stderr);
+        fputs("note: not all inputs say what their clocks count from: ts compares within an input only\n", stderr);
 }
 
 /* ---- what is asked ---- */
@@ -161,8 +159,8 @@ static int find_sql(asked *a, cli_run *run)
     }
     if (!a->file_count) return cli_usage_error(run, "a query needs a trace: heddle query FILE... 'SQL'");
     if ((a->sql != NULL) + (chosen->sql != NULL) + (chosen->file != NULL) > 1)
-        return cli_usage_error(run,
-                               "statements stand behind the files, in --sql, or in the file of --file: one of these");
+        return cli_usage_error(
+            run, "statements come after the files, in --sql, or in the file of --file: only one of these");
     if (chosen->sql) a->sql = chosen->sql;
     bool is_read = chosen->file != NULL, from_stdin = !is_read || strcmp(chosen->file, "-") == 0;
     if (a->sql) return CLI_OK;
@@ -196,7 +194,7 @@ static int choose_output(query_session *session, const asked *a, cli_run *run)
                                "-o: what to write does not follow from '%.100s': use .csv, .json, .jsonl, .md, "
                                ".parquet or .txt, or --format",
                                chosen->output);
-    bool is_terminal = !to_file && run->width;
+    bool is_terminal = !to_file && run->is_terminal;
     if (session->format == ROWS_PARQUET && is_terminal && !a->is_shell)
         return cli_usage_error(run, "Parquet is nothing for a terminal: -o FILE.parquet");
     if (a->is_shell && (to_file || session->format == ROWS_PARQUET))
@@ -227,6 +225,7 @@ static int run_script(query_session *session, const asked *a)
     status = check_parameters(session, status);
     hd_status written = status == CLI_OK ? HD_OK : HD_ERR_ARGUMENT;
     if (!is_parquet) written = session_out_close(&session->out, written, &run->err);
+    if (written == HD_OK && session->out.path) report_say_wrote(run, session->out.path, false);
     return status == CLI_OK && written != HD_OK ? CLI_FAILED : status;
 }
 
@@ -254,7 +253,9 @@ static int run_session(query_session *session, const asked *a)
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;
     session->trace_count = in.count;
-    if (is_read) note_inputs(&in, run);
+    bool shared_clock = false;
+    is_read = is_read && hd_traces_share_clock(&shared_clock, in.traces, in.count, &run->err) == HD_OK;
+    if (is_read) note_inputs(&in, shared_clock, run);
     if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
         status = a->is_shell ? session_shell(session) : run_script(session, a);
     hd_query_free(session->query);
@@ -280,22 +281,22 @@ static int run(cli_run *run)
 
 const cli_command cmd_query = {
     .name = "query",
-    .group = CLI_LOOK,
-    .summary = "ask a trace anything: SQL over its events",
+    .group = CLI_START,
+    .summary = "run SQL over the events of a trace",
     .usage = "FILE... ['SQL']",
     .offer = "<files>",
     .description =
-        "SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the names that "
-        "they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, as does the "
-        "table heddle_tables, and docs/query.md has examples. Several files are one: the columns `rank` "
-        "and `input` tell them apart. Times are nanoseconds.\n\n"
-        "The last operand is the query, unless it is a file. Without one, statements are read from standard input; on "
-        "a terminal there is a shell, with completion and history: .help tells what it can do.\n\n"
-        "A query can only read: what writes, attaches files or loads extensions is refused. CREATE VIEW is there for "
-        "scripts, and ends with them.\n\n"
-        "Text on a terminal has the first 100 rows and is fitted to it; all else has every row, and numbers with all "
-        "their digits. Of several statements each result stands by itself. The exit status is 1 when a statement "
-        "failed, 130 when it was interrupted.",
+        "Runs SQLite's SQL over the traces themselves: nothing is loaded or copied. Tables and columns have the "
+        "names that they have in Perfetto (slice, thread_track, counter, args …); docs/query-tables.md lists them, "
+        "as does the table heddle_tables, and docs/query.md has examples. Several files are queried together: the "
+        "columns `rank` and `input` distinguish them. Times are nanoseconds.\n\n"
+        "The last operand is the query, unless it is a file. Without one, statements are read from standard input; "
+        "on a terminal it starts a shell, with completion and history: .help lists its commands.\n\n"
+        "A query can only read: statements that write, attach files or load extensions are refused. CREATE VIEW is "
+        "allowed in scripts; the view ends with the script.\n\n"
+        "On a terminal, text has the first 100 rows and fits the width; all other output has every row and all "
+        "digits of numbers. Each of several statements has a result of its own. The exit status is 1 if a statement "
+        "failed, 130 if it was interrupted.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof(struct query_options),

@@ -226,13 +226,13 @@ static hd_status write_rows(query_session *session, hd_statement *statement, uin
     bool is_text = session->format == ROWS_TABLE, to_terminal = !session->out.file;
     rows_out out = {.format = session->format,
                     .sink = {session_out_write, &session->out},
-                    .width = is_text && to_terminal ? run->width : 0,
+                    /* a pipe gets results in full, as of other databases */
+                    .width = is_text && to_terminal && run->is_terminal ? run->width : 0,
                     .bold = is_text && to_terminal && run->color};
     hd_status status = HD_OK, written = rows_begin(&out, statement, &run->err);
     bool is_cut = false;
     if (session->result_count++ && session->format != ROWS_JSON && session->format != ROWS_JSONL)
-        session_out_write(&session->out, session->format == ROWS_CSV ? "\r\n" : "\n",
-                          session->format == ROWS_CSV ? 2 : 1);
+        session_out_write(&session->out, "\n", 1);
     while (written == HD_OK && !is_cut && (status = hd_statement_next(statement, &run->err)) == HD_OK) {
         is_cut = is_text && *rows == session->rows_shown;
         if (is_cut) break;

@@ -285,7 +285,7 @@ int session_shell(query_session *session)
     }
     signal(SIGINT, SIG_IGN); /* but while a line is read, or a statement runs */
     if (!run->global.quiet)
-        cli_print(run, "heddle %s. Statements end with a semicolon; .help tells more.\n", hd_version());
+        cli_print(run, "heddle %s. Statements end with a semicolon; .help lists the commands.\n", hd_version());
     while (!s.is_over && !run->out_error) {
         fflush(stdout);
         editor_read_result result = editor_read(s.editor, s.text ? "   ...> " : "heddle> ", &line);

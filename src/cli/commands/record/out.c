@@ -45,7 +45,7 @@ static void say_ledger(cli_printer *p, const hd_record_result *r, bool repairs)
         cli_say(p, " %s\n", hd_text_count(text, row->count));
     }
     if (repairs && r->addresses_unnamed)
-        cli_say(p, "heddle: %s of %s addresses in stacks have no name: heddle symbolize tells why\n",
+        cli_say(p, "heddle: %s of %s addresses in stacks have no name: heddle symbolize says why\n",
                 hd_text_count(text, r->addresses_unnamed),
                 hd_text_count(all, r->addresses_named + r->addresses_unnamed));
     if (r->unreadable)
@@ -71,7 +71,7 @@ static void say_cost(cli_printer *p, const hd_record_result *r)
         cli_say(p, " (%s calls of %s)", hd_text_count(b, r->callbacks),
                 hd_text_duration(c, r->callback_ns / (int64_t)r->callbacks));
     cli_say(p, "%s; ", share(of, r->callback_ns, program_ns, r->cpu_ns > r->wall_ns ? "its CPU time" : "its time"));
-    cli_say(p, "%s CPU time beside it%s\n", hd_text_duration(a, r->helper_ns),
+    cli_say(p, "%s CPU time of other threads%s\n", hd_text_duration(a, r->helper_ns),
             share(of, r->helper_ns, program_ns, r->cpu_ns > r->wall_ns ? "its CPU time" : "its time"));
 }
 

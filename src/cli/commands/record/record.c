@@ -336,8 +336,8 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "T",
      FIELD(delay),
-     .help = "begin so long after each process first calls CUDA or NVTX: 10s, 500ms"},
-    {.name = "duration", .kind = CLI_TEXT, .value = "T", FIELD(duration), .help = "end so much later"},
+     .help = "begin this long after each process first calls CUDA or NVTX: 10s, 500ms"},
+    {.name = "duration", .kind = CLI_TEXT, .value = "T", FIELD(duration), .help = "end this long after the begin"},
     {.name = "steps",
      .kind = CLI_TEXT,
      .value = "A:B",
@@ -364,7 +364,7 @@ static const cli_option options[] = {
      .help = "leave addresses in stacks as they are, for heddle symbolize"},
     {.name = "wait",
      .kind = CLI_CHOICE,
-     .value = "WHOM",
+     .value = "WHICH",
      .choices = wait_choices,
      FIELD(wait),
      .help = "make the trace when the command has ended, or all processes that it left"},
@@ -386,14 +386,15 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(library),
-     .help = "libheddle-cuda.so; else $HEDDLE_CUDA_LIBRARY, or what lies beside heddle or in ../lib/heddle"},
+     .help = "libheddle-cuda.so (default: $HEDDLE_CUDA_LIBRARY, else next to heddle or in ../lib/heddle)"},
     {.name = "uprobe",
      .kind = CLI_TEXTS,
      .value = "LIB:SYMBOL",
      .offer = "cuda hip",
      FIELD(uprobes),
-     .help = "capture calls of this function (with * ?) by the system's kernel, without CUPTI; or cuda, or hip: all of "
-             "them that start GPU work. Repeat for more. libheddle-cuda.so is left out unless --library names it"},
+     .help =
+         "capture calls of this function (with * ?) by the system's kernel, without CUPTI; or cuda, or hip: all of "
+         "those that launch GPU activities. Repeat for more. libheddle-cuda.so is left out unless --library names it"},
     {.name = "uprobe-stacks",
      .kind = CLI_CHOICE,
      .value = "HOW",
@@ -415,7 +416,7 @@ static const cli_option options[] = {
      .kind = CLI_TEXT,
      .value = "FILE",
      FIELD(folded),
-     .help = "their stacks as extended folded text besides"},
+     .help = "also write their stacks as extended folded text"},
     {.name = "kernel",
      .kind = CLI_FLAG,
      FIELD(kernel),
@@ -429,7 +430,10 @@ static const cli_option options[] = {
      .help =
          "let nsys, rocprofv3, xctrace or mctracer run the command, and convert what can be read of its output; all "
          "of it stays in FILE.TOOL"},
-    {.name = "check", .kind = CLI_FLAG, FIELD(check), .help = "say which ways to capture work here, and run nothing"},
+    {.name = "check",
+     .kind = CLI_FLAG,
+     FIELD(check),
+     .help = "list the ways to capture that are available on this machine, and run nothing"},
     OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
     OPTION_THREADS(FIELD(threads), "threads that make the trace"),
     {0},
@@ -437,25 +441,24 @@ static const cli_option options[] = {
 
 const cli_command cmd_record = {
     .name = "record",
-    .group = CLI_MAKE,
-    .summary = "run a command and write what it does on the GPU",
+    .group = CLI_START,
+    .summary = "run a program and record its GPU activity",
     .usage = "[--] COMMAND...",
     .description =
-        "Runs COMMAND as it would run alone, and writes one trace of the kernels, copies, launches, synchronisation, "
-        "NVTX ranges and launching stacks of it and of all processes that it starts. No change to the program is "
-        "needed: "
-        "the CUDA driver loads libheddle-cuda.so into each process that uses a GPU. Programs that use "
-        "libheddle-capture themselves can write to the folder $HEDDLE_CAPTURE_DIR.\n\n"
-        "While the command runs, each process appends to a file of its own in FILE.parts. When the command has ended "
-        "these become one trace, and the folder is removed. Whatever is killed, and when: what is in the files stays, "
-        "and --recover makes the trace of it.\n\n"
-        "Terminal, descriptors, working folder and process group of the command are those of heddle. Signals that are "
-        "sent to heddle go on to it. The exit status is the command's, 128 + N if signal N killed it, 127 if it was "
-        "not "
-        "found, 126 if it cannot be executed; 1 if it ended with 0, but the trace could not be made.\n\n"
-        "Where it cannot be captured, that is said and it runs all the same, unless --strict is given. At the end, "
-        "standard error tells what is in the trace, what was lost, and what capturing cost: the time in the program's "
-        "threads and the CPU time beside them, as each process measured it.",
+        "Runs COMMAND as it would run alone, and writes one trace with the kernels, copies, launches, "
+        "synchronisation, NVTX ranges and launching stacks of the command and of all processes that it starts. The "
+        "program need not be changed: the CUDA driver loads libheddle-cuda.so into each process that uses a GPU. "
+        "Programs that use libheddle-capture themselves can write to the folder $HEDDLE_CAPTURE_DIR.\n\n"
+        "While the command runs, each process appends to a file of its own in FILE.parts. After the command has "
+        "ended, these become one trace, and the folder is removed. If anything is killed, the files keep what was "
+        "written, and --recover makes the trace from them.\n\n"
+        "The command has the terminal, descriptors, working folder and process group of heddle. Signals sent to "
+        "heddle are passed on to it. The exit status is the command's, 128 + N if signal N killed it, 127 if it was "
+        "not found, 126 if it cannot be executed; 1 if it ended with 0 but the trace could not be made.\n\n"
+        "If the command cannot be captured, heddle prints the reason and runs it all the same, unless --strict is "
+        "given. At the end, heddle prints to standard error what the trace contains, what was lost, and what the "
+        "capture cost: the time in the program's threads, and the CPU time of other threads, as each process "
+        "measured it.",
     .options = options,
     .examples =
         (const cli_example[]){
@@ -463,9 +466,9 @@ const cli_command cmd_record = {
             {"heddle record --steps 10:12 --python torchrun --nproc-per-node 8 train.py", "three steps of all ranks"},
             {"heddle record --delay 60s --duration 5s ./server", "five seconds, a minute after the start"},
             {"heddle record --uprobe cuda --folded launches.folded python train.py", "launch stacks, without CUPTI"},
-            {"sudo heddle record --kernel ./server", "what the system does beside the GPU, on one clock"},
+            {"sudo heddle record --kernel ./server", "events of the system next to those of the GPU, on one clock"},
             {"heddle record --with rocprofv3 -o run.heddle ./simulation", "on an AMD GPU, by AMD's tool"},
-            {"heddle record --check", "which ways to capture work here, and what to do for the others"},
+            {"heddle record --check", "which ways to capture are available here, and what to do for the others"},
             {"heddle record --recover train.heddle.parts", "after a crash of the machine"},
             {0},
         },

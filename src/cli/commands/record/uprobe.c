@@ -66,7 +66,7 @@ void record_uprobe_print(const record_uprobe *uprobe, cli_run *run)
     if (s->cut) cli_say(&p, ", %s stacks cut: see --uprobe-stack-bytes", hd_text_count(a, s->cut));
     if (s->broken) cli_say(&p, ", %s stacks broken", hd_text_count(a, s->broken));
     if (s->foreign) cli_say(&p, ", %s calls of other programs left out", hd_text_count(a, s->foreign));
-    cli_say(&p, "; %s CPU time beside the program\n", hd_text_duration(a, s->helper_ns));
+    cli_say(&p, "; %s CPU time outside of the program\n", hd_text_duration(a, s->helper_ns));
 }
 
 void record_uprobe_deinit(record_uprobe *uprobe)

@@ -32,8 +32,8 @@ static void help_options(cli_run *run, const hd_report_about *about)
     cli_print(run, "\n%sOptions of this report%s\n", cli_style(run, CLI_BOLD), cli_style(run, CLI_PLAIN));
     for (const hd_option_about *o = about->options; o->name; o++) {
         char left[64], text[1024];
-        const char *kind = o->kind == HD_OPTION_FLAG ? "" : hd_option_kind_name(o->kind);
-        snprintf(left, sizeof left, "      --%s%s%s", o->name, *kind ? " " : "", kind);
+        const char *value = cli_value_name(o->kind);
+        snprintf(left, sizeof left, "      --%s%s%s", o->name, value ? " " : "", value ? value : "");
         snprintf(text, sizeof text, "%s%s%s%s", o->meaning, o->fallback ? " (default: " : "",
                  o->fallback ? o->fallback : "", o->fallback ? ")" : "");
         cli_print(run, "%-*s", COLUMN, left);

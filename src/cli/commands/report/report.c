@@ -2,11 +2,12 @@
 #include "cli/cli.h"
 #include "cli/commands/report/about.h"
 #include "cli/commands/report/gpus.h"
-#include "cli/findings_out.h"
+#include "cli/commands/report/ranks.h"
 #include "cli/job_in.h"
 #include "cli/report_out.h"
+#include "cli/report_text.h"
 #include "cli/shared_options.h"
-#include "cli/table_out.h"
+#include "heddle/flame.h"
 
 #include <limits.h>
 #ifdef __GLIBC__
@@ -26,7 +27,7 @@ struct report_options {
     double timeout_s;
 };
 
-enum { ROWS_SHOWN = 20, OPTIONS_MAX = 64 };
+enum { OPTIONS_MAX = 64 };
 
 static const cli_option options[] = {
     {.name = "output",
@@ -55,8 +56,8 @@ static const cli_option options[] = {
      .min = 1,
      .max = 1e15,
      .field = offsetof(struct report_options, rows),
-     .help = "the first N rows of each table; text has 20 unless told, all else every one. A report with an option of "
-             "that name does what its help says"},
+     .help = "the first N rows of each table; default: 20 as text, else all. A report with an option of that name uses "
+             "its own"},
     {.name = "all",
      .letter = 'a',
      .kind = CLI_FLAG,
@@ -105,7 +106,7 @@ static void list_options(cli_option *list, size_t *count, const hd_report_about 
         if (listed(options, o->name) || listed(list, o->name)) continue;
         list[(*count)++] = (cli_option){.name = o->name,
                                         .kind = CLI_GIVEN,
-                                        .value = o->kind == HD_OPTION_FLAG ? NULL : hd_option_kind_name(o->kind),
+                                        .value = cli_value_name(o->kind),
                                         .help = o->meaning,
                                         .field = offsetof(struct report_options, given)};
     }
@@ -135,52 +136,6 @@ static void topic_help(cli_run *run, const char *topic)
     report_help(run, hd_report_about_find(topic), options);
 }
 
-/* ---- text ---- */
-
-static const hd_report_table_about *table_of(const hd_report_about *about, const char *name, size_t size)
-{
-    for (const hd_report_table_about *t = about->tables; t->name; t++) {
-        if (strlen(t->name) == size && memcmp(t->name, name, size) == 0) return t;
-    }
-    return NULL;
-}
-
-static void print_table(cli_run *run, const hd_report_about *about, const hd_table *table, int64_t start_ns)
-{
-    const struct report_options *chosen = run->options;
-    const char *name = hd_table_name(table);
-    size_t rows = hd_table_row_count(table);
-    uint64_t most = chosen->rows ? chosen->rows : ROWS_SHOWN;
-    hd_table *shown;
-    char text[HD_VALUE_TEXT_BYTES];
-    /* A line that says that there is one more would take the place of that row. */
-    size_t first = chosen->all || most + 1 >= rows ? rows : (size_t)most;
-    if (cli_table_without(&shown, table, "", start_ns, &run->err) != HD_OK) return;
-    cli_print(run, "\n%s%s%s: %s\n", cli_style(run, CLI_BOLD), name, cli_style(run, CLI_PLAIN),
-              table_of(about, name, strlen(name))->meaning);
-    if (cli_is_findings(table))
-        cli_print_findings(run, table, first);
-    else
-        report_print_rows(run, shown, first);
-    if (first < rows) cli_print(run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
-    hd_table_free(shown);
-}
-
-static void print_text(cli_run *run, const char *path, const hd_report_about *about, const hd_report *report,
-                       int64_t start_ns)
-{
-    bool any = false;
-    report_print_path(run, path);
-    cli_print(run, "  %s: %s\n", about->name, about->title);
-    if (about->says_trust && report->trust) cli_print(run, "  trust: %s\n", report->trust_text);
-    for (size_t i = 0; i < report->table_count; i++) {
-        if (!hd_table_row_count(report->tables[i])) continue;
-        print_table(run, about, report->tables[i], start_ns);
-        any = true;
-    }
-    if (!any) cli_print(run, "  no rows: the trace has nothing of this\n");
-}
-
 /* ---- one file ---- */
 
 enum { REPORTS_MAX = 32 };
@@ -190,6 +145,9 @@ typedef struct asked {
     size_t count;
     char *texts[CLI_TEXTS_MAX + 1]; /* "by=step"; ends with NULL */
     int first;                      /* of the operands that are files */
+    hd_job *job;                    /* of which the first screen is shown; NULL: none */
+    job_files ranks;                /* of a page of that job: the traces that are on it one by one */
+    bool has_flame;                 /* a page that draws a flame graph */
 } asked;
 
 static bool wanted(const char *list, const char *name)
@@ -281,10 +239,11 @@ static bool is_page(const struct report_options *chosen)
     return chosen->output && hd_report_format_of(chosen->output) == HD_REPORT_HTML && !chosen->table;
 }
 
-enum { PAGE_PIECES = 100 };
-/* What a page has that no report was named for. */
+enum { PAGE_PIECES = 100, PAGE_COLUMNS = 240, PAGE_RANKS = 64 };
+/* What a page has that no report was named for; and of each rank of a job. */
+#define PAGE_OF_RANK "info,summary,timeline,kernels"
 static const char page_reports[] =
-    "summary,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
+    "info,summary,timeline,breakdown,kernels,copies,operators,modules,ranges,steps,launches,queue,states,idle,"
     "syncs,communication,flops,memory";
 
 static int take_names(asked *a, cli_run *run, const char *names)
@@ -300,7 +259,35 @@ static int take_names(asked *a, cli_run *run, const char *names)
     return CLI_OK;
 }
 
-/* The first operand names reports; if it is a file, the report is summary, and for a page all of them. */
+/* The traces of a job, which may be in folders; of many the first. */
+static hd_status list_ranks(job_files *out, cli_run *run)
+{
+    hd_status status = HD_OK;
+    size_t kept = 0;
+    for (int i = 0; i < run->operand_count && status == HD_OK; i++) status = job_files_add(out, run, run->operands[i]);
+    for (size_t i = 0; i < out->count; i++) {
+        if (kept < PAGE_RANKS && !hd_job_is_file(out->list[i]))
+            out->list[kept++] = out->list[i];
+        else
+            free(out->list[i]);
+    }
+    out->count = kept;
+    return status;
+}
+
+/* Text and pages of files without a report's name are a job's, if that is what they are. */
+static bool find_job(asked *a, cli_run *run)
+{
+    const struct report_options *chosen = run->options;
+    const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
+    bool is_text = !chosen->output && !chosen->csv && !chosen->table && !chosen->given.count && !run->global.json;
+    bool may_be = is_text || (is_page(chosen) && !chosen->given.count);
+    if (may_be && report_ranks_read(&a->job, run, &read) != HD_OK) return false;
+    return !a->job || is_text || list_ranks(&a->ranks, run) == HD_OK;
+}
+
+/* The first operand names reports; if it is a file, the report is summary, of a job its first screen, and for a page
+ * all of them. */
 static int find_reports(asked *a, cli_run *run)
 {
     const struct report_options *chosen = run->options;
@@ -310,14 +297,20 @@ static int find_reports(asked *a, cli_run *run)
     bool is_file = strcmp(first, "-") == 0 || access(first, F_OK) == 0;
     a->first = hd_report_about_find(first) || (!is_file && hd_report_about_find(name));
     if (!a->first && !is_file) return refuse_name(run, first);
-    int status = take_names(a, run, a->first ? first : is_page(chosen) ? page_reports : "summary");
+    if (!a->first && !find_job(a, run)) return CLI_FAILED;
+    const char *unnamed = a->job && is_page(chosen) ? REPORT_OF_JOB "," PAGE_OF_RANK
+                          : a->job                  ? REPORT_OF_JOB
+                          : is_page(chosen)         ? page_reports
+                                                    : "summary";
+    a->has_flame = !a->first && !a->job && is_page(chosen) && run->operand_count == 1;
+    int status = take_names(a, run, a->first ? first : unnamed);
     if (status != CLI_OK) return status;
     for (size_t i = 0; i < a->count; i++) {
         const char *option = a->abouts[i]->table_option;
         if (option && (a->count > 1 || run->operand_count > 1))
-            return cli_usage_error(run, "report %s stands alone and reads no FILE but that of --%s", a->abouts[i]->name,
+            return cli_usage_error(run, "report %s runs alone and reads no FILE but that of --%s", a->abouts[i]->name,
                                    option);
-        if (a->abouts[i]->of_job && a->count > 1 && run->operand_count - a->first > 1)
+        if (a->abouts[i]->of_job && !a->job && a->count > 1 && run->operand_count - a->first > 1)
             return cli_usage_error(run, "report %s looks at all files together: ask for it alone", a->abouts[i]->name);
         if (!option && a->first && run->operand_count < 2)
             return cli_usage_error(run, "too few operands: heddle report %.60s needs FILE...", first);
@@ -357,16 +350,28 @@ static int collect_options(asked *a, cli_run *run)
         const char *value = chosen->given.values[i];
         size = asprintf(&a->texts[count++], "%s%s%s", chosen->given.names[i], value ? "=" : "", value ? value : "");
     }
-    bool counts_rows = false, has_pieces = false;
+    bool counts_rows = false, has_pieces = false, has_width = false;
     for (size_t i = 0; i < a->count; i++) {
         counts_rows |= has_option(a->abouts[i], "rows");
         has_pieces |= has_option(a->abouts[i], "pieces");
+        has_width |= has_option(a->abouts[i], "width");
     }
-    for (size_t i = 0; i < chosen->given.count; i++) has_pieces &= strcmp(chosen->given.names[i], "pieces") != 0;
+    for (size_t i = 0; i < chosen->given.count; i++) {
+        has_pieces &= strcmp(chosen->given.names[i], "pieces") != 0;
+        has_width &= strcmp(chosen->given.names[i], "width") != 0;
+    }
+    if (has_width && is_page(chosen) && count < CLI_TEXTS_MAX && size >= 0)
+        size = asprintf(&a->texts[count++], "width=%d", PAGE_COLUMNS);
     if (has_pieces && is_page(chosen) && count < CLI_TEXTS_MAX && size >= 0)
         size = asprintf(&a->texts[count++], "pieces=%d", PAGE_PIECES); /* for its charts */
     if (chosen->rows && counts_rows && count < CLI_TEXTS_MAX && size >= 0)
         size = asprintf(&a->texts[count++], "rows=%llu", (unsigned long long)chosen->rows);
+    bool is_text = !chosen->output && !chosen->csv && !chosen->table && !run->global.json && !chosen->all;
+    for (size_t i = 0; is_text && i < a->count && count < CLI_TEXTS_MAX && size >= 0; i++) {
+        char text[64];
+        if (a->count == 1 && report_text_option(text, run, a->abouts[i]->name, &chosen->given))
+            size = (a->texts[count++] = strdup(text)) ? 0 : -1;
+    }
     if (size < 0) {
         a->texts[count - 1] = NULL;
         hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
@@ -397,7 +402,7 @@ static int check_tables(const asked *a, cli_run *run)
         size_t size = strcspn(at, ","), option_size;
         bool found = false;
         for (size_t i = 0; i < a->count; i++) {
-            const hd_report_table_about *table = table_of(a->abouts[i], at, size);
+            const hd_report_table_about *table = report_table_of(a->abouts[i], at, size);
             const char *option = table ? lacks_option(run, table, &option_size) : NULL;
             if (option)
                 return cli_usage_error(run, "--table: report %s makes '%s' only with --%.*s", a->abouts[i]->name,
@@ -452,12 +457,13 @@ typedef struct report_run {
     hd_report *reports;
     hd_report_part *parts;
     size_t count;
-    char *job; /* what several files are called together */
+    char *job; /* what its files are called */
 } report_run;
 
 static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *about, const hd_report_input *input,
                             const char *path)
 {
+    const struct report_options *chosen = run->options;
     int64_t start_ns = input->trace ? hd_trace_facts_of(input->trace)->start_ns : HD_NO_TIME;
     hd_report *report = &r->reports[r->count];
     hd_status status = make_report(report, run, r->asked, about, input, path);
@@ -468,10 +474,31 @@ static hd_status run_report(report_run *r, cli_run *run, const hd_report_about *
         return HD_OK;
     }
     if (r->count) cli_print(run, "\n");
-    print_text(run, path, about, report, r->parts[r->count].start_ns);
+    report_text_print(&(report_text){.run = run,
+                                     .path = r->asked->job && r->count ? NULL : path,
+                                     .about = about,
+                                     .report = report,
+                                     .start_ns = r->parts[r->count].start_ns,
+                                     .rows = chosen->rows,
+                                     .all = chosen->all,
+                                     .first_table = r->asked->job != NULL,
+                                     .tables = chosen->table != NULL});
     hd_report_free(report);
     r->count++;
     return HD_OK;
+}
+
+static hd_status run_flame(report_run *r, cli_run *run, const hd_trace *trace, const char *path)
+{
+    hd_flame *flame;
+    hd_report *report = &r->reports[r->count];
+    hd_status status = hd_flame_new(&flame, &run->err);
+    if (status != HD_OK) return status;
+    status = hd_flame_add(flame, trace, NULL, NULL, NULL, &run->err);
+    if (status == HD_OK) status = hd_flame_report(report, flame, &run->err);
+    if (status == HD_OK) r->parts[r->count++] = (hd_report_part){path, hd_flame_report_about(), report, 0};
+    hd_flame_free(flame);
+    return status;
 }
 
 /* All reports of a file; they share what several of them need. */
@@ -486,31 +513,39 @@ static hd_status run_file(report_run *r, cli_run *run, const char *path)
     if (status != HD_OK) return status;
     if (r->asked->count > 1) status = hd_launches_new(&launches, trace, &run->err);
     const hd_report_input input = {.trace = trace, .launches = launches, .gpus = r->gpus};
-    for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++)
-        status = run_report(r, run, r->asked->abouts[i], &input, path);
+    for (size_t i = 0; i < r->asked->count && status == HD_OK && !run->out_error; i++) {
+        if (!r->asked->job || !r->asked->abouts[i]->of_job)
+            status = run_report(r, run, r->asked->abouts[i], &input, path);
+    }
+    if (status == HD_OK && r->asked->has_flame) status = run_flame(r, run, trace, path);
     if (status == HD_OK) status = report_check_read(trace, path, &run->err);
     hd_launches_free(launches);
     hd_trace_free(trace);
     return status;
 }
 
-/* A report that looks at all files together. What of them cannot be read is told. */
+/* A report that looks at all files together, or the first screen of a job. What of them cannot be read is reported. */
 static hd_status run_job(report_run *r, cli_run *run)
 {
     const struct report_options *chosen = run->options;
     const hd_read_options read = {.strict = chosen->strict, .binary = chosen->binary, .lazy = true};
-    const char *first = run->operands[r->asked->first];
-    int files = run->operand_count - r->asked->first;
     uint64_t failed;
-    hd_job *job;
-    hd_status status = job_read(&job, &failed, run, r->asked->first, (job_shard){.tells_misfits = true}, &read);
+    hd_job *job = r->asked->job;
+    hd_status status = HD_OK;
+    if (job)
+        status = job_print_some_misfits(run, job, HD_MISFIT_RANKS | HD_MISFIT_DAMAGE);
+    else
+        status = job_read(&job, &failed, run, r->asked->first, (job_shard){.tells_misfits = true}, &read);
     if (status != HD_OK) return status;
-    if (files > 1 && asprintf(&r->job, "%s and %d more", first, files - 1) < 0)
-        status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
-    if (status == HD_OK && hd_job_count(job))
-        status = run_report(r, run, r->asked->abouts[0], &(hd_report_input){.job = job, .gpus = r->gpus},
-                            files > 1 ? r->job : first);
-    hd_job_free(job);
+    r->job = report_name_of_files(run->operands + r->asked->first, run->operand_count - r->asked->first);
+    if (!r->job) status = hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
+    for (size_t i = 0; i < r->asked->count && status == HD_OK && hd_job_count(job); i++) {
+        if (!r->asked->abouts[i]->of_job) continue;
+        status = run_report(r, run, r->asked->abouts[i], &(hd_report_input){.job = job, .gpus = r->gpus}, r->job);
+    }
+    if (r->asked->job && !r->format && status == HD_OK)
+        cli_print(run, "\nMore: heddle stragglers FILE...; heddle summary FILE of one rank; heddle view FILE...\n");
+    if (job != r->asked->job) hd_job_free(job);
     return status;
 }
 
@@ -527,11 +562,12 @@ static const char *path_of_table(const asked *a, const cli_run *run)
 static int run_files(cli_run *run, const asked *a, hd_report_format format, const hd_gpus *gpus)
 {
     const struct report_options *chosen = run->options;
-    bool is_table = a->abouts[0]->table_option != NULL, is_job = a->abouts[0]->of_job && a->count == 1;
+    bool is_table = a->abouts[0]->table_option != NULL, is_job = a->job || (a->abouts[0]->of_job && a->count == 1);
     size_t files = is_table ? 1 : (size_t)(run->operand_count - a->first);
     report_run r = {.asked = a, .gpus = gpus, .format = format};
-    r.reports = calloc(files * a->count, sizeof *r.reports);
-    r.parts = calloc(files * a->count, sizeof *r.parts);
+    size_t room = (files + a->ranks.count) * (a->count + a->has_flame);
+    r.reports = calloc(room, sizeof *r.reports);
+    r.parts = calloc(room, sizeof *r.parts);
     int usage = CLI_OK;
     for (size_t i = 0; r.reports && r.parts && i < files && usage == CLI_OK && !run->out_error; i++) {
         const char *path = is_table ? path_of_table(a, run) : run->operands[(size_t)a->first + i];
@@ -544,11 +580,15 @@ static int run_files(cli_run *run, const asked *a, hd_report_format format, cons
         else if (status != HD_OK)
             cli_report(run);
     }
+    for (size_t i = 0; r.count && i < a->ranks.count && usage == CLI_OK && !run->out_error; i++) {
+        if (run_file(&r, run, a->ranks.list[i]) != HD_OK) cli_report(run);
+    }
     if (!r.reports || !r.parts) hd_error_set(&run->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
     bool any = format && r.count && usage == CLI_OK;
-    if (any && chosen->output && strcmp(chosen->output, "-") != 0)
-        hd_report_write(chosen->output, format, r.parts, r.count, &run->err);
-    else if (any)
+    if (any && chosen->output && strcmp(chosen->output, "-") != 0) {
+        if (hd_report_write(chosen->output, format, r.parts, r.count, &run->err) == HD_OK)
+            report_say_wrote(run, chosen->output, false);
+    } else if (any)
         hd_report_print((hd_sink){cli_write, run}, format, r.parts, r.count, &run->err);
     for (size_t i = 0; format && i < r.count; i++) hd_report_free(&r.reports[i]);
     free(r.job);
@@ -601,6 +641,8 @@ static int run(cli_run *run)
     if (status == CLI_OK) status = find_gpus(&gpus, &a, run);
     if (status == CLI_OK) status = run_files(run, &a, format, gpus);
     hd_gpus_free(gpus);
+    hd_job_free(a.job);
+    job_files_deinit(&a.ranks);
     for (char **text = a.texts; *text; text++) free(*text);
     return status;
 }
@@ -608,20 +650,20 @@ static int run(cli_run *run)
 const cli_command cmd_report = {
     .name = "report",
     .group = CLI_LOOK,
-    .summary = "tell what a trace means: one of the reports, in exact numbers",
+    .summary = "analyse a trace: kernels, idle time, critical path, …",
     .usage = "[NAME,...] FILE...",
     .offer = "<reports> <files>",
     .description =
-        "A report reads a trace and makes tables. Without operands the reports are listed; a FILE alone is its "
-        "summary, and with -o PAGE.html all of them; NAME may be several, parted by commas. `heddle help report NAME` "
-        "tells what one is, its options and what each column means. docs/reports/definitions.md defines every "
-        "figure.\n\n"
-        "Text is for people: the first rows of each table, times since the first event, and no column that says "
-        "nothing. --json and files have everything: an object with path and report, then each table by its name, for "
-        "several files an array of them; times and durations are nanoseconds. What a trace does not tell is null, "
-        "never 0. The file - is standard input.\n\n"
-        "The exit status is 0 also where a report found something wrong; `heddle check` is the command that tells a "
-        "script.",
+        "Prints tables that analyse a trace. Without operands it lists the reports. With a FILE alone it prints the "
+        "summary; with -o PAGE.html it writes a page with all reports, of the ranks of a job one page. NAME may be "
+        "several reports, separated by commas; `heddle "
+        "NAME FILE...` is the same. `heddle help NAME` explains a report, its options and its columns. "
+        "docs/reports/definitions.md defines every figure.\n\n"
+        "Text output is abridged: top rows, times relative to the first event, empty columns omitted, lines that fit "
+        "the terminal. --json and files contain everything: an object with path and report, then each table by its "
+        "name; for several files an array of objects. Times and durations are nanoseconds. A value that the trace "
+        "does not contain is null, never 0. The file - is standard input.\n\n"
+        "The exit status is 0 even if a report found something wrong; in scripts use `heddle check`.",
     .options = options,
     .options_size = sizeof(struct report_options),
     .operands_min = 0,

@@ -1,5 +1,6 @@
 /* event.c - track events */
 #include "format/perfetto/read/reader.h"
+#include "trace/text.h"
 
 /* ---- fields ---- */
 
@@ -209,23 +210,78 @@ static hd_status add_flows(perfetto_reader *reader, uint32_t track, int64_t time
     return HD_OK;
 }
 
+/* What our writer made arguments of: the id of an event, that its duration is not known, and of an asynchronous one its
+ * duration and the track of its thread, HD_NONE: it has none of its own. */
+static hd_status take_members(hd_row *row, bool *no_duration, uint32_t *out_track, perfetto_reader *reader)
+{
+    static const struct {
+        const char *key;
+        hd_arg_scope scope;
+        unsigned flags;
+    } ids[] = {{"event.id", HD_SCOPE_ARGS, 0},
+               {"id2.local", HD_SCOPE_EVENT, HD_ID_LOCAL},
+               {"id2.global", HD_SCOPE_EVENT, HD_ID_GLOBAL}};
+    size_t kept = 0;
+    for (size_t i = 0; i < reader->args.count; i++) {
+        const perfetto_arg arg = reader->args.list[i];
+        hd_string key = hd_builder_string(reader->builder, arg.key.key);
+        unsigned type = arg.key.type == HD_ARG_INT      ? HD_ID_INT
+                        : arg.key.type == HD_ARG_STRING ? HD_ID_STRING
+                        : arg.key.type == HD_ARG_NUMBER ? HD_ID_NUMBER
+                                                        : HD_ID_NONE;
+        bool taken = arg.key.type == HD_ARG_NULL && arg.key.scope == HD_SCOPE_ARGS && hd_string_is(key, "event.dur");
+        *no_duration |= taken;
+        if (row->kind == HD_KIND_ASYNC && arg.key.type == HD_ARG_INT) {
+            uint32_t lane;
+            if (arg.key.scope == HD_SCOPE_ARGS && hd_string_is(key, "event.dur")) {
+                row->duration_ns = arg.bits;
+                taken = true;
+            } else if (arg.key.scope == HD_SCOPE_EVENT && hd_string_is(key, "track")) {
+                HD_TRY(perfetto_event_track(out_track, &lane, reader, (uint64_t)arg.bits));
+                taken = true;
+            }
+        }
+        for (size_t k = 0; type != HD_ID_NONE && row->id_type == HD_ID_NONE && k < sizeof ids / sizeof *ids; k++) {
+            if (arg.key.scope != ids[k].scope || !hd_string_is(key, ids[k].key)) continue;
+            row->id_type = type | ids[k].flags;
+            row->id = arg.bits;
+            taken = true;
+        }
+        if (!taken) reader->args.list[kept++] = arg;
+    }
+    reader->args.count = kept;
+    return HD_OK;
+}
+
 static hd_status add_typed(perfetto_reader *reader, const perfetto_sequence *s, const perfetto_event *e, uint32_t track,
                            uint32_t lane)
 {
     hd_row row =
         hd_row_of(e->type == PF_TYPE_INSTANT ? HD_KIND_INSTANT : HD_KIND_SLICE, e->type == PF_TYPE_INSTANT ? 'i' : 'X');
     int64_t at = e->time_ns, point = HD_NO_TIME;
+    const perfetto_track *async = perfetto_async_track(reader, lane);
+    if (async)
+        row = hd_row_of(HD_KIND_ASYNC, e->type == PF_TYPE_INSTANT ? async->is_old_async ? 'T' : 'n'
+                                       : async->is_old_async      ? 'S'
+                                                                  : 'b');
     row.track = track;
     row.name = e->name;
     row.category = e->category;
     row.start_ns = e->time_ns;
+    bool no_duration = false;
+    uint32_t own = HD_NONE;
+    if (e->type != PF_TYPE_SLICE_END || async) HD_TRY(take_members(&row, &no_duration, &own, reader));
+    if (own != HD_NONE) row.track = own;
+    reader->end_track = own;
     switch (e->type) {
-    case PF_TYPE_SLICE_BEGIN: HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, false)); break;
+    case PF_TYPE_SLICE_BEGIN:
+        HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, no_duration ? PF_OPEN_NO_DURATION : PF_OPEN_SLICE));
+        break;
     case PF_TYPE_SLICE_END: HD_TRY(perfetto_end_slice(&at, &point, reader, lane, e->time_ns, s->id)); break;
     case PF_TYPE_INSTANT: HD_TRY(perfetto_add_row(reader, &row, &reader->args)); break;
     case PF_TYPE_STATE:
         HD_TRY(perfetto_end_state(reader, lane, e->time_ns));
-        if (e->name) HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, true));
+        if (e->name) HD_TRY(perfetto_begin_slice(reader, &row, lane, s->id, PF_OPEN_STATE));
         break;
     default: perfetto_note(reader, "perfetto.event-of-unknown-type", HD_LEDGER_LOSS, 1); return HD_OK;
     }

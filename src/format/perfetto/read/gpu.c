@@ -343,7 +343,9 @@ static hd_status add_gpu_counter(perfetto_reader *reader, const hd_map *map, uin
     HD_TRY(gpu_process(&pid, reader, gpu));
     uint32_t track = hd_builder_track(reader->builder, pid, (hd_ident){0}, false);
     if (track == HD_NONE) return HD_NOMEM(reader->err);
-    return perfetto_add_counter_row(reader, track, name, unit, time_ns, value);
+    const perfetto_counter counter = {
+        .name = name, .unit = unit, .series = hd_builder_intern_text(reader->builder, "value")};
+    return perfetto_add_counter_row(reader, track, &counter, time_ns, value);
 }
 
 hd_status perfetto_read_gpu_counters(perfetto_reader *reader, perfetto_sequence *sequence, const hd_proto_field *field,

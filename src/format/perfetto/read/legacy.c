@@ -121,7 +121,7 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
     if (kind != HD_KIND_FLOW) HD_TRY(add_bound_flow(reader, l, track, event->time_ns));
     if (l->phase == 'B') {
         row.phase = 'X';
-        return perfetto_begin_slice(reader, &row, lane, sequence->id, false);
+        return perfetto_begin_slice(reader, &row, lane, sequence->id, PF_OPEN_SLICE);
     }
     int64_t point_ns;
     if (l->phase == 'E')

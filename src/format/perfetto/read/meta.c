@@ -1,5 +1,6 @@
 /* meta.c - top-level keys of a Chrome trace, which a bundle of Chrome events carries, and facts of the trace
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -78,12 +79,30 @@ hd_status perfetto_read_chrome_events(perfetto_reader *reader, const hd_proto_fi
     return perfetto_check(reader, &message);
 }
 
+/* Tracks whose slices are not asked what they are. */
+static hd_status find_streams(perfetto_reader *reader)
+{
+    uint8_t *told = calloc((size_t)hd_trace_track_count(hd_builder_trace(reader->builder)) + 1, 1);
+    if (!told) return HD_NOMEM(reader->err);
+    for (size_t i = 0; i < reader->track_count; i++) {
+        const perfetto_track *t = &reader->tracks[i];
+        const pf_told of = perfetto_told_of(reader, t);
+        uint32_t thread, track = t->track;
+        if (t->is_thread && hd_map_get(&thread, &reader->thread_index, (uint64_t)t->pid, (uint64_t)t->tid))
+            track = reader->threads[thread].track;
+        if (track != HD_NONE && (of.is_thread || of.is_stream)) told[track] = true;
+    }
+    hd_status status = hd_conventions_find_streams(reader->builder, told, reader->err);
+    free(told);
+    return status;
+}
+
 /* What top-level keys say; of the two base times, the clocks' is right: who writes the file may have moved all times.
  */
 hd_status perfetto_find_facts(perfetto_reader *reader)
 {
     hd_trace_facts *facts = hd_builder_facts(reader->builder);
-    if (reader->want_args) HD_TRY(hd_conventions_find_streams(reader->builder, reader->err));
+    if (reader->want_args) HD_TRY(find_streams(reader));
     HD_TRY(hd_conventions_find_facts(reader->builder, reader->err));
     int64_t said_ns = facts->base_ns;
     perfetto_find_base(reader);

@@ -60,23 +60,55 @@ static hd_status global_ident(hd_ident *out, perfetto_reader *reader)
     return HD_OK;
 }
 
+pf_told perfetto_told_of(const perfetto_reader *reader, const perfetto_track *t)
+{
+    return pf_told_of(hd_builder_string(reader->builder, t->description));
+}
+
+/* A pid or tid as our writer tells it: a number where it reads as a whole one. */
+static hd_ident told_ident(perfetto_reader *reader, hd_string text)
+{
+    size_t at = text.size && text.data[0] == '-';
+    bool is_number = at < text.size && (text.data[at] != '0' || text.size == 1);
+    for (; at < text.size; at++) is_number &= text.data[at] >= '0' && text.data[at] <= '9';
+    return (hd_ident){is_number ? HD_IDENT_NUMBER : HD_IDENT_STRING,
+                      hd_builder_intern(reader->builder, text.data, text.size)};
+}
+
+/* Name, labels, order and rank of a track without a descriptor of a process or thread. */
+static void apply_told(perfetto_reader *reader, uint32_t track, const perfetto_track *t, const pf_told *told)
+{
+    if (t->name && !told->no_name) hd_builder_name_track(reader->builder, track, t->name);
+    if (told->labels.size)
+        hd_builder_label_track(reader->builder, track,
+                               hd_builder_intern(reader->builder, told->labels.data, told->labels.size));
+    if (told->order != HD_NO_NUMBER)
+        hd_builder_sort_track(reader->builder, track, told->order);
+    else if (t->has_rank && !told->no_order)
+        hd_builder_sort_track(reader->builder, track, t->rank);
+    if (told->rank != HD_NO_NUMBER) hd_builder_set_rank(reader->builder, track, told->rank);
+}
+
 hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t root)
 {
     perfetto_track *t = &reader->tracks[root];
     uint32_t owner;
     if (!t->has_children && !t->is_group) return global_ident(out, reader);
-    reader->text.size = 0;
-    put_name(reader, t);
-    *out = text_ident(reader);
-    if (hd_map_get(&owner, &reader->group_index, out->text, 0) && owner != root) {
-        put_uuid(reader, " #", t->uuid);
-        *out = text_ident(reader);
+    pf_told told = perfetto_told_of(reader, t);
+    *out = (hd_ident){0};
+    if (!told.no_process) {
+        reader->text.size = 0;
+        put_name(reader, t);
+        *out = told.has_ident ? told_ident(reader, told.ident) : text_ident(reader);
+        if (hd_map_get(&owner, &reader->group_index, out->text, 0) && owner != root) {
+            put_uuid(reader, " #", t->uuid);
+            *out = text_ident(reader);
+        }
+        if (!hd_map_set(&reader->group_index, out->text, 0, root)) return HD_NOMEM(reader->err);
     }
-    if (!hd_map_set(&reader->group_index, out->text, 0, root)) return HD_NOMEM(reader->err);
     uint32_t process = hd_builder_track(reader->builder, *out, (hd_ident){0}, true);
     if (process == HD_NONE) return HD_NOMEM(reader->err);
-    if (t->name) hd_builder_name_track(reader->builder, process, t->name);
-    if (t->has_rank) hd_builder_sort_track(reader->builder, process, t->rank);
+    apply_told(reader, process, t, &told);
     return HD_OK;
 }
 
@@ -100,32 +132,6 @@ static bool number_behind(int64_t *out, hd_string s, const char *word)
         *out = *out * 10 + digit;
     }
     return true;
-}
-
-/* The number behind a word of the rest of a text, which becomes what is behind it; HD_NO_NUMBER: not there. */
-static int64_t take_number(hd_string *rest, const char *word)
-{
-    size_t size = strlen(word), end = size;
-    int64_t number;
-    if (rest->size <= size || memcmp(rest->data, word, size) != 0) return HD_NO_NUMBER;
-    while (end < rest->size && rest->data[end] != ' ') end++;
-    if (!hd_fixed_parse_whole(&number, rest->data + size, end - size)) return HD_NO_NUMBER;
-    *rest = (hd_string){rest->data + end, rest->size - end};
-    return number;
-}
-
-/* As our writer describes a stream whose numbers nothing else tells. */
-static bool described_stream(int64_t *device, int64_t *stream, hd_string text)
-{
-    size_t size = sizeof PF_STREAM - 1, at = text.size;
-    do {
-        if (at-- < 1) return false;
-    } while (text.size - at < size || memcmp(text.data + at, PF_STREAM, size) != 0);
-    if (at && (at < 2 || text.data[at - 1] != ' ' || text.data[at - 2] != ',')) return false;
-    hd_string rest = {text.data + at + size, text.size - at - size};
-    *stream = take_number(&rest, " ");
-    *device = take_number(&rest, " of device ");
-    return rest.size == 0;
 }
 
 static int64_t device_of(perfetto_reader *reader, uint32_t above, const uint32_t *path, size_t count)
@@ -195,26 +201,25 @@ static hd_status identify_other(perfetto_reader *reader, uint32_t index)
             count--; /* its name is in the pid */
     }
     const perfetto_track *t = &reader->tracks[index];
-    bool is_stream = number_behind(&stream, hd_builder_string(reader->builder, t->name), "stream");
+    const pf_told told = perfetto_told_of(reader, t);
+    bool is_stream = !told.is_thread && number_behind(&stream, hd_builder_string(reader->builder, t->name), "stream");
     reader->text.size = 0;
     for (size_t i = count; i-- > 0;) {
         put_name(reader, &reader->tracks[path[i]]);
         if (i) hd_json_put_text(&reader->text, "/");
     }
     tid = text_ident(reader);
-    hd_ident number = is_stream && count == 1 ? perfetto_number_ident(reader, stream) : tid;
-    if (number.type == HD_IDENT_NUMBER && t->provisional &&
-        !hd_builder_identify_track(reader->builder, t->track, pid, number))
-        number = tid;
-    if (number.type != HD_IDENT_NUMBER || !t->provisional) HD_TRY(identify(reader, index, pid, number));
+    hd_ident better = told.has_ident            ? told_ident(reader, told.ident)
+                      : is_stream && count == 1 ? perfetto_number_ident(reader, stream)
+                                                : tid;
+    bool is_done = t->provisional && (better.text != tid.text || better.type != tid.type) &&
+                   hd_builder_identify_track(reader->builder, t->track, pid, better);
+    if (!is_done) HD_TRY(identify(reader, index, pid, t->provisional ? tid : better));
     t = &reader->tracks[index];
     if (is_stream && hd_trace_track_at(hd_builder_trace(reader->builder), t->track)->kind == HD_TRACK_THREAD)
         hd_builder_set_stream(reader->builder, t->track, device_of(reader, above, path, count), stream);
-    int64_t device;
-    if (described_stream(&device, &stream, hd_builder_string(reader->builder, t->description)))
-        hd_builder_set_stream(reader->builder, t->track, device, stream);
-    if (t->name) hd_builder_name_track(reader->builder, t->track, t->name);
-    if (t->has_rank) hd_builder_sort_track(reader->builder, t->track, t->rank);
+    if (told.is_stream) hd_builder_set_stream(reader->builder, t->track, told.device, told.stream);
+    apply_told(reader, t->track, t, &told);
     return HD_OK;
 }
 
@@ -225,6 +230,9 @@ static hd_status identify_numbered(perfetto_reader *reader, uint32_t index)
     perfetto_thread *thread;
     HD_TRY(perfetto_get_thread(&thread, reader, t->pid, t->is_thread ? t->tid : 0, !t->is_thread));
     thread->described = true;
+    const pf_told told = perfetto_told_of(reader, t);
+    thread->order = told.order;
+    thread->job_rank = told.rank;
     if (t->has_rank && thread->rank == HD_NO_NUMBER) thread->rank = t->rank;
     if (t->name && !thread->name) thread->name = t->name;
     if (!t->provisional) return HD_OK;
@@ -262,7 +270,10 @@ static hd_status name_threads(perfetto_reader *reader)
         if (track == HD_NONE) return HD_NOMEM(reader->err);
         if (t->name) hd_builder_name_track(reader->builder, track, t->name);
         if (t->labels) hd_builder_label_track(reader->builder, track, t->labels);
-        if (t->rank != HD_NO_NUMBER) hd_builder_sort_track(reader->builder, track, t->rank);
+        int64_t order = t->order != HD_NO_NUMBER ? t->order : t->rank;
+        if (order != HD_NO_NUMBER) hd_builder_sort_track(reader->builder, track, order);
+        if (t->job_rank != HD_NO_NUMBER) hd_builder_set_rank(reader->builder, track, t->job_rank);
+        t->track = track;
     }
     return HD_OK;
 }

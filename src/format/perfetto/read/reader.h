@@ -24,6 +24,7 @@
 #include "format/numbers.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/perfetto.h"
+#include "format/perfetto/told.h"
 #include "format/rows_out.h"
 #include "format/tracepoint/tracepoint.h"
 #include "heddle/stacks.h"
@@ -105,12 +106,15 @@ typedef struct perfetto_track {
     bool has_late; /* samples wait for the end */
     bool is_group; /* it says how its children are ordered */
     bool has_lanes, is_identified;
-    uint32_t lane_of; /* the track that has the slices which cross these, HD_NONE: none */
+    bool is_async, is_old_async; /* as our writer tells */
+    uint32_t lane_of;            /* the track that has the slices which cross these, HD_NONE: none */
     int64_t pid, tid, rank;
     uint32_t name, process_name, labels, description;
     uint32_t track;         /* the one its events stand on, HD_NONE: none yet */
     uint32_t process_track; /* for counters */
     uint32_t unit;
+    uint32_t series, category; /* of a counter whose writer is ours */
+    bool has_series;
     int64_t multiplier;
     uint32_t generation; /* of the sum */
     int64_t sum;
@@ -121,6 +125,7 @@ typedef struct perfetto_track {
 typedef struct perfetto_thread {
     int64_t pid, tid, rank;
     uint32_t name, labels, track;
+    int64_t order, job_rank;    /* HD_NO_NUMBER: not known */
     bool is_process, described; /* by a track descriptor */
 } perfetto_thread;
 
@@ -136,12 +141,14 @@ typedef struct perfetto_args {
     size_t count, capacity;
 } perfetto_args;
 
+typedef enum perfetto_open_kind { PF_OPEN_SLICE, PF_OPEN_NO_DURATION, PF_OPEN_STATE } perfetto_open_kind;
+
 typedef struct perfetto_open_slice {
     hd_row row;
     uint32_t sequence;
     uint32_t arg_count;
     size_t first_arg; /* in the args of its stack */
-    bool is_state;
+    perfetto_open_kind kind;
     uint64_t number;               /* in the order of begins */
     size_t first_held;             /* those held that lie within it */
     size_t first_flow, flow_count; /* its flow points */
@@ -181,6 +188,10 @@ typedef struct perfetto_number {
     int64_t integer;
     double real;
 } perfetto_number;
+
+typedef struct perfetto_counter {
+    uint32_t name, unit, series, category;
+} perfetto_counter;
 
 /* A counter's sample whose track is not described yet. */
 typedef struct perfetto_late_sample {
@@ -229,6 +240,7 @@ typedef struct perfetto_reader {
     hd_map used_pids;   /* (text of a pid, 0) */
 
     perfetto_stack *stacks; /* by lane */
+    uint32_t end_track;     /* where the end of an asynchronous slice stands, HD_NONE: where its begin does */
     perfetto_stack spare;   /* room of a lane on which nothing is open: only open, held and args */
     size_t stack_count, stack_capacity;
     perfetto_flow *flows;
@@ -370,6 +382,14 @@ hd_status perfetto_group_ident(hd_ident *out, perfetto_reader *reader, uint32_t 
 hd_status perfetto_prepare_tracks(perfetto_reader *reader);
 /* Names, order and identities, once all descriptors are there. */
 hd_status perfetto_finish_tracks(perfetto_reader *reader);
+/* Whether a lane is of asynchronous slices. */
+static inline const perfetto_track *perfetto_async_track(const perfetto_reader *reader, uint32_t lane)
+{
+    const perfetto_track *t = lane & 1 ? NULL : &reader->tracks[lane >> 1];
+    return t && t->is_async ? t : NULL;
+}
+/* What our writer says of a track; its texts are the builder's. */
+pf_told perfetto_told_of(const perfetto_reader *reader, const perfetto_track *t);
 
 /* ---- event.c, legacy.c ---- */
 
@@ -405,7 +425,7 @@ hd_status perfetto_add_legacy(perfetto_reader *reader, perfetto_sequence *sequen
 /* ---- slices.c ---- */
 
 hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
-                               bool is_state);
+                               perfetto_open_kind kind);
 /* *out_start_ns: when the slice that ends here began, the end's time if it is not known; *out_point_ns: see above. */
 hd_status perfetto_end_slice(int64_t *out_start_ns, int64_t *out_point_ns, perfetto_reader *reader, uint32_t lane,
                              int64_t time_ns, uint32_t sequence);
@@ -421,7 +441,7 @@ hd_status perfetto_add_sample(perfetto_reader *reader, uint64_t uuid, int64_t ti
                               uint32_t generation);
 hd_status perfetto_finish_samples(perfetto_reader *reader);
 /* A row of one counter. */
-hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint32_t name, uint32_t unit,
+hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, const perfetto_counter *counter,
                                    int64_t time_ns, perfetto_number value);
 void perfetto_slices_free(perfetto_reader *reader);
 

@@ -83,26 +83,32 @@ static hd_status append_args(perfetto_reader *reader, perfetto_args *to, const p
 }
 
 hd_status perfetto_begin_slice(perfetto_reader *reader, const hd_row *row, uint32_t lane, uint32_t sequence,
-                               bool is_state)
+                               perfetto_open_kind kind)
 {
     perfetto_stack *s;
     HD_TRY(stack_of(&s, reader, lane));
     if (!s->open) take_room(reader, s);
+    size_t arg_count = reader->args.count;
+    if (row->kind == HD_KIND_ASYNC) { /* a row of its own, which stands before those that begin within it */
+        hd_row begin = *row;
+        HD_TRY(perfetto_add_row(reader, &begin, &reader->args));
+        arg_count = 0;
+    }
     HD_TRY(perfetto_grow(reader, (void **)&s->open, &s->open_capacity, s->open_count, sizeof *s->open));
     perfetto_open_slice *slice = &s->open[s->open_count];
     *slice = (perfetto_open_slice){
         .row = *row,
         .sequence = sequence,
         .first_arg = s->args.count,
-        .arg_count = (uint32_t)reader->args.count,
-        .is_state = is_state,
+        .arg_count = (uint32_t)arg_count,
+        .kind = kind,
         .number = reader->slice_count++,
         .first_held = s->held_count,
         .first_flow = reader->flow_count, /* they are added next */
         .flow_count = reader->event_flow_count,
         .point_ns = row->start_ns,
     };
-    HD_TRY(append_args(reader, &s->args, &reader->args, 0, reader->args.count));
+    HD_TRY(append_args(reader, &s->args, &reader->args, 0, arg_count));
     perfetto_open_slice *parent = s->open_count ? &s->open[s->open_count - 1] : NULL;
     if (parent && parent->point_ns == row->start_ns) parent->point_ns = HD_NO_TIME;
     s->open_count++;
@@ -176,7 +182,10 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
                              const perfetto_args *more, size_t first_more, size_t more_count)
 {
     perfetto_open_slice slice = s->open[index];
-    if (time_ns == HD_NO_TIME) {
+    bool is_async = slice.row.kind == HD_KIND_ASYNC;
+    if (is_async || (slice.kind == PF_OPEN_NO_DURATION && time_ns != HD_NO_TIME)) {
+        /* both ends of an asynchronous slice are rows; the other ends where it began */
+    } else if (time_ns == HD_NO_TIME) {
         slice.row.phase = 'B';
     } else if (__builtin_sub_overflow(time_ns, slice.row.start_ns, &slice.row.duration_ns)) {
         slice.row.duration_ns = INT64_MAX;
@@ -194,8 +203,14 @@ static hd_status close_slice(perfetto_reader *reader, perfetto_stack *s, size_t 
     if (parent && parent->point_ns == HD_NO_TIME) parent->point_ns = time_ns;
     if (slice.point_ns != slice.row.start_ns && slice.point_ns != HD_NO_TIME && slice.point_ns < time_ns)
         move_flows(reader, &slice, slice.point_ns);
-    if (parent && parent->row.start_ns == slice.row.start_ns) return hold(reader, s, &slice);
-    HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
+    if (is_async) {
+        slice.row.phase = slice.row.phase == 'S' ? 'F' : 'e';
+        slice.row.start_ns = time_ns;
+        if (more == &reader->args && reader->end_track != HD_NONE) slice.row.track = reader->end_track;
+    } else if (parent && parent->row.start_ns == slice.row.start_ns) {
+        return hold(reader, s, &slice);
+    }
+    if (!is_async || time_ns != HD_NO_TIME) HD_TRY(perfetto_add_row(reader, &slice.row, &reader->joined));
     if (is_top) HD_TRY(add_held(reader, s, slice.first_held));
     if (is_top) s->args.count = slice.first_arg;
     if (s->open_count) return HD_OK;
@@ -211,7 +226,7 @@ static ptrdiff_t find_open(const perfetto_stack *s, int64_t time_ns, uint32_t se
     size_t looked = 0;
     for (size_t i = s->open_count; i-- > 0 && looked++ < SEARCH_LIMIT;) {
         const perfetto_open_slice *slice = &s->open[i];
-        if (slice->row.start_ns > time_ns || slice->is_state) continue;
+        if (slice->row.start_ns > time_ns || slice->kind == PF_OPEN_STATE) continue;
         if (slice->sequence == sequence) return (ptrdiff_t)i;
         if (best < 0 || slice->row.start_ns > s->open[best].row.start_ns) best = (ptrdiff_t)i;
     }
@@ -247,7 +262,7 @@ hd_status perfetto_end_state(perfetto_reader *reader, uint32_t lane, int64_t tim
 {
     perfetto_stack *s;
     HD_TRY(stack_of(&s, reader, lane));
-    if (s->open_count == 0 || !s->open[s->open_count - 1].is_state) return HD_OK;
+    if (s->open_count == 0 || s->open[s->open_count - 1].kind != PF_OPEN_STATE) return HD_OK;
     if (s->open[s->open_count - 1].row.start_ns > time_ns)
         perfetto_note(reader, "perfetto.state-out-of-order", HD_LEDGER_NOTE, 1);
     HD_TRY(close_slice(reader, s, s->open_count - 1, time_ns, NULL, 0, 0));
@@ -310,10 +325,11 @@ hd_status perfetto_finish_slices(perfetto_reader *reader)
         if (s->end_count) HD_TRY(match_waiting(reader, s));
         HD_TRY(add_held(reader, s, 0));
         for (size_t k = 0; k < s->open_count; k++) /* in the order in which they began */
-            if (!s->open[k].is_state) perfetto_note(reader, "perfetto.slice-not-ended", HD_LEDGER_NOTE, 1);
+            if (s->open[k].kind != PF_OPEN_STATE) perfetto_note(reader, "perfetto.slice-not-ended", HD_LEDGER_NOTE, 1);
         size_t count = s->open_count, args = s->args.count;
         for (size_t k = 0; k < count; k++) {
             perfetto_open_slice slice = s->open[k];
+            if (slice.row.kind == HD_KIND_ASYNC) continue;
             slice.row.phase = 'B';
             reader->joined.count = 0;
             HD_TRY(append_args(reader, &reader->joined, &s->args, slice.first_arg, slice.arg_count));
@@ -415,24 +431,23 @@ hd_status perfetto_finish_flows(perfetto_reader *reader)
 
 /* ---- counters ---- */
 
-hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, uint32_t name, uint32_t unit,
+hd_status perfetto_add_counter_row(perfetto_reader *reader, uint32_t track, const perfetto_counter *counter,
                                    int64_t time_ns, perfetto_number value)
 {
     hd_row row = hd_row_of(HD_KIND_COUNTER, 'C');
     hd_arg_type type = HD_ARG_INT;
     int64_t bits = value.integer;
     row.track = track;
-    row.name = name;
+    row.name = counter->name;
+    row.category = counter->category;
     row.start_ns = time_ns;
     perfetto_args saved = reader->args;
     reader->args = reader->counter_args;
     reader->args.count = 0;
     hd_status status = HD_OK;
-    if (unit) status = perfetto_add_member(reader, "unit", HD_ARG_STRING, unit);
+    if (counter->unit) status = perfetto_add_member(reader, "unit", HD_ARG_STRING, counter->unit);
     if (value.is_double) type = hd_value_of_double(&bits, reader->builder, value.real);
-    if (status == HD_OK)
-        status = perfetto_add_arg(reader, &reader->args, hd_builder_intern_text(reader->builder, "value"), type,
-                                  HD_SCOPE_ARGS, bits);
+    if (status == HD_OK) status = perfetto_add_arg(reader, &reader->args, counter->series, type, HD_SCOPE_ARGS, bits);
     if (status == HD_OK) status = perfetto_add_row(reader, &row, &reader->args);
     reader->counter_args = reader->args;
     reader->args = saved;
@@ -474,7 +489,7 @@ static hd_status add_sample(bool *known, perfetto_reader *reader, uint32_t index
     HD_TRY(perfetto_counter_track(&track, known, reader, index, at_end));
     if (!*known) return HD_OK;
     perfetto_track *t = &reader->tracks[index];
-    if (!t->name) {
+    if (!t->name && !t->has_series) {
         char text[40] = "counter ";
         reader->text.size = 0;
         hd_json_put_text(&reader->text, text);
@@ -482,7 +497,12 @@ static hd_status add_sample(bool *known, perfetto_reader *reader, uint32_t index
         if (reader->text.failed) return HD_NOMEM(reader->err);
         t->name = hd_builder_intern(reader->builder, reader->text.data, reader->text.size);
     }
-    return perfetto_add_counter_row(reader, track, t->name, t->unit, time_ns, absolute(t, value, generation));
+    if (!t->has_series) {
+        t->series = hd_builder_intern_text(reader->builder, "value");
+        t->has_series = true;
+    }
+    const perfetto_counter counter = {t->name, t->unit, t->series, t->category};
+    return perfetto_add_counter_row(reader, track, &counter, time_ns, absolute(t, value, generation));
 }
 
 hd_status perfetto_add_sample(perfetto_reader *reader, uint64_t uuid, int64_t time_ns, perfetto_number value,

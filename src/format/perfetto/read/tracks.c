@@ -4,6 +4,7 @@
 #include "base/memory/large.h"
 #include "format/perfetto/read/reader.h"
 #include "trace/spill.h"
+#include "trace/text.h"
 
 enum { ANCESTOR_LIMIT = 32 };
 
@@ -25,8 +26,13 @@ hd_status perfetto_get_thread(perfetto_thread **out, perfetto_reader *reader, in
         HD_TRY(perfetto_grow(reader, (void **)&reader->threads, &reader->thread_capacity, reader->thread_count,
                              sizeof *reader->threads));
         index = (uint32_t)reader->thread_count++;
-        reader->threads[index] =
-            (perfetto_thread){.pid = pid, .tid = tid, .track = HD_NONE, .is_process = is_process, .rank = HD_NO_NUMBER};
+        reader->threads[index] = (perfetto_thread){.pid = pid,
+                                                   .tid = tid,
+                                                   .track = HD_NONE,
+                                                   .is_process = is_process,
+                                                   .rank = HD_NO_NUMBER,
+                                                   .order = HD_NO_NUMBER,
+                                                   .job_rank = HD_NO_NUMBER};
         if (!hd_map_set(map, (uint64_t)pid, (uint64_t)tid, index)) return HD_NOMEM(reader->err);
     }
     *out = &reader->threads[index];
@@ -45,10 +51,10 @@ hd_status perfetto_thread_track(uint32_t *out, perfetto_reader *reader, int64_t 
     return *out == HD_NONE ? HD_NOMEM(reader->err) : HD_OK;
 }
 
-/* The track of a process for what is on none of its threads. */
+/* The track for what is on none of a process' threads. */
 static hd_status process_events_track(uint32_t *out, perfetto_reader *reader, hd_ident pid)
 {
-    *out = hd_builder_track(reader->builder, pid, (hd_ident){0}, false);
+    *out = hd_builder_track(reader->builder, pid, (hd_ident){0}, pid.type != HD_IDENT_NONE);
     return *out == HD_NONE ? HD_NOMEM(reader->err) : HD_OK;
 }
 
@@ -80,18 +86,34 @@ static uint32_t process_above(perfetto_reader *reader, uint32_t index, uint32_t 
     return HD_NONE;
 }
 
+/* A process without a number, whose pid our writer tells. */
+static bool is_told_group(const perfetto_reader *reader, const perfetto_track *t)
+{
+    const pf_told told = perfetto_told_of(reader, t);
+    return t->is_group && !t->has_parent && (told.has_ident || told.no_name || told.no_process);
+}
+
 /* The track for events of reader->tracks[index], made where there is none. */
 static hd_status track_of(uint32_t *out, perfetto_reader *reader, uint32_t index)
 {
     perfetto_track *t = &reader->tracks[index];
+    uint32_t parent;
     *out = t->track;
     if (t->track != HD_NONE) return HD_OK;
-    if (t->lane_of != HD_NONE) {
+    if (t->is_async && hd_map_get(&parent, &reader->track_index, t->parent_uuid, 0) &&
+        !reader->tracks[parent].is_async) {
+        HD_TRY(track_of(out, reader, parent));
+    } else if (t->lane_of != HD_NONE) {
         HD_TRY(track_of(out, reader, t->lane_of)); /* which is a lane of none */
     } else if (t->is_thread) {
         HD_TRY(perfetto_thread_track(out, reader, t->pid, t->tid));
     } else if (t->is_process) {
         HD_TRY(process_events_track(out, reader, perfetto_number_ident(reader, t->pid)));
+    } else if (is_told_group(reader, t)) {
+        hd_ident pid;
+        HD_TRY(perfetto_group_ident(&pid, reader, index));
+        HD_TRY(process_events_track(out, reader, pid));
+        t->is_identified = true;
     } else {
         t->provisional = true;
         uint32_t space = hd_builder_intern_text(reader->builder, "\x01track of a uuid"); /* leaves at the end */
@@ -111,7 +133,7 @@ hd_status perfetto_event_track(uint32_t *out, uint32_t *out_lane, perfetto_reade
     HD_TRY(perfetto_get_track(&index, reader, uuid));
     HD_TRY(track_of(out, reader, index));
     const perfetto_track *t = &reader->tracks[index];
-    *out_lane = t->provisional || t->lane_of != HD_NONE ? index << 1 : perfetto_track_lane(*out);
+    *out_lane = t->provisional || t->lane_of != HD_NONE || t->is_async ? index << 1 : perfetto_track_lane(*out);
     return HD_OK;
 }
 
@@ -270,6 +292,23 @@ static hd_status read_counter(perfetto_reader *reader, uint32_t index, const hd_
     return perfetto_check(reader, &message);
 }
 
+/* The name without the series that our writer put behind it. */
+static void split_counter(perfetto_reader *reader, perfetto_track *t)
+{
+    hd_string name = hd_builder_string(reader->builder, t->name), series, category;
+    if (!pf_told_of_counter(&series, &category, hd_builder_string(reader->builder, t->description))) return;
+    size_t size = series.size;
+    bool is_behind = !hd_string_is(series, "value") && size && size <= name.size &&
+                     memcmp(name.data + name.size - size, series.data, size) == 0;
+    if (is_behind) {
+        size += size < name.size && name.data[name.size - size - 1] == ' ';
+        t->name = hd_builder_intern(reader->builder, name.data, name.size - size);
+    }
+    t->series = hd_builder_intern(reader->builder, series.data, series.size);
+    t->category = hd_builder_intern(reader->builder, category.data, category.size);
+    t->has_series = true;
+}
+
 static hd_status apply_process(perfetto_reader *reader, uint32_t index, const hd_proto_field *field)
 {
     numbers n;
@@ -403,6 +442,13 @@ hd_status perfetto_read_descriptor(perfetto_reader *reader, const hd_proto_field
     if (d.has_process) HD_TRY(apply_process(reader, index, &d.process));
     if (d.has_thread) HD_TRY(apply_thread(reader, index, &d.thread));
     if (d.has_counter) HD_TRY(read_counter(reader, index, &d.counter));
+    t = &reader->tracks[index];
+    if (d.has_counter && d.description && !t->has_series) split_counter(reader, t);
+    const pf_told told = perfetto_told_of(reader, t);
+    if (told.is_async && t->has_parent && t->track == HD_NONE) {
+        t->is_async = t->is_identified = true;
+        t->is_old_async = told.is_old_async;
+    }
     if (d.has_chrome_process) HD_TRY(apply_chrome_process(reader, index, &d.chrome_process));
     find_lane(reader, index, &d);
     return HD_OK;

@@ -447,3 +447,22 @@ void pf_put_id_arg(pf_writer *w, const hd_event *event)
     put_value(w, types[event->id_type & HD_ID_VALUE_MASK], event->id);
     hd_pb_end(&w->event, mark);
 }
+
+void pf_put_no_duration(pf_writer *w)
+{
+    hd_pb_end(&w->event, begin_field(w, "dur", 3));
+}
+
+void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track)
+{
+    uint32_t place = event->track == begin_track ? HD_NONE : pf_place_of_track(w, event->track);
+    if (place != HD_NONE) {
+        size_t mark = begin_field(w, "track", 5);
+        hd_pb_put_int(&w->event, PF_ANNOTATION_INT_VALUE, (int64_t)place + 1);
+        hd_pb_end(&w->event, mark);
+    }
+    if (event->duration_ns == HD_NO_TIME) return;
+    size_t mark = begin_field(w, "dur", 3);
+    hd_pb_put_int(&w->event, PF_ANNOTATION_INT_VALUE, event->duration_ns);
+    hd_pb_end(&w->event, mark);
+}

@@ -16,14 +16,19 @@
 /* `end`: row, HD_NONE: none. */
 static hd_status add_pair(pf_writer *w, const hd_async_point *begin, uint32_t end, int64_t until, hd_error *err)
 {
-    bool is_legacy = strchr("STpF", begin->phase) != NULL;
+    bool is_old = strchr("STpF", begin->phase) != NULL;
     hd_event event = hd_event_at(w->trace, HD_KIND_ASYNC, begin->row);
-    uint32_t place = pf_place_async(w, &event, hd_hash_pair(begin->key, is_legacy ? begin->name : 0));
+    uint32_t place = pf_place_async(w, &event, hd_hash_pair(begin->key, is_old ? begin->name : 0), is_old);
     if (place == HD_NONE || w->async_pair_count >= UINT32_MAX - 1 ||
         !hd_large_grow((void **)&w->async_pairs, &w->async_pair_capacity, w->async_pair_count, sizeof *w->async_pairs,
                        w->large))
         return HD_NOMEM(err);
-    uint32_t row = (uint32_t)w->async_pair_count++;
+    uint32_t row = (uint32_t)w->async_pair_count++, ends[] = {begin->row, end};
+    for (int i = 0; i < 2 && ends[i] != HD_NONE; i++) { /* their threads are described, too */
+        uint32_t of = pf_place_of_track(w, hd_event_at(w->trace, HD_KIND_ASYNC, ends[i]).track);
+        if (of == HD_NONE) return HD_NOMEM(err);
+        w->places[of].events++;
+    }
     w->async_pairs[row] = (pf_async_pair){begin->row, end};
     return pf_add_item(w, PF_ITEM_ASYNC, place, row, begin->start_ns, until, err);
 }

@@ -181,8 +181,8 @@ static hd_status collect_counters(pf_writer *w, const hd_block *block, hd_error 
 /* Names and order of tracks are in the descriptors; nothing else has a home. */
 static hd_status collect_meta(pf_writer *w, const hd_block *block, hd_error *err)
 {
-    static const char *const known[] = {"thread_name",    "thread_sort_index",  "process_name",
-                                        "process_labels", "process_sort_index", HD_STREAM_EVENT};
+    static const char *const known[] = {"thread_name",        "thread_sort_index", "process_name", "process_labels",
+                                        "process_sort_index", HD_STREAM_EVENT,     HD_RANK_EVENT};
     (void)err;
     for (uint32_t i = 0; i < block->row_count; i++) {
         hd_string name = hd_trace_string(w->trace, (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i));

@@ -13,6 +13,7 @@
 #include "format/conventions.h"
 #include "format/perfetto/fields.h"
 #include "format/perfetto/write/writer.h"
+#include "model/identity/process.h"
 #include "trace/event.h"
 
 enum {
@@ -142,7 +143,10 @@ static hd_status emit_end(emitter *e)
     if (row != HD_NONE) {
         hd_event event = hd_event_at(w->trace, kind, row);
         if (event.name && event.name != name) w->notes[PF_NOTE_END_NAME]++;
-        if (kind == HD_KIND_ASYNC) w->written++; /* the others were counted with their kind */
+        if (kind == HD_KIND_ASYNC) {
+            w->written++; /* the others were counted with their kind */
+            pf_put_async(w, &event, pf_item_event(w, item).track);
+        }
         pf_put_args(w, &event, false);
     }
     return emit_packet(e, open.end);
@@ -159,6 +163,9 @@ static hd_status emit_slice(emitter *e, uint32_t index, const hd_event *event, b
     put_labels(w, event);
     bool bound = put_flows(e, index);
     pf_put_id_arg(w, event);
+    if (event->kind == HD_KIND_ASYNC) pf_put_async(w, event, hd_process_of(w->trace, event->track));
+    if (event->kind == HD_KIND_SLICE && event->duration_ns == HD_NO_TIME && item->end != PF_OPEN_END)
+        pf_put_no_duration(w);
     pf_put_args(w, event, bound);
     w->written++;
     HD_TRY(emit_packet(e, item->start));

@@ -133,7 +133,8 @@ static int by_item(const void *a, const void *b)
 {
     const pf_flow_point *x = *(pf_flow_point *const *)a, *y = *(pf_flow_point *const *)b;
     if (x->item != y->item) return x->item < y->item ? -1 : 1;
-    return phase_rank(x->phase) - phase_rank(y->phase);
+    int order = phase_rank(x->phase) - phase_rank(y->phase);
+    return order ? order : (x > y) - (x < y); /* of one list */
 }
 
 static hd_status join(joiner *j, pf_flow_point *point)

@@ -10,6 +10,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
@@ -17,6 +18,7 @@
 #include "base/protobuf/write.h"
 #include "format/conventions.h"
 #include "format/perfetto/fields.h"
+#include "format/perfetto/told.h"
 #include "format/perfetto/write/writer.h"
 #include "trace/text.h"
 
@@ -156,7 +158,7 @@ hd_status pf_places_init(pf_writer *w, hd_error *err)
     w->made_numbers = calloc((size_t)count + 1, sizeof *w->made_numbers);
     if (!w->track_places || !w->made_numbers) return HD_NOMEM(err);
     make_numbers(w);
-    HD_TRY(hd_conventions_untold_streams(&w->untold, w->trace, err));
+    HD_TRY(hd_conventions_untold(&w->untold, w->trace, false, err));
     for (int pass = 0; pass < 2; pass++) { /* processes first: they are parents */
         for (uint32_t i = 0; i < count; i++) {
             const hd_track *track = hd_trace_track_at(w->trace, i);
@@ -221,23 +223,31 @@ uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series)
     uint32_t process = pf_place_of_process(w, event->track);
     struct {
         uint64_t id;
-        uint32_t process, name, series, kind;
-    } key = {pf_id_hash(w->trace, event->id_type, event->id), process, event->name, series, PF_PLACE_COUNTER};
+        uint32_t process, name, series, category, kind, unused;
+    } key = {.id = pf_id_hash(w->trace, event->id_type, event->id),
+             .process = process,
+             .name = event->name,
+             .series = series,
+             .category = event->category,
+             .kind = PF_PLACE_COUNTER};
     bool is_new;
     uint32_t place = find_place(w, hd_hash(&key, sizeof key), PF_PLACE_COUNTER, process, &is_new);
     if (place == HD_NONE || !is_new) return place;
     w->places[place].name = event->name;
     w->places[place].series = series;
+    w->places[place].category = event->category;
     w->places[place].id_type = event->id_type;
     w->places[place].id = event->id;
     return place;
 }
 
-uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key)
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key, bool is_old)
 {
     bool is_new;
     uint32_t place = find_place(w, key, PF_PLACE_ASYNC, pf_place_of_process(w, event->track), &is_new);
-    if (place != HD_NONE && is_new) w->places[place].name = event->name;
+    if (place == HD_NONE || !is_new) return place;
+    w->places[place].name = event->name;
+    w->places[place].is_old_async = is_old;
     return place;
 }
 
@@ -310,35 +320,66 @@ static void put_track_name(pf_writer *w, hd_bytes *out, uint32_t index)
     }
 }
 
-/* "GPU stream 7 of device 0"; what is not known is left out. */
-static void put_stream(hd_bytes *out, const hd_track *track)
+/* The name and rank that a track of the output has, though that of the trace has none. */
+static bool is_made_name(const hd_track *track)
 {
-    char text[32];
-    hd_bytes_put(out, PF_STREAM, sizeof PF_STREAM - 1);
-    if (track->stream != HD_NO_NUMBER)
-        hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, " %lld", (long long)track->stream));
-    if (track->device != HD_NO_NUMBER)
-        hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, " of device %lld", (long long)track->device));
+    return !track->name && track->kind == HD_TRACK_STREAM && track->stream != HD_NO_NUMBER;
 }
 
-/* What of a track's pid, tid, labels and numbers is in no other field. */
-static void put_description(pf_writer *w, hd_bytes *out, const hd_track *track)
+/* A row whose name would make it a stream, and the number in it its tid. */
+static bool is_called_stream(const pf_writer *w, const pf_place *place, const hd_track *track)
 {
-    bool is_process = track->kind == HD_TRACK_PROCESS;
-    hd_ident ident = is_process ? track->pid : track->tid;
-    hd_string text = hd_trace_string(w->trace, ident.text), labels = hd_trace_string(w->trace, track->labels);
-    bool has_ident = track->name && ident.type != HD_IDENT_NONE;
-    bool has_stream = w->untold[track->id];
-    if (!has_ident && !labels.size && !has_stream) return;
-    size_t mark = hd_pb_begin(out, PF_TRACK_DESCRIPTION);
-    if (has_ident) {
-        hd_bytes_put(out, is_process ? "pid " : "tid ", 4);
-        hd_bytes_put(out, text.data, text.size);
-        if (labels.size || has_stream) hd_bytes_put(out, ", ", 2);
+    hd_string name = hd_trace_string(w->trace, track->name ? track->name : track->tid.text);
+    return place->kind == PF_PLACE_ROW && name.size > 6 && strncasecmp(name.data, "stream", 6) == 0;
+}
+
+static void put_told(pf_writer *w, hd_bytes *out, const pf_told *told, bool is_process)
+{
+    pf_told_put(&w->event, told, is_process);
+    if (w->event.size) hd_pb_put_bytes(out, PF_TRACK_DESCRIPTION, w->event.data, w->event.size);
+    w->event.size = 0;
+}
+
+/* What of a track is in no other field. */
+static void put_description(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    const hd_track *track = place->track == HD_NONE ? NULL : hd_trace_track_at(w->trace, place->track);
+    pf_told told = PF_TOLD_NOTHING;
+    bool is_process = !track || track->kind == HD_TRACK_PROCESS;
+    if (!track || (is_process && track->pid.type == HD_IDENT_NONE)) {
+        told.no_process = true;
+        told.no_name = !track || !track->name;
     }
-    hd_bytes_put(out, labels.data, labels.size);
-    if (has_stream) put_stream(out, track);
-    hd_pb_end(out, mark);
+    if (track) {
+        hd_ident ident = is_process ? track->pid : track->tid;
+        bool has_field = place->kind == PF_PLACE_PROCESS || place->kind == PF_PLACE_THREAD;
+        told.ident = hd_trace_string(w->trace, ident.text);
+        bool is_called = is_called_stream(w, place, track);
+        bool is_name =
+            ident.type == HD_IDENT_STRING && told.ident.size && !track->name && !is_made_name(track) && !is_called;
+        told.has_ident = !has_field && ident.type != HD_IDENT_NONE && !is_name;
+        if (!has_field) told.labels = hd_trace_string(w->trace, track->labels);
+        told.no_name |= !has_field && !track->name && ident.type != HD_IDENT_NONE;
+        told.no_order = track->sort_index == HD_NO_NUMBER && track->kind == HD_TRACK_STREAM &&
+                        track->stream != HD_NO_NUMBER && !has_field;
+        if (track->sort_index != HD_NO_NUMBER && track->sort_index != clamp(track->sort_index))
+            told.order = track->sort_index;
+        told.is_thread = track->kind == HD_TRACK_THREAD && (w->untold[track->id] == HD_UNTOLD_THREAD || is_called);
+        told.is_stream = track->kind == HD_TRACK_STREAM; /* slices of several numbers come in another order */
+        told.rank = w->untold[track->id] == HD_UNTOLD_RANK ? track->rank : HD_NO_NUMBER;
+        told.device = track->device;
+        told.stream = track->stream;
+    }
+    put_told(w, out, &told, is_process);
+}
+
+static void put_async(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    pf_told told = PF_TOLD_NOTHING;
+    told.is_async = true;
+    told.is_old_async = w->places[place->first_lane].is_old_async;
+    put_string(w, out, PF_TRACK_NAME, place->name);
+    put_told(w, out, &told, false);
 }
 
 /* Name, id if there is one, and the series unless it is the only thing that "value" can mean. */
@@ -357,11 +398,20 @@ static void put_counter_name(pf_writer *w, hd_bytes *out, const pf_place *place)
             hd_bytes_put(out, id.data, id.size);
         }
     }
-    if (series.size && !(series.size == 5 && memcmp(series.data, "value", 5) == 0)) {
+    if (series.size && !hd_string_is(series, "value")) {
         if (name.size) hd_bytes_put(out, " ", 1);
         hd_bytes_put(out, series.data, series.size);
     }
     hd_pb_end(out, mark);
+}
+
+static void put_counter_description(pf_writer *w, hd_bytes *out, const pf_place *place)
+{
+    hd_string series = hd_trace_string(w->trace, place->series), category = hd_trace_string(w->trace, place->category);
+    if (!category.size && hd_string_is(series, "value")) return; /* as without a description */
+    pf_told_put_counter(&w->event, series, category);
+    hd_pb_put_bytes(out, PF_TRACK_DESCRIPTION, w->event.data, w->event.size);
+    w->event.size = 0;
 }
 
 /* "Memory (bytes)", "Clock [MHz]": what stands in the last brackets of the text. */
@@ -402,7 +452,7 @@ static void put_row(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     const pf_place *first = &w->places[place->first_lane];
     put_track_name(w, out, place->track);
-    if (place->kind == PF_PLACE_ROW) put_description(w, out, hd_trace_track_at(w->trace, place->track));
+    if (place->kind == PF_PLACE_ROW) put_description(w, out, place);
     put_order(out, w, place);
     if (first->lane_count == 1) {
         hd_pb_put_uint(out, PF_TRACK_SIBLING_MERGE_BEHAVIOR, PF_MERGE_NONE);
@@ -416,11 +466,17 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
 {
     const hd_track *track = place->track == HD_NONE ? NULL : hd_trace_track_at(w->trace, place->track);
     switch (place->kind) {
-    case PF_PLACE_PROCESS: put_process(w, out, track); break;
-    case PF_PLACE_THREAD: put_thread(w, out, track); break;
+    case PF_PLACE_PROCESS:
+        put_process(w, out, track);
+        put_description(w, out, place);
+        break;
+    case PF_PLACE_THREAD:
+        put_thread(w, out, track);
+        put_description(w, out, place);
+        break;
     case PF_PLACE_GROUP:
         put_track_name(w, out, place->track);
-        if (track) put_description(w, out, track);
+        put_description(w, out, place);
         break;
     case PF_PLACE_ROW: put_row(w, out, place); return;
     case PF_PLACE_LANE:
@@ -428,10 +484,11 @@ static void put_place(pf_writer *w, hd_bytes *out, const pf_place *place)
             put_row(w, out, place);
             return;
         } /* fall through */
-    case PF_PLACE_ASYNC: put_string(w, out, PF_TRACK_NAME, place->name); return;
+    case PF_PLACE_ASYNC: put_async(w, out, place); return;
     case PF_PLACE_COUNTER:
         put_counter_name(w, out, place);
         put_counter_unit(w, out, place);
+        put_counter_description(w, out, place);
         return;
     }
     if (place->kind != PF_PLACE_THREAD) hd_pb_put_uint(out, PF_TRACK_CHILD_ORDERING, PF_ORDERING_EXPLICIT);

@@ -44,12 +44,13 @@ typedef enum pf_place_kind {
 /* Its uuid is its index + 1. */
 typedef struct pf_place {
     pf_place_kind kind;
-    uint32_t parent;  /* a place, or HD_NONE */
-    uint32_t track;   /* of the trace, or HD_NONE */
-    uint32_t name;    /* string id; counters and asynchronous ones */
-    uint32_t series;  /* string id, counters */
-    uint32_t id_type; /* counters: what tells those of one name apart, as of hd_event */
+    uint32_t parent;           /* a place, or HD_NONE */
+    uint32_t track;            /* of the trace, or HD_NONE */
+    uint32_t name;             /* string id; counters and asynchronous ones */
+    uint32_t series, category; /* string ids, counters */
+    uint32_t id_type;          /* counters: what tells those of one name apart, as of hd_event */
     int64_t id;
+    bool is_old_async;   /* of the phases S, T, p and F */
     uint64_t key;        /* hash of all that tells counters and asynchronous places apart */
     uint32_t first_lane; /* the place whose lane it is, itself for others */
     uint32_t next_lane;  /* of the same track; HD_NONE: the last */
@@ -174,7 +175,7 @@ typedef struct pf_writer {
     size_t place_count, place_capacity;
     uint32_t *track_places; /* by track of the trace */
     int32_t *made_numbers;  /* by track: its pid or tid, where that of the trace is no number; 0: not needed */
-    bool *untold;           /* by track: hd_conventions_untold_streams */
+    uint8_t *untold;        /* by track: hd_conventions_untold */
     uint32_t no_track;      /* the place of events without pid and tid, HD_NONE: not needed yet */
     hd_slots place_slots;   /* of counters and asynchronous places */
 
@@ -213,7 +214,7 @@ bool pf_numbers_of_track(uint32_t *out_pid, uint32_t *out_tid, const pf_writer *
 /* The place of the process that a track belongs to, or of the track itself. */
 uint32_t pf_place_counter(pf_writer *w, const hd_event *event, uint32_t series);
 /* key: what is the same of all points that belong together. */
-uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key);
+uint32_t pf_place_async(pf_writer *w, const hd_event *event, uint64_t key, bool is_old);
 /* One more lane of a place. */
 uint32_t pf_place_add_lane(pf_writer *w, uint32_t first);
 hd_status pf_emit_places(pf_writer *w, hd_error *err);
@@ -251,6 +252,10 @@ uint32_t pf_intern_string(pf_writer *w, unsigned space, uint32_t id);
 /* bound: the slice's bind_id has become flows, and is no argument. */
 void pf_put_args(pf_writer *w, const hd_event *event, bool bound);
 void pf_put_id_arg(pf_writer *w, const hd_event *event);
+/* Of an asynchronous event: event.track, the uuid of its thread's, unless it is begin_track, and event.dur, in ns. */
+void pf_put_async(pf_writer *w, const hd_event *event, uint32_t begin_track);
+/* An argument event.dur without a value: a slice that ends where it began, as its end is not known. */
+void pf_put_no_duration(pf_writer *w);
 /* A counter's value; false: it is no number. */
 bool pf_put_counter_value(pf_writer *w, unsigned type, int64_t bits);
 

@@ -1,8 +1,8 @@
 /* findings.c - what to do first in a job: which ranks are late, and what its transfers cost
  *
  * The job is simulated (slowdown.c) as it was, with the ranks that are late as fast as the fastest at each place, with
- * all ranks so, and with transfers that take no time. What is saved so is no sum of durations: who does not wait for one
- * rank waits for the next.
+ * all ranks so, and with transfers that take no time. What is saved so is no sum of durations: who does not wait for
+ * one rank waits for the next.
  */
 #include <math.h>
 #include <stdio.h>

@@ -75,7 +75,8 @@ typedef struct slow_job {
 hd_status slow_job_read(slow_job *job, hd_table_builder *lost, hd_error *err);
 void slow_job_deinit(slow_job *job);
 
-/* slowdown.c: members by collective; of gaps the mean over ranks and steps, of transfers the median. false: no memory. */
+/* slowdown.c: members by collective; of gaps the mean over ranks and steps, of transfers the median. false: no
+ * memory. */
 bool slow_make_lists(slow_job *job);
 bool slow_find_ideals(slow_job *job);
 /* Mean time over members from the end of the first to the end of the last collective; NaN: they wait for each other.

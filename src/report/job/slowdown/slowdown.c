@@ -427,11 +427,7 @@ static hd_status slowdown_of(hd_report *out, const hd_job *of, const slowdown_op
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)
 {
-    hd_job *own = NULL;
-    HD_TRY(job_of_input(&own, input, err));
-    hd_status status = slowdown_of(out, own ? own : input->job, options, err);
-    hd_job_free(own);
-    return status;
+    return slowdown_of(out, input->job, options, err);
 }
 
 static const hd_option_about options[] = {
@@ -452,6 +448,7 @@ const hd_report_about report_slowdown_about = {
         "comes first; a job is refused if its simulation is more than 5 % off, or if more than 5 % of its "
         "collectives are not joined.",
     .of_job = true,
+    .says_trust = true,
     .options = options,
     .options_size = sizeof(slowdown_options),
     .tables = tables,

@@ -43,5 +43,5 @@ export function csvTable(columns: readonly TextColumn[], rows: readonly (readonl
   for (const row of rows) {
     lines.push(row.map((cell) => (cell === null ? "" : typeof cell === "number" ? String(cell) : csvText(cell))).join(","));
   }
-  return lines.join("\r\n") + "\r\n";
+  return lines.join("\n") + "\n";
 }

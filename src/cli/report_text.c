@@ -1,0 +1,81 @@
+/* report_text.c - reports as text for people */
+#include "cli/report_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/findings_out.h"
+#include "cli/report_out.h"
+#include "cli/table_out.h"
+
+/* What else than its tables a report's text is. */
+static const struct {
+    const char *report;
+    void (*print)(const report_text *text);
+} special[] = {{"info", info_text}, {"check", check_text}, {"memory", memory_text}, {"timeline", timeline_text}};
+
+enum { SPECIAL_COUNT = sizeof special / sizeof *special, TRACKS_PER_CODE = 10 };
+
+const hd_report_table_about *report_table_of(const hd_report_about *about, const char *name, size_t size)
+{
+    for (const hd_report_table_about *t = about->tables; t->name; t++) {
+        if (strlen(t->name) == size && memcmp(t->name, name, size) == 0) return t;
+    }
+    return NULL;
+}
+
+bool report_text_option(char out[64], const cli_run *run, const char *report, const cli_given *given)
+{
+    const bool is_check = strcmp(report, "check") == 0, is_timeline = strcmp(report, "timeline") == 0;
+    const char *name = is_check ? "tracks" : is_timeline ? "width" : NULL;
+    for (size_t i = 0; name && i < given->count; i++)
+        if (strcmp(given->names[i], name) == 0) return false;
+    if (!name) return false;
+    snprintf(out, 64, "%s=%" PRIu64, name, is_check ? (uint64_t)TRACKS_PER_CODE : timeline_text_width(run));
+    return true;
+}
+
+static void print_table(const report_text *t, const hd_table *table)
+{
+    const char *name = hd_table_name(table);
+    size_t rows = hd_table_row_count(table);
+    uint64_t most = t->rows ? t->rows : REPORT_ROWS_SHOWN;
+    hd_table *shown;
+    char text[HD_VALUE_TEXT_BYTES];
+    /* A line that says that there is one more would take the place of that row. */
+    size_t first = t->all || most + 1 >= rows ? rows : (size_t)most;
+    if (cli_table_without(&shown, table, "", t->start_ns, &t->run->err) != HD_OK) return;
+    cli_print(t->run, "\n%s%s%s: %s\n", cli_style(t->run, CLI_BOLD), name, cli_style(t->run, CLI_PLAIN),
+              report_table_of(t->about, name, strlen(name))->meaning);
+    if (cli_is_findings(table))
+        cli_print_findings(t->run, table, first);
+    else
+        report_print_rows(t->run, shown, first);
+    if (first < rows) cli_print(t->run, "  … %s more rows; --rows, --all\n", hd_text_count(text, rows - first));
+    hd_table_free(shown);
+}
+
+static void print_tables(const report_text *t)
+{
+    bool any = false;
+    if (t->path) report_print_path(t->run, t->path);
+    cli_print(t->run, "%s%s: %s\n", t->path ? "  " : "", t->about->name, t->about->title);
+    if (t->path && t->about->says_trust && t->report->trust) cli_print(t->run, "  trust: %s\n", t->report->trust_text);
+    for (size_t i = 0; i < t->report->table_count; i++) {
+        const bool is_shown = !t->first_table || i == 0 || cli_is_findings(t->report->tables[i]);
+        if (!is_shown || !hd_table_row_count(t->report->tables[i])) continue;
+        print_table(t, t->report->tables[i]);
+        any = true;
+    }
+    if (!any) cli_print(t->run, "  no rows: the trace has nothing of this\n");
+}
+
+void report_text_print(const report_text *text)
+{
+    for (size_t i = 0; i < SPECIAL_COUNT && !text->tables; i++) {
+        if (strcmp(text->about->name, special[i].report) != 0) continue;
+        special[i].print(text);
+        return;
+    }
+    print_tables(text);
+}

@@ -1,0 +1,14 @@
+/* device_rows.h - a row of GPU activities is of one device
+ *
+ * In: a builder with all of its events. Out: the same, where activities of several devices were on one (pid, tid): those
+ * of the first device stay, those of each other device move to a row of their own, with the flow points bound to them.
+ */
+#ifndef HD_FORMAT_DEVICE_ROWS_H
+#define HD_FORMAT_DEVICE_ROWS_H
+
+#include "heddle/builder.h"
+
+/* The ledger notes how many slices moved (HD_DEVICES_ON_ROW). Errors: IO, MEMORY. */
+hd_status hd_device_rows_split(hd_builder *builder, hd_error *err);
+
+#endif

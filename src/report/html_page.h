@@ -1,0 +1,71 @@
+/* html_page.h - what the parts of the HTML page share: inputs, cells of their reports, text as HTML
+ *
+ * In: reports. Out: one page: headline, findings, pictures (html_head.c, html_pictures.c), tables (html.c). Begin with
+ * html.c.
+ */
+#ifndef HD_REPORT_HTML_PAGE_H
+#define HD_REPORT_HTML_PAGE_H
+
+#include "base/json/write.h"
+#include "heddle/trace.h"
+#include "report/html.h"
+
+/* A mail takes the page: all of it, and what comes before tables, which are cut to what is left. */
+enum {
+    HTML_PAGE_BYTES = 900 << 10,
+    HTML_HEAD_BYTES = 500 << 10,
+    HTML_MANY = 16 /* inputs: short sections, no tables */
+};
+
+/* The reports of one file, or of all files of a job. */
+typedef struct html_input {
+    const hd_report_part *parts;
+    size_t count;
+    int64_t rank; /* HD_NO_NUMBER: unknown */
+} html_input;
+
+typedef struct html_page {
+    hd_json_out out;
+    html_input *inputs; /* files, by rank */
+    size_t count;
+    html_input job;  /* count 0: none */
+    bool is_summary; /* it has the report `summary` of each file, from which the headline is made */
+    size_t tables;   /* that are still to be written, which share the room that is left */
+} html_page;
+
+/* A report of an input by its name; NULL: it has none. */
+const hd_report_part *html_part(const html_input *input, const char *report);
+/* A table of it; NULL: there is none, or it has no rows. */
+const hd_table *html_table(const html_input *input, const char *report, const char *table);
+/* HD_NO_NUMBER: null, or no such column. Decimals are rounded. */
+int64_t html_number(const hd_table *table, size_t row, const char *column);
+/* {NULL, 0}: null, or no such column. */
+hd_string html_cell(const hd_table *table, size_t row, const char *column);
+
+static inline void html_put(hd_json_out *out, const char *markup)
+{
+    hd_json_put_text(out, markup);
+}
+/* Text, of which nothing means anything to HTML; control characters and what is not UTF-8 become visible. */
+void html_text(hd_json_out *out, hd_string text);
+void html_words(hd_json_out *out, const char *text);
+/* Numbers and markup that the page itself makes. */
+__attribute__((format(printf, 2, 3))) void html_format(hd_json_out *out, const char *format, ...);
+/* Three digits: "222 ms", "1.23 s". */
+void html_duration(hd_json_out *out, int64_t ns);
+/* The name of a file without its folders. */
+hd_string html_file(const char *path);
+/* "rank 3", else the file's name; for one input nothing. */
+void html_input_name(hd_json_out *out, const html_page *page, const html_input *input);
+
+/* html_head.c */
+void html_title(html_page *page);
+void html_head(html_page *page);
+/* What to do first of one input; of all of them those that save most, one of each code. */
+void html_findings(html_page *page, const html_input *inputs, size_t count);
+
+/* html_pictures.c */
+void html_timeline(html_page *page, const html_input *input);
+void html_flame(html_page *page, const html_input *input);
+
+#endif

@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+"""Prepares a release in build/release-VERSION and stops before anything is published.
+
+usage: tools/release.py [--check]
+
+It checks that one version is in all places, that CHANGELOG.md and debian/changelog have a dated section of it, that the tree is
+clean and its commit has the tag vVERSION; --check ends here. Then it runs the tests, and builds the archives of x86-64 and aarch64
+and the wheel twice, the second time in a clone in build/again: both must be the same, bit by bit. It adds the SBOMs, SHA256SUMS
+and, if RELEASE_KEY names a key of gpg, the signature SHA256SUMS.asc.
+"""
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# Where the version is, and what precedes it; the first place decides.
+PLACES = (
+    ("meson.build", r"^  version: '([^']+)'"),
+    ("CHANGELOG.md", r"\A(?:(?!^## ).*\n)*## (\d\S*?),"),
+    ("debian/changelog", r"\Aheddle \(([^)]+)\)"),
+    ("docs/install.md", r"\bheddle-(\d[\d.]*\d)-linux-"),
+    ("docs/view-protocol.md", r'"version": "([^"]+)"'),
+)
+# What builds each thing, and where it is then. The static libraries are built once: they are Debian's sources, by a pinned version.
+BUILT = {"dist": "build/dist/*.tar.*", "dist-aarch64": "build/dist-aarch64/*.tar.*", "wheel": "build/wheel/*.whl"}
+SHARED = ("build/dist-libs", "build/dist-libs-aarch64", "build/glibc-2.28", "build/glibc-2.28-aarch64", "build/wheel-tools", "src/view/web/node_modules")
+TESTS = ("test", "test-dist", "test-dist-aarch64", "test-wheel")
+
+
+def git(root, *words):
+    return subprocess.run(["git", "-C", root, *words], check=True, capture_output=True, text=True).stdout
+
+
+def version_of(root):
+    return re.search(PLACES[0][1], (root / PLACES[0][0]).read_text(encoding="utf-8"), re.M)[1]
+
+
+def version_faults(root):
+    """Places that have another version, or none."""
+    version = version_of(root)
+    for name, pattern in PLACES[1:]:
+        found = set(re.findall(pattern, (root / name).read_text(encoding="utf-8"), re.M)) - {version}
+        if found:
+            yield f"{name} has the version {', '.join(sorted(found))}; meson.build has {version}"
+        elif not re.search(pattern, (root / name).read_text(encoding="utf-8"), re.M):
+            yield f"{name} has no version; meson.build has {version}"
+
+
+def faults(root):
+    """What a release of the tree still needs."""
+    version = version_of(root)
+    yield from version_faults(root)
+    section = re.search(rf"^## {re.escape(version)}, (.*)\n\n[^#\n]", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    if not section:
+        yield f"CHANGELOG.md has no section of {version} with a text"
+    elif not re.fullmatch(r"\d{4}-\d\d-\d\d", section[1]):
+        yield f'CHANGELOG.md: {version} has no date, but "{section[1]}"'
+    if "UNRELEASED" in (root / "debian/changelog").read_text(encoding="utf-8").split("\n", 1)[0]:
+        yield f"debian/changelog: {version} is UNRELEASED"
+    changed = git(root, "status", "--porcelain").splitlines()
+    if changed:
+        yield f"the tree has {len(changed)} files that are not committed, the first is {changed[0][3:]}"
+    if f"v{version}" not in git(root, "tag", "--points-at", "HEAD").split():
+        yield f"this commit has no tag v{version}"
+
+
+def hashes(root):
+    """{name: SHA-256} of what was built."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for pattern in BUILT.values() for path in sorted(root.glob(pattern))}
+
+
+def differences(first, second):
+    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+
+
+def make(root, *targets, **more):
+    subprocess.run(["make", "--no-print-directory", *targets], cwd=root, check=True, env={**os.environ, **more})
+
+
+def build_again(root):
+    """A second build, in a clone, with no object of the first."""
+    again = root / "build/again"
+    shutil.rmtree(again, ignore_errors=True)
+    git(root, "clone", "--quiet", "--no-hardlinks", root, again)
+    for name in SHARED:
+        (again / name).parent.mkdir(parents=True, exist_ok=True)
+        (again / name).symlink_to(root / name)
+    make(again, *BUILT, CCACHE_DISABLE="1")
+    return hashes(again)
+
+
+def gather(root, out, made):
+    """Puts in `out` what is to be published."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for pattern in BUILT.values():
+        for path in root.glob(pattern):
+            shutil.copy(path, out)
+    for sbom in [*root.glob("build/dist/*.cdx.json"), *root.glob("build/dist-aarch64/*.cdx.json")]:
+        shutil.copy(sbom, out)
+        made[sbom.name] = hashlib.sha256(sbom.read_bytes()).hexdigest()
+    (out / "SHA256SUMS").write_text("".join(f"{of}  {name}\n" for name, of in sorted(made.items())), encoding="ascii")
+
+
+def sign(out, key):
+    if not key:
+        return "unsigned: RELEASE_KEY names no key"
+    subprocess.run(["gpg", "--batch", "--yes", "--local-user", key, "--armor", "--detach-sign", out / "SHA256SUMS"], check=True)
+    return f"signed by {key}: SHA256SUMS.asc"
+
+
+def main(words):
+    if words not in ([], ["--check"]):
+        sys.exit(__doc__)
+    version = version_of(ROOT)
+    found = list(faults(ROOT))
+    for fault in found:
+        print(f"release: {fault}", file=sys.stderr)
+    if found:
+        return 1
+    print(f"release: {version}: version, changes, tree and tag are as they should be")
+    if words:
+        return 0
+    make(ROOT, *TESTS)
+    first = hashes(ROOT)
+    differing = differences(first, build_again(ROOT))
+    if differing:
+        print(f"release: two builds differ: {', '.join(differing)}", file=sys.stderr)
+        return 1
+    print("release: two builds are the same, bit by bit")
+    out = ROOT / f"build/release-{version}"
+    gather(ROOT, out, first)
+    print(f"release: {sign(out, os.environ.get('RELEASE_KEY'))}")
+    print(f"release: build/release-{version} is ready; nothing was published. To publish: push the tag v{version}, upload the folder's files, "
+          f"and the wheel to the package index")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
