@@ -23,7 +23,7 @@
 static const uint64_t SIZE_LIMIT = (uint64_t)1 << 30;
 
 enum { MS_DIGITS = 6, PROCESS_DEPTH = 16 };
-enum { REFERENCE_MISSING, TIME_MISSING, WEIGHT_ROUNDED, MARKER_UNREADABLE, PROCESS_LOST, NO_THREADS };
+enum { REFERENCE_MISSING, TIME_MISSING, WEIGHT_ROUNDED, MARKER_UNREADABLE, PROCESS_LOST, NO_THREADS, KEY_TWICE };
 
 static const hd_stack_code codes[] = {
     [REFERENCE_MISSING] = {"gecko.reference-missing", HD_LEDGER_LOSS, NULL},
@@ -32,6 +32,7 @@ static const hd_stack_code codes[] = {
     [MARKER_UNREADABLE] = {"gecko.marker-unreadable", HD_LEDGER_LOSS, NULL},
     [PROCESS_LOST] = {"gecko.process-lost", HD_LEDGER_LOSS, NULL},
     [NO_THREADS] = {"gecko.no-threads", HD_LEDGER_LOSS, NULL},
+    [KEY_TWICE] = {"gecko.key-twice", HD_LEDGER_LOSS, NULL},
 };
 
 /* Where the tables of a thread stand, or those that all threads share. */
@@ -589,8 +590,12 @@ static hd_status read_members(reader *r, const char *at)
     hd_json_put_text(&r->rest, r->depth == 1 || last_char(r) == '[' ? "{" : ",{");
     while ((status = hd_walk_member(&key, &r->walk, &at, &first)) == HD_OK) {
         bool is_threads = hd_string_is(key, "threads"), is_processes = hd_string_is(key, "processes");
-        if (is_threads) threads = at;
-        if (is_processes) processes = at;
+        if ((is_threads && threads) || (is_processes && processes))
+            HD_TRY(count(r, KEY_TWICE, 1, at)); /* what stands first is read: of a cut file too */
+        else if (is_threads)
+            threads = at;
+        else if (is_processes)
+            processes = at;
         if (hd_string_is(key, "meta")) HD_TRY(read_meta(r, at));
         if (hd_string_is(key, "shared"))
             HD_TRY(read_shared(r, at));
