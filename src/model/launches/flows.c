@@ -189,9 +189,8 @@ static bool link_starts(flow_joiner *j, const uint32_t *bound)
     launch_finder *f = j->f;
     size_t gathered = f->call_count;
     uint32_t call = HD_NONE;
-    bool fine = true;
     for (size_t i = 0; i < j->link_count; i++) j->links[i].row = bound[j->links[i].row];
-    hd_sort(j->links, j->link_count, sizeof *j->links, by_row);
+    bool fine = hd_large_sort(j->links, j->link_count, sizeof *j->links, by_row, f->large);
     for (size_t i = 0; fine && i < j->link_count; i++) {
         const link *l = &j->links[i];
         if (l->row == UINT32_MAX) break;

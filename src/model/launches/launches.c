@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/sorted.h"
+#include "base/memory/large.h"
 #include "model/launches/impl.h"
 #include "model/trust/trust.h"
 #include "trace/ranks.h"
@@ -72,13 +72,11 @@ static bool list_launches(hd_launches *out, launch_finder *f)
             .work_count = i, /* for now: which call it is */
         };
     }
-    for (size_t t = 0, from = 0; out->launches && t < tracks; from = next[t++]) {
-        size_t i = from + 1;
-        while (i < next[t] && by_start(&out->launches[i - 1], &out->launches[i]) < 0) i++;
-        if (i < next[t]) hd_sort(out->launches + from, next[t] - from, sizeof *out->launches, by_start);
-    }
+    bool fine = out->launches != NULL;
+    for (size_t t = 0, from = 0; fine && t < tracks; from = next[t++])
+        fine = hd_large_sort(out->launches + from, next[t] - from, sizeof *out->launches, by_start, f->large);
     free(next);
-    return out->launches != NULL;
+    return fine;
 }
 
 static void number_launches(hd_launches *out, launch_finder *f)
@@ -133,10 +131,10 @@ static bool sort_works(uint32_t *order, size_t count, const hd_work *works, uint
     timed *list = hd_large_new(count, sizeof *list, large);
     if (!list) return false;
     for (size_t i = 0; i < count; i++) list[i] = (timed){works[order[i]].start_ns, order[i]};
-    hd_sort(list, count, sizeof *list, by_time);
-    for (size_t i = 0; i < count; i++) order[i] = list[i].work;
+    bool fine = hd_large_sort(list, count, sizeof *list, by_time, large);
+    for (size_t i = 0; fine && i < count; i++) order[i] = list[i].work;
     hd_large_free(list);
-    return true;
+    return fine;
 }
 
 static bool order_works(hd_launches *out, uint64_t large)
