@@ -45,6 +45,7 @@ MORE = {
     "bad-concatenated.json": "several documents",
     "bad-backslash.json": "escapes that JSON does not have",
     "edge-lines.json": "one event a line",
+    "edge-samples.json": "stack samples, which have a counter of their timebase in Perfetto's own format",
     "tests.json_thread_state.json": "states of threads, which are no slices there",
     "tests.json_thread_state_sched.json": "states of threads",
 }
