@@ -5,10 +5,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory/vector.h"
@@ -17,6 +19,19 @@
 #include "format/format.h"
 #include "format/lookalikes.h"
 
+/* `perf record --threads` writes a folder: data, and data.N with what each thread took. */
+static bool is_of_perf(const char *folder)
+{
+    static const char mark[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
+    char head[sizeof mark], *path;
+    if (asprintf(&path, "%s/data", folder) < 0) return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head && memcmp(head, mark, sizeof mark) == 0;
+    if (fd >= 0) close(fd);
+    free(path);
+    return is;
+}
+
 /* What a folder without an archive has, and what to write instead of its name. */
 static hd_status say_what_to_name(const char *folder, size_t traces, const char *example, hd_error *err)
 {
@@ -24,6 +39,12 @@ static hd_status say_what_to_name(const char *folder, size_t traces, const char 
     if (like && like->advice)
         return hd_error_set(err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE, "a folder that looks like %s: %s", like->what,
                             like->advice);
+    if (is_of_perf(folder))
+        return hd_error_set(
+            err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,
+            "a folder of perf, whose samples are in several files: `perf script -i %s > FILE.perf` makes "
+            "text of it that can be read",
+            folder);
     if (traces == 0)
         return hd_error_set(
             err, HD_ERR_FORMAT, folder, HD_OFFSET_NONE,

@@ -312,3 +312,10 @@ int hd_walk_first_key(const unsigned char *head, size_t size, const char *const 
     }
     return 0;
 }
+
+bool hd_walk_is_object(const unsigned char *head, size_t size)
+{
+    size_t i = size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (i < size && hd_json_is_space((char)head[i])) i++;
+    return i < size && head[i] == '{';
+}

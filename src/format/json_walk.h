@@ -91,5 +91,7 @@ hd_status hd_walk_int(int64_t *out, bool *out_is, hd_json_walk *w, const char **
 
 /* Which of some top-level keys comes first, from 1; 0: none does in these bytes. */
 int hd_walk_first_key(const unsigned char *head, size_t size, const char *const *keys, size_t count);
+/* Whether a text begins as an object does. */
+bool hd_walk_is_object(const unsigned char *head, size_t size);
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "format/lookalikes.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -48,9 +49,8 @@ static const lookalike lookalikes[] = {
       "`xctrace export --input FILE --toc` lists its tables, `--xpath` writes XML that can be read"}, NAME_ALONE},
     {{"a trace of Windows (ETW)", ".etl .wpr", NULL}, NAME_ALONE},
     {{"a trace of Paraver", ".prv", NULL}, BYTES("#Paraver")},
-    {{"a trace in CTF, as LTTng writes", NULL, "`babeltrace2` makes text of it"}, BYTES("/* CTF ")},
-    {{"a packet of a CTF trace, as LTTng writes", NULL,
-      "`babeltrace2` makes text of its folder"}, BYTES("\xc1\x1f\xfc\xc1")},
+    {{"a trace in CTF, as LTTng writes", NULL, NULL}, BYTES("/* CTF ")},
+    {{"a packet of a CTF trace, as LTTng writes", NULL, NULL}, BYTES("\xc1\x1f\xfc\xc1")},
     {{"a trace.dat of trace-cmd", NULL, NULL}, BYTES("\x17\x08""Dtracing")},
     {{"text of ftrace", NULL, NULL}, BYTES("# tracer:")},
     {{"text of ftrace, as trace-cmd writes", NULL, NULL}, BYTES("version = ")},
@@ -91,7 +91,12 @@ static const hd_lookalike xml = {"XML", NULL, NULL}, markup = {"XML or HTML", NU
                           picture = {"an SVG picture", NULL, NULL}, json = {"JSON", NULL, NULL},
                           json_lines = {"newline-delimited JSON, as CUPTI injections write", NULL, NULL},
                           cupti_text = {"text of CUPTI's activity sample", NULL, NULL},
-                          torch_archive = {"saved tensors of PyTorch, or a model", NULL, TORCH};
+                          torch_archive = {"saved tensors of PyTorch, or a model", NULL, TORCH},
+                          timed_lines = {"lines with times in brackets, as babeltrace2 and dmesg print", NULL, NULL},
+                          metrics = {"metrics as text, as Prometheus takes and DCGM's exporter gives", NULL,
+                                     "they are values at one time, and no trace"},
+                          flight_recorder = {"a dump of PyTorch's NCCL flight recorder", NULL,
+                                             "`torchfrtrace` of PyTorch says which rank waits in which collective"};
 
 size_t hd_lookalike_count(void)
 {
@@ -154,10 +159,57 @@ static bool is_torch_archive(const char *text, size_t size)
     return hd_starts_with(text, size, "PK\x03\x04") && holds(text, size < 512 ? size : 512, "/data.pkl");
 }
 
+/* A pickle or JSON with keys that only the entries of the flight recorder have; members come in any order. */
+static bool is_flight_recorder(const char *text, size_t size)
+{
+    static const char *const keys[] = {
+        "pg_status", "collective_seq_id", "p2p_seq_id", "last_enqueued_collective", "time_discovered_started_ns",
+        "pg_config"};
+    unsigned found = 0;
+    if (!size || !strchr("\x80{(}", *text)) return false;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) found += holds(text, size, keys[i]);
+    bool is_trace = holds(text, size, "traceEvents") || holds(text, size, "distributedInfo");
+    return found >= 2 || (found && !is_trace && holds(text, size, "nccl_version"));
+}
+
+/* "[12:00:00.000000100] (+0.000000200) host provider:event: { … }", "[   12.345678] usb 1-1: new device": behind an array
+ * of a number JSON has no word. */
+static bool is_timed_line(const char *text, size_t size)
+{
+    const char *end = memchr(text, '\n', size), *close;
+    hd_string line = {text, end ? (size_t)(end - text) : size};
+    if (!line.size || *text != '[' || !(close = memchr(text, ']', line.size))) return false;
+    bool has_digit = false;
+    for (const char *p = text + 1; p < close; p++) {
+        if (!hd_is_digit(*p) && !memchr(":.-T ", *p, 5)) return false;
+        has_digit |= hd_is_digit(*p);
+    }
+    line = hd_text_trim(close + 1, line.size - (size_t)(close + 1 - text));
+    return has_digit && line.size && (isalpha((unsigned char)*line.data) || hd_starts_with(line.data, line.size, "(+"));
+}
+
+/* Prometheus' exposition format: its comments, or NAME{LABEL="… */
+static bool is_metrics(const char *text, size_t size)
+{
+    size_t i = 0;
+    if (hd_starts_with(text, size, "# HELP ") || hd_starts_with(text, size, "# TYPE ")) return true;
+    while (i < size && (isalnum((unsigned char)text[i]) || text[i] == '_' || text[i] == ':')) i++;
+    if (i == 0 || i >= size || text[i++] != '{') return false;
+    size_t label = i;
+    while (i < size && (isalnum((unsigned char)text[i]) || text[i] == '_')) i++;
+    return i > label && i + 1 < size && text[i] == '=' && text[i + 1] == '"';
+}
+
+bool hd_lookalike_is_log(const char *text, size_t size)
+{
+    return is_metrics(text, size) || is_timed_line(text, size);
+}
+
 const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size)
 {
     const char *text = (const char *)head;
     if (is_torch_archive(text, size)) return &torch_archive;
+    if (is_flight_recorder(text, size)) return &flight_recorder;
     for (size_t i = 0; i < LOOKALIKES; i++) {
         const lookalike *l = &lookalikes[i];
         if (l->bytes && size >= l->at + l->size && memcmp(text + l->at, l->bytes, l->size) == 0) return &l->is;
@@ -167,6 +219,7 @@ const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size)
     if (hd_starts_with(body.data, body.size, "<?xml")) return holds(text, size, "<svg") ? &picture : &xml;
     if (hd_starts_with(body.data, body.size, "<")) return &markup;
     if (hd_starts_with(body.data, body.size, "{\"type\":\"")) return &json_lines;
+    if (hd_lookalike_is_log(body.data, body.size)) return is_metrics(body.data, body.size) ? &metrics : &timed_lines;
     if (is_json(body.data, body.size)) return &json;
     return is_cupti_text(body.data, body.size) ? &cupti_text : NULL;
 }

@@ -2,12 +2,15 @@
 #ifndef HD_FORMAT_LOOKALIKES_H
 #define HD_FORMAT_LOOKALIKES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "heddle/format.h"
 
 /* By the first bytes; NULL: like nothing we know. */
 const hd_lookalike *hd_lookalike_of(const unsigned char *head, size_t size);
+/* Lines that begin as JSON does, or end as folded stacks do, and are neither. */
+bool hd_lookalike_is_log(const char *text, size_t size);
 /* By the name of a file or folder; NULL likewise. */
 const hd_lookalike *hd_lookalike_named(const char *path);
 /* "which looks like an Nsight Systems report: `nsys export …`" in `out`; "" for NULL. */

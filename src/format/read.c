@@ -7,12 +7,13 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "format/json_walk.h"
 #include "format/lookalikes.h"
 #include "format/sqlite/map.h"
 #include "trace/lazy.h"
 #include "trace/ranks.h"
 
-enum { LIKE_BYTES = 400 };
+enum { LIKE_BYTES = 400, BY_LOOKS = 50 }; /* BY_LOOKS: what any JSON is bid for */
 
 static const char *compression_name(hd_compression compression)
 {
@@ -32,12 +33,9 @@ static void note_damage(hd_builder *builder, const hd_input *input)
     }
 }
 
-static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
+static int best_bid(const hd_format **out, const uint8_t *head, size_t size)
 {
-    const uint8_t *head;
-    size_t size;
     int best = 0;
-    HD_TRY(hd_input_peek(input, &head, &size, err));
     for (size_t i = 0; i < hd_format_count(); i++) {
         const hd_format *format = hd_format_descriptor(i);
         int bid = format->info.reads ? format->sniff(head, size) : 0;
@@ -45,6 +43,36 @@ static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
         best = bid;
         *out = format;
     }
+    return best;
+}
+
+/* Members of JSON have no order, and the one that tells the format may be behind a long one: while an object has
+ * neither that nor the events of a trace, more of it is looked at. */
+static hd_status look_farther(const hd_format **io_format, hd_input *input, const uint8_t *head, size_t size,
+                              hd_error *err)
+{
+    enum { TIMES = 16, FAR = 16 << 20 };
+    static const char *const events[] = {"traceEvents"};
+    for (size_t most = size * TIMES; most <= FAR && hd_walk_is_object(head, size); most *= TIMES) {
+        const hd_format *format = NULL;
+        size_t before = size;
+        if (hd_walk_first_key(head, size, events, 1)) return HD_OK;
+        HD_TRY(hd_input_peek_far(input, most, &head, &size, err));
+        if (size == before || hd_walk_first_key(head, size, events, 1)) return HD_OK;
+        if (best_bid(&format, head, size) <= BY_LOOKS) continue;
+        *io_format = format;
+        return HD_OK;
+    }
+    return HD_OK;
+}
+
+static hd_status choose(const hd_format **out, hd_input *input, hd_error *err)
+{
+    const uint8_t *head;
+    size_t size;
+    HD_TRY(hd_input_peek(input, &head, &size, err));
+    int best = best_bid(out, head, size);
+    if (best && best <= BY_LOOKS && size >= HD_INPUT_PEEK_BYTES) return look_farther(out, input, head, size, err);
     if (best) return HD_OK;
     char like[LIKE_BYTES];
     const hd_lookalike *by_content = hd_lookalike_of(head, size);

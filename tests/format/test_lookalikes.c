@@ -40,6 +40,17 @@ static void test_lookalikes__first_bytes_tell_what_a_file_is(void **state)
     EXPECT("PAR1;main 1", NULL);
     EXPECT("<?xml version=\"1.0\"?><svg>", "SVG");
     EXPECT("main;a 10\n", NULL);
+    EXPECT("# HELP up Whether\nup 1\n", "metrics");
+    EXPECT("gpu_clock{gpu=\"1\"} 1410\n", "metrics");
+    EXPECT("main{lambda} 7\n", NULL);
+    EXPECT("main{a=b} 7\n", NULL);
+    EXPECT("[  12.5] usb 1-1: new device\n", "times in brackets");
+    EXPECT("[01:02:03.4] (+?.?) h lttng:e: { }\n", "times in brackets");
+    EXPECT("[12.5]\n", NULL);
+    EXPECT("[1] , [2]", NULL);
+    EXPECT("[", NULL);
+    EXPECT("{\"entries\": [{\"p2p_seq_id\": 1, \"collective_seq_id\": 2", "flight recorder");
+    EXPECT("{\"distributedInfo\": {\"pg_config\": [], \"nccl_version\": \"2\"}", "JSON");
     EXPECT("", NULL);
     char tar[512] = "trace.json";
     memcpy(tar + 257, "ustar", 5);

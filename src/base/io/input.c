@@ -424,6 +424,23 @@ hd_status hd_input_peek(hd_input *in, const uint8_t **out, size_t *out_size, hd_
     return HD_OK;
 }
 
+hd_status hd_input_peek_far(hd_input *in, size_t most, const uint8_t **out, size_t *out_size, hd_error *err)
+{
+    size_t got = 0;
+    HD_TRY(hd_input_peek(in, out, out_size, err));
+    bool untouched = in->head_begin == 0 && in->position == in->head_end;
+    if (!untouched || in->head_end < HD_INPUT_PEEK_BYTES || in->head_end >= most) return HD_OK;
+    uint8_t *head = realloc(in->head, most);
+    if (!head) return HD_NOMEM(err);
+    in->head = head;
+    /* what fails behind the first bytes fails when they are read */
+    hd_status status = next_behind_head(in, head + in->head_end, most - in->head_end, &got, NULL);
+    in->head_end += status == HD_OK ? got : 0;
+    *out = head;
+    *out_size = in->head_end;
+    return HD_OK;
+}
+
 hd_status hd_input_rewind(hd_input *in, hd_error *err)
 {
     in->head_begin = in->head_end = 0;

@@ -81,6 +81,8 @@ hd_status hd_input_all(hd_bytes *out, hd_input *in, size_t padding, uint64_t lim
  * Borrowed until the next call. An empty input gives 0 bytes. */
 enum { HD_INPUT_PEEK_BYTES = 4096 };
 hd_status hd_input_peek(hd_input *in, const uint8_t **out, size_t *out_size, hd_error *err);
+/* The same of up to `most` bytes; from then on hd_input_peek gives as many. */
+hd_status hd_input_peek_far(hd_input *in, size_t most, const uint8_t **out, size_t *out_size, hd_error *err);
 
 /* Start again from byte 0; the damage list is emptied. HD_ERR_UNSUPPORTED for a pipe without `spool`. */
 hd_status hd_input_rewind(hd_input *in, hd_error *err);

@@ -28,19 +28,36 @@ static const uint64_t MESSAGE_LIMIT = (uint64_t)256 << 20;
 
 /* ---- sniffing ---- */
 
-/* A message of a version, "0.0.4", and maybe attributes; it and the head of what follows are as protobuf has them. */
+/* Whether a GlobalMetadata begins so: with a version, "0.0.4", or with an attribute, which begins with its name. */
+static bool begins_metadata(const unsigned char *p, size_t length, size_t size)
+{
+    size_t all = p[1], name = 0;
+    bool is_version = p[0] == HD_PROTO_BYTES(1);
+    if (!is_version && p[0] != HD_PROTO_BYTES(2)) return false;
+    if (all == 0 || all + 2 > length || all + 2 > size) return false;
+    if (!is_version) {
+        name = 2;
+        if (all < 3 || p[2] != HD_PROTO_BYTES(ATTRIBUTE_NAME) || p[3] == 0 || p[3] + name > all) return false;
+        all = p[3];
+    } else if (all > 16) {
+        return false;
+    }
+    for (size_t i = 0; i < all; i++) {
+        unsigned char c = p[2 + name + i];
+        if (is_version ? (c < '0' || c > '9') && c != '.' : c <= ' ' || c > '~') return false;
+    }
+    return true;
+}
+
+/* A message of a version and attributes, each of which may be absent; it and the head of what follows are as protobuf
+ * has them. */
 bool chakra_is_proto(const unsigned char *head, size_t size)
 {
     uint64_t length;
     size_t at = 0;
     if (!hd_proto_varint(&length, head, size, &at) || length < 3 || size - at < 3) return false;
     const unsigned char *p = head + at;
-    size_t text = p[1];
-    if (p[0] != HD_PROTO_BYTES(1) || text == 0 || text > 16 || text + 2 > length || text + 2 > size - at) return false;
-    for (size_t i = 0; i < text; i++) {
-        bool is_digit = p[2 + i] >= '0' && p[2 + i] <= '9';
-        if (!is_digit && p[2 + i] != '.') return false;
-    }
+    if (!begins_metadata(p, length < size ? (size_t)length : size, size - at)) return false;
     /* behind the metadata the first node: a length, then its id or name; or nothing */
     if (length >= size - at) return length == size - at || size == HD_INPUT_PEEK_BYTES;
     at += (size_t)length;

@@ -19,6 +19,7 @@
 #include "base/memory/vector.h"
 #include "format/chrome/loose.h"
 #include "format/chrome/reader.h"
+#include "format/lookalikes.h"
 
 static const char *here(const chrome_reader *reader)
 {
@@ -500,6 +501,20 @@ static hd_status read_all_documents(chrome_reader *reader, bool *seen_events)
     }
 }
 
+/* JSON of something else, with a word of what it looks like where more than JSON is known of it. */
+static hd_status refuse_other(chrome_reader *reader)
+{
+    enum { LIKE_BYTES = 400 };
+    char like[LIKE_BYTES];
+    const uint8_t *head;
+    size_t size;
+    HD_TRY(hd_input_peek(reader->input, &head, &size, reader->err));
+    const hd_lookalike *known = hd_lookalike_of(head, size);
+    hd_lookalike_put(like, sizeof like, known && known->advice ? known : NULL);
+    return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), reader->rest.offset,
+                        "no array of trace events found: expected [ … ] or {\"traceEvents\": [ … ]}%s", like);
+}
+
 static hd_status read_documents(chrome_reader *reader)
 {
     bool seen_events = false;
@@ -514,9 +529,7 @@ static hd_status read_documents(chrome_reader *reader)
                             hd_trace_ledger_at(hd_builder_trace(reader->builder), 0)->first_offset,
                             "%s: the JSON is broken from here on, and no event could be saved",
                             hd_trace_ledger_at(hd_builder_trace(reader->builder), 0)->code);
-    if (!seen_events)
-        return hd_error_set(reader->err, HD_ERR_FORMAT, hd_input_path(reader->input), reader->rest.offset,
-                            "no array of trace events found: expected [ … ] or {\"traceEvents\": [ … ]}");
+    if (!seen_events) return refuse_other(reader);
     return HD_OK;
 }
 
@@ -623,5 +636,5 @@ int chrome_sniff(const unsigned char *head, size_t size)
         next = chrome_skip_comment(p, end);
     }
     if (p == end) return size ? 1 : 0;
-    return begins_document(p, end) ? 50 : 0;
+    return begins_document(p, end) && !hd_lookalike_is_log(p, (size_t)(end - p)) ? 50 : 0;
 }

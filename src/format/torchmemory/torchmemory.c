@@ -491,13 +491,22 @@ static hd_status torchmemory_read(hd_builder *builder, hd_input *input, const hd
     return status;
 }
 
-/* A pickle of protocol 2 or newer that begins with a dict, with the name of a key near. */
+/* A pickle of any protocol: where its dict begins, as PROTO, FRAME, EMPTY_DICT have it, or without a header MARK DICT
+ * (protocol 0) and EMPTY_DICT with its place in the memo (protocol 1). */
+static bool begins_dict(const unsigned char *head, size_t size)
+{
+    if (size < 16) return false;
+    if (head[0] == '(') return head[1] == 'd' && head[2] == 'p' && head[3] >= '0' && head[3] <= '9';
+    if (head[0] == '}') return head[1] == 'q' && head[3] == '(';
+    return head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 && head[head[2] == 0x95 ? 11 : 2] == '}';
+}
+
+/* A pickle that begins with a dict, with the name of a key near. */
 static int torchmemory_sniff(const unsigned char *head, size_t size)
 {
     static const char *const keys[] = {"device_traces", "segments", "allocator_settings"};
     if (torchmemory_is_timeline(head, size)) return 92;
-    size_t dict = size > 11 && head[2] == 0x95 ? 11 : 2;
-    if (size < 16 || head[0] != 0x80 || head[1] < 2 || head[1] > 5 || head[dict] != '}') return 0;
+    if (!begins_dict(head, size)) return 0;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (memmem(head, size, keys[i], strlen(keys[i]))) return 92;
     }

@@ -164,27 +164,55 @@ static bool is_operator(hd_string name)
     return name.size > 6 && memcmp(name.data, "aten::", 6) == 0;
 }
 
-/* The next frame to be shown from `node` on: the innermost that is no operator, else the node itself. */
-static uint32_t next_shown(const hd_stacks *stacks, uint32_t node)
+/* What takes the stack, and the allocator that is called: the innermost frames of any allocation with a C++ stack. */
+static bool is_of_allocator(hd_string name)
+{
+    static const char *const parts[] = {"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp",
+                                        "CachingAllocator::"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (memmem(name.data, name.size, parts[i], strlen(parts[i]))) return true;
+    }
+    return false;
+}
+
+/* The innermost frame from `node` on that is not of the allocator; else the node itself. */
+static uint32_t first_shown(const hd_stacks *stacks, uint32_t node)
 {
     uint32_t at = node;
     for (int i = 0; i < FRAMES_LIMIT && at != HD_STACK_NONE; i++) {
         hd_frame frame = hd_stacks_at(stacks, at);
-        if (!is_operator(hd_stacks_text(stacks, frame.name))) return at;
+        if (!is_of_allocator(hd_stacks_text(stacks, frame.name))) return at;
         at = frame.caller;
     }
     return node;
 }
 
-/* "aten::empty < … < model.py(12): forward < train": the innermost frame, and the nearest that are no operators. */
+/* The next frame to be shown from `node` on: the innermost that is no operator, else the node itself. Of C++ between
+ * that and a frame of Python only the latter is shown: it is the user's. */
+static uint32_t next_shown(const hd_stacks *stacks, uint32_t node)
+{
+    uint32_t at = node, first = HD_STACK_NONE;
+    for (int i = 0; i < FRAMES_LIMIT && at != HD_STACK_NONE; i++) {
+        hd_frame frame = hd_stacks_at(stacks, at);
+        if (!is_operator(hd_stacks_text(stacks, frame.name))) {
+            if (frame.kind != HD_FRAME_NATIVE) return at;
+            if (first == HD_STACK_NONE) first = at;
+        }
+        at = frame.caller;
+    }
+    return first != HD_STACK_NONE ? first : node;
+}
+
+/* "aten::empty < … < model.py(12): forward < train": the innermost frame that is not the allocator's, and the nearest
+ * that are no operators. */
 static void cell_where(hd_table_builder *b, const hd_stacks *stacks, uint32_t node, char *text)
 {
     size_t size = 0;
     for (int i = 0; i < FRAMES_SHOWN && node != HD_STACK_NONE; i++) {
-        uint32_t shown = i ? next_shown(stacks, node) : node;
+        uint32_t shown = i ? next_shown(stacks, node) : first_shown(stacks, node);
         hd_frame frame = hd_stacks_at(stacks, shown);
         if (i) size = put(text, size, TEXT_LIMIT, (hd_string){" < ", 3});
-        if (shown != node) size = put(text, size, TEXT_LIMIT, (hd_string){"… < ", strlen("… < ")});
+        if (i && shown != node) size = put(text, size, TEXT_LIMIT, (hd_string){"… < ", strlen("… < ")});
         size = put(text, size, TEXT_LIMIT, hd_stacks_text(stacks, frame.name));
         node = frame.caller;
     }
