@@ -143,6 +143,23 @@ def late_of(heddle, files):
         return head["late_notes"], figures["late"]
 
 
+def check_sums(heddle, files, found):
+    """A cell is the lateness of all collectives of its step: the sum of a row is what `report stragglers` says of the rank."""
+    with Server(heddle, *files) as server:
+        server.ready(RANKS)
+        head, figures = server.picture()
+    late = dict.fromkeys(((rank, step) for rank in range(RANKS) for step in head["steps"]), 0)
+    for key in found[0]:
+        longest = max(of[key][1] - of[key][0] for of in found)
+        for rank, of in enumerate(found):
+            start, end, step = of[key]
+            late[rank, f"ProfilerStep#{step}"] += longest - (end - start)
+    assert head["rank"] == list(range(RANKS)) and figures["late"] == list(late.values()), (figures["late"], late)
+    told = json.loads(subprocess.run([heddle, "report", "stragglers", "--json", *files], check=True, capture_output=True, text=True).stdout)
+    sums = {rank: sum(figures["late"][rank * len(head["steps"]):][:len(head["steps"])]) for rank in range(RANKS)}
+    assert {row["rank"]: row["late"] for row in told["stragglers"]} == sums, (told["stragglers"], sums)
+
+
 def check_open(heddle, files, found, truth):
     with Server(heddle, *files) as server:
         traces = traces_by_rank(server.ready(RANKS))
@@ -352,6 +369,7 @@ def main():
         assert late_of(heddle, [folder / "job.hds"]) == (notes, figures), "of summaries"
         found = [collectives_of(path) for path in files]
         assert all(of.keys() == found[0].keys() for of in found)
+        check_sums(heddle, files, found)
         check_open(heddle, files, found, truth)
         check_of_summaries(heddle, folder, found, truth)
         check_apart(heddle, folder, files, truth)

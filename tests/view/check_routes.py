@@ -283,6 +283,36 @@ def check_ranks(heddle, folder):
                         "rank 5 \u00b7 python3 \u00b7 CPU": ("process", 5), "rank 5 \u00b7 GPU 0": ("device", 5)}, sections
 
 
+def check_small_frames(heddle, folder):
+    """A kernel that is most of the time in many short launches, below operators of names of their own: all of it is told by name."""
+    short, count, long = 9, 7000, 70000
+    slices = [("user_annotation", "all", 1, 0, 30 * count, {})]
+    for i in range(count):
+        kernel = ("one_long", long) if i == 3 else ("many_short", short)
+        slices += [("cpu_op", "op %d" % i, 1, 5 + 20 * i, 15, {}),
+                   ("cuda_runtime", "cudaLaunchKernel", 1, 6 + 20 * i, 4, {"correlation": i + 1}),
+                   ("kernel", kernel[0], 9 if i == 3 else 8, 12 + 20 * i, kernel[1], {"correlation": i + 1, "device": 0, "stream": 9 if i == 3 else 8})]
+    path = os.path.join(folder, "small_frames.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([{"ph": "X", "cat": cat, "name": name, "pid": int(cat != "kernel"), "tid": tid, "ts": ts, "dur": dur, "args": args}
+                   for cat, name, tid, ts, dur, args in slices], file)
+    server = Server(heddle, path)
+    try:
+        server.wait()
+        answer = server.get("flame", of="gpu-time")
+    finally:
+        server.close()
+    own = collections.Counter()
+    for node, name, self, total in [(n[0], *n[1:4]) for n in answer["nodes"]] + answer["small"]:
+        own[answer["names"][name]] += self
+    small = {answer["names"][name]: (self, total) for _, name, self, total in answer["small"]}
+    all_short = 1000 * short * (count - 1)
+    told = next(weight for name, weight in own.items() if "many_short" in name)
+    assert told == all_short and sum(own.values()) == answer["total"] == all_short + 1000 * long, (told, answer["total"])
+    assert small["cudaLaunchKernel"] == (0, all_short), small
+    assert not any(name.startswith("op ") for name in small) and len(small) == 2, small # each is little in all
+
+
 # ---- all of it ----
 
 def check(heddle, path, folder):
@@ -322,7 +352,7 @@ def main():
             files += sorted(glob.glob(os.path.join(os.environ.get("HEDDLE_QUERY_TRACES", folder), "*.json")))
             files = list(dict.fromkeys(files))
         checks = [(path, lambda path=path: check(args.heddle, path, folder)) for path in files]
-        for name, run in checks + [("ranks", lambda: check_ranks(args.heddle, folder))]:
+        for name, run in checks + [("ranks", lambda: check_ranks(args.heddle, folder)), ("small frames", lambda: check_small_frames(args.heddle, folder))]:
             try:
                 run()
                 print("%s: the same" % os.path.basename(name), flush=True)

@@ -1,5 +1,5 @@
-/* late.c - what the page asks for later than the picture: how late each rank came to the collectives of each step (the
- * most of any, as report stragglers tells it), and roles */
+/* late.c - what the page asks for later than the picture: how late each rank came to the collectives of each step, all
+ * of them added up, as report stragglers does, and roles */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static bool add_arrival(void *user, const job_arrival *a)
     if (step == HD_NONE) return true;
     l->step = step;
     int64_t *cell = &p->late[(size_t)row * p->step_count + step];
-    if (a->late > *cell) *cell = a->late;
+    *cell = *cell == HD_NO_NUMBER ? a->late : gpu_sum(*cell, a->late);
     return true;
 }
 

@@ -1,12 +1,14 @@
 /* flame.c - a flame graph of a range of time, as nodes; the last few are kept
  *
  * Nodes that weigh less than 1/FINEST of all are left out, and counted; a node's callees weigh no more than it does, so
- * none is left without its caller.
+ * none is left without its caller. What they weigh is added up by the node they were left out below and their name, as
+ * many small frames of a name may be most of the time.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/sorted.h"
 #include "heddle/flame.h"
 #include "view/queries/queries.h"
 #include "view/route/routes_query.h"
@@ -59,8 +61,85 @@ static uint32_t number_nodes(uint32_t *numbers, const hd_flame *flame, int64_t l
     return left_out;
 }
 
-static void put_nodes(hd_json_out *json, const hd_flame *flame, const uint32_t *numbers, uint32_t *names,
-                      uint32_t *name_list)
+/* Nodes of a name that were left out below a node that stays. */
+typedef struct small_sum {
+    uint32_t above, name;
+    int64_t self, total; /* total: of the uppermost of that name in a stack */
+} small_sum;
+
+static int compare_small(const void *a, const void *b)
+{
+    const small_sum *x = a, *y = b;
+    int above = (x->above > y->above) - (x->above < y->above);
+    return above ? above : (x->name > y->name) - (x->name < y->name);
+}
+
+static small_sum small_of(const hd_flame *flame, const uint32_t *numbers, uint32_t node)
+{
+    hd_frame frame = hd_stacks_at(flame->stacks, node);
+    small_sum sum = {.name = frame.name, .self = flame->self[node], .total = flame->total[node]};
+    uint32_t above = frame.caller;
+    while (numbers[above] == HD_NONE) {
+        hd_frame caller = hd_stacks_at(flame->stacks, above);
+        if (caller.name == sum.name) sum.total = 0;
+        above = caller.caller;
+    }
+    sum.above = numbers[above];
+    return sum;
+}
+
+/* By node and name; NULL: no memory. */
+static small_sum *sum_small(size_t *sum_count, const hd_flame *flame, const uint32_t *numbers, uint32_t left_out)
+{
+    uint32_t count = hd_stacks_count(flame->stacks);
+    size_t made = 0, kept = 0;
+    small_sum *list = malloc(((size_t)left_out + 1) * sizeof *list);
+    if (!list) return NULL;
+    for (uint32_t node = 1; node < count; node++) {
+        if (numbers[node] == HD_NONE && flame->total[node] > 0) list[made++] = small_of(flame, numbers, node);
+    }
+    if (made) hd_sort(list, made, sizeof *list, compare_small);
+    for (size_t i = 0; i < made; i++) {
+        if (kept && compare_small(&list[kept - 1], &list[i]) == 0) {
+            list[kept - 1].self += list[i].self;
+            list[kept - 1].total += list[i].total;
+        } else {
+            list[kept++] = list[i];
+        }
+    }
+    *sum_count = kept;
+    return list;
+}
+
+/* Names of nodes that stay, and those that are worth a node in all; names: by name, its number + 1. */
+static void put_small(hd_json_out *json, const small_sum *list, size_t count, int64_t least, int64_t *weights,
+                      uint32_t *names, uint32_t *name_list, uint32_t *name_count)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) weights[list[i].name] += list[i].total;
+    view_json_key(json, "small");
+    hd_json_put_text(json, "[");
+    for (size_t i = 0; i < count; i++) {
+        const small_sum *of = &list[i];
+        if (!names[of->name] && weights[of->name] < least) continue;
+        if (!names[of->name]) {
+            name_list[*name_count] = of->name;
+            names[of->name] = ++*name_count;
+        }
+        const int64_t row[] = {of->above, names[of->name] - 1, of->self, of->total};
+        for (int k = 0; k < 4; k++) {
+            hd_json_put_text(json, k ? "," : any ? ",[" : "[");
+            hd_json_put_int(json, row[k]);
+        }
+        hd_json_put_text(json, "]");
+        any = true;
+    }
+    hd_json_put_text(json, "]");
+}
+
+/* Returns how many names they have. */
+static uint32_t put_nodes(hd_json_out *json, const hd_flame *flame, const uint32_t *numbers, uint32_t *names,
+                          uint32_t *name_list)
 {
     uint32_t count = hd_stacks_count(flame->stacks), name_count = 0;
     view_json_key(json, "nodes");
@@ -86,6 +165,11 @@ static void put_nodes(hd_json_out *json, const hd_flame *flame, const uint32_t *
         hd_json_put_text(json, "]");
     }
     hd_json_put_text(json, "]");
+    return name_count;
+}
+
+static void put_names(hd_json_out *json, const hd_flame *flame, const uint32_t *name_list, uint32_t name_count)
+{
     view_json_key(json, "names");
     hd_json_put_text(json, "[");
     for (uint32_t i = 0; i < name_count; i++) {
@@ -106,25 +190,40 @@ static void put_head(hd_json_out *json, const hd_flame *flame, bool any)
     view_json_int(json, "no_stack", flame->no_stack);
 }
 
+static bool put_frames(hd_json_out *json, const hd_flame *flame, uint32_t *left_out)
+{
+    uint32_t *numbers = malloc(((size_t)hd_stacks_count(flame->stacks) + 1) * sizeof *numbers);
+    size_t all_names = (size_t)hd_stacks_name_count(flame->stacks) + 1, count = 0;
+    uint32_t *names = calloc(2 * all_names, sizeof *names);
+    int64_t *weights = calloc(all_names, sizeof *weights), least = flame->total[0] / FINEST;
+    small_sum *small = NULL;
+    if (numbers && names && weights) {
+        *left_out = number_nodes(numbers, flame, least);
+        small = sum_small(&count, flame, numbers, *left_out);
+    }
+    if (small) {
+        uint32_t *name_list = names + all_names;
+        uint32_t name_count = put_nodes(json, flame, numbers, names, name_list);
+        put_small(json, small, count, least, weights, names, name_list, &name_count);
+        put_names(json, flame, name_list, name_count);
+    }
+    bool fine = small;
+    free(small);
+    free(weights);
+    free(names);
+    free(numbers);
+    return fine;
+}
+
 static hd_status put_flame(hd_json_out *json, const hd_flame *flame, hd_error *err)
 {
     bool any = flame->stacks && flame->total;
     put_head(json, flame, any);
     uint32_t left_out = 0;
     if (any) {
-        uint32_t *numbers = malloc(((size_t)hd_stacks_count(flame->stacks) + 1) * sizeof *numbers);
-        size_t name_count = (size_t)hd_stacks_name_count(flame->stacks) + 1;
-        uint32_t *names = calloc(2 * name_count, sizeof *names);
-        if (numbers && names) {
-            left_out = number_nodes(numbers, flame, flame->total[0] / FINEST);
-            put_nodes(json, flame, numbers, names, names + name_count);
-        }
-        bool fine = numbers && names;
-        free(numbers);
-        free(names);
-        if (!fine) return HD_NOMEM(err);
+        if (!put_frames(json, flame, &left_out)) return HD_NOMEM(err);
     } else {
-        hd_json_put_text(json, ",\"nodes\":[],\"names\":[]");
+        hd_json_put_text(json, ",\"nodes\":[],\"small\":[],\"names\":[]");
     }
     view_json_int(json, "left_out", left_out);
     hd_json_put_text(json, "}");

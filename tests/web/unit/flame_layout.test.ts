@@ -6,7 +6,7 @@ import type { FlameResult } from "../../../src/view/web/src/data/model";
 
 // main 100 = a 60 (self 10, a 50) + b 40, and 20 more that nothing stands below.
 const RESULT: FlameResult = {
-  of: "gpu-time", unit: "ns", total: 120, no_stack: 0, left_out: 0,
+  of: "gpu-time", unit: "ns", total: 120, no_stack: 0, left_out: 0, small: [],
   names: ["main", "b", "a"],
   nodes: [[-1, 0, 0, 100, "cpp"], [0, 1, 40, 40, "cpp"], [0, 2, 10, 60, "cpp"], [2, 2, 50, 50, "cpp"]],
 };
@@ -91,9 +91,22 @@ test("arrow keys walk the tree", () => {
   assert.equal(flameStep(root, "ArrowUp"), null);
 });
 
+test("frames too small to be drawn count by name, once where the name is above them", () => {
+  const result: FlameResult = { ...RESULT, names: [...RESULT.names, "tiny"], small: [[0, 3, 9, 9], [2, 3, 4, 6], [2, 2, 2, 2]], left_out: 40 };
+  const root = flameTree(result);
+  const rows = new Map(flameTable(root).map((row) => [row.name, [row.self, row.total, row.count]]));
+  assert.deepEqual([rows.get("tiny"), rows.get("a")], [[13, 15, 0], [62, 60, 2]]);
+  assert.equal(flameMatched(root, (name) => name === "tiny"), 15);
+  assert.equal(flameMatched(root, (name) => name === "a"), 60);
+  const a = root.children[0]?.children[0];
+  assert.deepEqual(a && flameTable(a).find((row) => row.name === "tiny"), { name: "tiny", self: 4, total: 6, count: 0 });
+  const merged = flameTable(flameTree(mergeFlames([{ name: "rank 0", result }, { name: "rank 1", result }])));
+  assert.deepEqual(merged.find((row) => row.name === "tiny"), { name: "tiny", self: 26, total: 30, count: 0 });
+});
+
 test("flames of several traces stand side by side, each below a frame of its own", () => {
   const of = (total: number, names: string[]): Parameters<typeof mergeFlames>[0][number]["result"] => ({
-    of: "gpu-time", unit: "ns", total, no_stack: 1, left_out: 2, names,
+    of: "gpu-time", unit: "ns", total, no_stack: 1, left_out: 2, small: [], names,
     nodes: [[-1, 0, 0, total, ""], [0, 1, 1, total, "op"], [1, 2, total - 1, total - 1, "kernel"]],
   });
   const merged = mergeFlames([{ name: "rank 0", result: of(10, ["", "mm", "gemm"]) }, { name: "rank 1", result: of(30, ["", "add", "k"]) },

@@ -349,6 +349,7 @@ export interface FlameResult {
   total: number;
   no_stack: number;
   nodes: [number, number, number, number, string][]; // parent, name, self, total, kind
+  small: [number, number, number, number][]; // frames that were left out, by node above and name: node, name, self, total
   names: string[];
   left_out: number;
 }

@@ -97,11 +97,11 @@ function Flame({ app, result }: { app: App; result: FlameResult }): JSX.Element 
           <label class="pick"><span>Find</span>
             <input type="search" value={find} spellcheck={false} onInput={(event) => setFind(event.currentTarget.value)} />
           </label>
-          {matches && <span>{part(flameMatched(root, matches))}</span>}
+          {matches && <span>{result.left_out > 0 && "at least "}{part(flameMatched(root, matches))}</span>}
           <span class="dim">
             {result.of}: {formatWeight(result.total, result.unit)}
             {result.no_stack > 0 && `, ${part(result.no_stack)} has no stack`}
-            {result.left_out > 0 && `, ${plural(result.left_out, "frame")} too small to be shown`}
+            {result.left_out > 0 && `, ${plural(result.left_out, "frame")} too small to be drawn, in the table by name`}
           </span>
           {zoomed !== root && <button type="button" class="small" onClick={() => setPath([])}>Whole picture</button>}
         </div>

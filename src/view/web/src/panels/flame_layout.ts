@@ -9,6 +9,7 @@ export interface FlameNode {
   total: number;
   parent: FlameNode | null;
   children: FlameNode[]; // largest first
+  small: { name: string; self: number; total: number }[]; // what is below it in frames too small to be drawn, by name
   depth: number; // of the root: 0
 }
 
@@ -23,12 +24,12 @@ export interface FlameRow {
   name: string;
   self: number;
   total: number; // once where a name stands below itself
-  count: number; // nodes
+  count: number; // nodes that are drawn
 }
 
 // The server's first node is the root; where it is none, there is one all the same.
 export function flameTree(result: FlameResult): FlameNode {
-  const root: FlameNode = { index: -1, name: "all", kind: "", self: 0, total: result.total, parent: null, children: [], depth: 0 };
+  const root: FlameNode = { index: -1, name: "all", kind: "", self: 0, total: result.total, parent: null, children: [], small: [], depth: 0 };
   const nodes: FlameNode[] = [];
   result.nodes.forEach(([parent, name, self, total, kind], index) => {
     if (index === 0 && parent < 0 && !result.names[name] && total === result.total) {
@@ -37,11 +38,12 @@ export function flameTree(result: FlameResult): FlameNode {
     }
     const above = (parent < index ? nodes[parent] : undefined) ?? root; // parents come first
     const node: FlameNode = {
-      index, name: result.names[name] ?? "", kind, self, total, parent: above, children: [], depth: above.depth + 1,
+      index, name: result.names[name] ?? "", kind, self, total, parent: above, children: [], small: [], depth: above.depth + 1,
     };
     above.children.push(node);
     nodes.push(node);
   });
+  for (const [node, name, self, total] of result.small) (nodes[node] ?? root).small.push({ name: result.names[name] ?? "", self, total });
   for (const node of new Set([root, ...nodes])) node.children.sort((a, b) => b.total - a.total || a.index - b.index);
   root.self = Math.max(0, result.total - root.children.reduce((sum, each) => sum + each.total, 0));
   return root;
@@ -105,18 +107,29 @@ export function flameTable(top: FlameNode): FlameRow[] {
       above.set(node.name, times + 1);
       work.push([node, false]);
     }
+    for (const { name, self, total } of node.small) {
+      const row = rows.get(name) ?? { name, self: 0, total: 0, count: 0 };
+      row.self += self;
+      if (!above.get(name)) row.total += total;
+      rows.set(name, row);
+    }
     for (const child of node.children) work.push([child, true]);
   }
   return [...rows.values()].sort((a, b) => b.self - a.self || b.total - a.total);
 }
 
-// Share of the picture's total below nodes that match, each ns once.
+// Share of the picture's total below nodes that match, each ns once. Of small frames it is not known which stand below
+// each other: what is there at least.
 export function flameMatched(root: FlameNode, matches: (name: string) => boolean): number {
   let sum = 0;
   const open = [root];
   for (let node = open.pop(); node; node = open.pop()) {
     if (node.index >= 0 && matches(node.name)) sum += node.total;
-    else open.push(...node.children);
+    else {
+      open.push(...node.children);
+      const found = node.small.filter((each) => matches(each.name));
+      sum += Math.max(found.reduce((all, each) => all + each.self, 0), ...found.map((each) => each.total), 0);
+    }
   }
   return sum;
 }
