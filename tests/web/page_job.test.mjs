@@ -53,11 +53,11 @@ function collectivesOf(ranks) {
   return bySeq;
 }
 
-// The most that a rank came later than the first, of a step's collectives.
+// How much later than the first a rank came to all collectives of a step.
 function addLateness(ranks) {
   for (const all of collectivesOf(ranks).values()) {
     const longest = Math.max(...all.map(each => each.duration));
-    for (const {step, duration} of all) step.lateness = Math.max(step.lateness ?? 0, longest - duration);
+    for (const {step, duration} of all) step.lateness = (step.lateness ?? 0) + longest - duration;
   }
 }
 
