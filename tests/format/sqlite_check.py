@@ -108,8 +108,72 @@ def check_longer_name(folder):
         assert len(before) > 2 and events(path) == before, f"{name}: {events(path)}, without it {before}"
 
 
+CONSTANTS = ["42", "-5", "+5", "- 7", "1.50", "2.0", "5000000000", "0x1F", "-0x10", "1e3", "2.5E+2", ".5", "3.", "007", "'abc'", "'42'", "' 43 '",
+             "'4.5x'", "'6.0'", "'it''s'", "''", "x'4142'", "X'00ff'", "NULL", "(7)", "((-8))", "(-(9))", "TRUE", "false", "ident", '"q i"',
+             "[a[[b]", "wwhat", "`a``b`", "(true)", "('x') NOT NULL", "'a,b)c' COLLATE NOCASE", "4611686018427387904", "9223372036854775808", "0.1e-2", "'.5'", "'1e'",
+             "'0x10'", "'inf'", "/* c */ 11 /* d */", "12 CHECK (1)", "'DEFAULT'"]
+TYPES = ["", "INTEGER", "TEXT", "REAL", "NUM", "BLOB", "UNSIGNED BIG INT", "VARCHAR(20)", "DOUBLE PRECISION", "NUMERIC(3,1)", "\"TEXT\"", "CHARINT"]
+
+
+def arguments(path):
+    """By start and key."""
+    rows = heddle("query", "--json", path, "SELECT s.ts, a.key, coalesce(a.int_value, a.real_value, a.string_value) v "
+                  "FROM slice s JOIN args a USING(arg_set_id) WHERE a.key LIKE 'args.c\"%'")
+    return {(row["ts"], int(row["key"][7:])): row["v"] for row in rows}
+
+
+def written(value):
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def check_defaults(folder):
+    """A row from before ALTER TABLE … ADD COLUMN has the default, one from later its own value."""
+    for at, kind in enumerate(TYPES):
+        path = folder / f"defaults{at}.sqlite"
+        db = make(path, "start,end,deviceId,contextId,streamId,correlationId,demangledName")
+        for n, constant in enumerate(CONSTANTS):
+            db.execute(f'ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN "c""{n}" {kind} DEFAULT {constant}')
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL(start,end,deviceId,contextId,streamId,correlationId,demangledName,"
+                   "\"c\"\"0\") VALUES(400,450,0,1,7,63,4,77)")
+        rows = db.execute("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start").fetchall()
+        db.close()
+        got = arguments(path)
+        want = {(row[0], n): written(value) for row in rows for n, value in enumerate(row[7:]) if value is not None}
+        wrong = [(CONSTANTS[key[1]], got.get(key), want.get(key)) for key in got.keys() | want.keys() if got.get(key) != want.get(key)]
+        assert not wrong and not losses(path), f"{kind}: {wrong}, {losses(path)}"
+
+
+def set_schema(path, old, new):
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA writable_schema=1")
+    db.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?) WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'", (old, new))
+    db.close()
+
+
+def check_other_defaults(folder):
+    """What is no constant, or makes too much of short rows, is a loss for each row; no text of a schema does harm."""
+    for at, text in enumerate(["(1+2)", "(abs(3))", "CURRENT_TIME", "-'5'", "('a' || 'b')", "(\"start\")", "x'4g'", "x'414'", "0x", "0x11112222333344445",
+                               ".", "1_0x", "((((1)", "-", "'open", "(" * 90000, "- " * 90000 + "x", "9" * 5000, "'" + "z" * 5000 + "'",
+                               "x'" + "41" * 3000 + "'"]):
+        path = folder / f"others{at}.sqlite"
+        db = make(path, "start,end,deviceId,contextId,streamId,correlationId,demangledName")
+        db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN \"c\"\"1\" DEFAULT 8")
+        db.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN \"c\"\"2\" INTEGER DEFAULT 31415")
+        db.close()
+        assert arguments(path) == {(100, 1): 8, (100, 2): 31415, (300, 1): 8, (300, 2): 31415}
+        set_schema(path, "31415", text)
+        if text in ("((((1)", "'open") or text[:2] == "((":  # the list of columns never ends: the only table of events is lost
+            run = subprocess.run([HEDDLE, "info", path], capture_output=True, text=True)
+            assert run.returncode == 1 and "no profiler that is known" in run.stderr, f"{text[:20]}: {run}"
+        else:
+            assert losses(path) == {"sqlite.default-unread": 2}, f"{text[:20]}: {losses(path)}"
+            assert arguments(path) == {(100, 1): 8, (300, 1): 8}, text[:20]
+
+
 with tempfile.TemporaryDirectory() as place:
     check_names(Path(place))
     check_beside(Path(place))
     check_references(Path(place))
     check_longer_name(Path(place))
+    check_defaults(Path(place))
+    check_other_defaults(Path(place))

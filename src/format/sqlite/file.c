@@ -60,6 +60,7 @@ void sq_damage_add(sq_damage *sum, const sq_damage *more)
     if (sum->pages + sum->rows == 0) sum->offset = more->offset;
     sum->pages += more->pages;
     sum->rows += more->rows;
+    sum->defaults += more->defaults;
 }
 
 /* ---- pages ---- */
@@ -197,7 +198,14 @@ static const uint8_t *take_value(sq_value *out, uint64_t serial, const uint8_t *
     return p + sizes[serial];
 }
 
-/* Columns that the record does not have, since they were added later, are NULL. */
+/* A column that the record does not have, since it was added later. */
+static void take_default(sq_cursor *c, uint32_t column)
+{
+    if (!c->defaults) return;
+    c->values[column] = c->defaults[column].value;
+    c->damage.defaults += c->defaults[column].is_unread;
+}
+
 static bool parse_record(sq_cursor *c, const uint8_t *data, uint64_t size)
 {
     uint64_t header, serial;
@@ -206,7 +214,10 @@ static bool parse_record(sq_cursor *c, const uint8_t *data, uint64_t size)
     const uint8_t *body = data + header, *types_end = body;
     for (uint32_t i = 0; i < c->columns; i++) {
         c->values[i] = (sq_value){.type = SQ_NULL};
-        if (at >= types_end) continue;
+        if (at >= types_end) {
+            take_default(c, i);
+            continue;
+        }
         if (*at < 0x80)
             serial = *at++;
         else if (!(at = varint(&serial, at, types_end)))
@@ -225,6 +236,7 @@ void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const u
     c->file = file;
     c->columns = table->column_count;
     c->rowid_column = table->rowid_column;
+    c->defaults = table->defaults;
     c->pages = pages;
     c->page_count = count;
     c->page_at = 0;
@@ -301,6 +313,7 @@ static void free_table(sq_table *table)
 {
     for (uint32_t i = 0; i < table->column_count; i++) free(table->columns[i]);
     free(table->columns);
+    free(table->defaults);
     free(table->name);
 }
 

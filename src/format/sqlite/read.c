@@ -218,6 +218,7 @@ static hd_status account(sq_reader *reader, hd_error *err)
     sq_damage_add(&damage, &reader->damage);
     note(reader, "sqlite.page-damaged", HD_LEDGER_LOSS, damage.pages, damage.offset, HD_STRING_NONE);
     note(reader, "sqlite.row-damaged", HD_LEDGER_LOSS, damage.rows, damage.offset, HD_STRING_NONE);
+    note(reader, "sqlite.default-unread", HD_LEDGER_LOSS, damage.defaults, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.table-unread", HD_LEDGER_LOSS, file->unreadable, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.wal-unread", HD_LEDGER_LOSS, file->has_wal, HD_OFFSET_NONE, HD_STRING_NONE);
     note(reader, "sqlite.journal-unread", HD_LEDGER_LOSS, file->has_journal, HD_OFFSET_NONE, HD_STRING_NONE);

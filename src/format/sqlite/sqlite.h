@@ -31,9 +31,17 @@ typedef struct sq_value {
 
 enum { SQ_COLUMN_LIMIT = 256 };
 
+/* What a column has in a record from before it was added. */
+typedef struct sq_default {
+    sq_value value;
+    bool is_unread; /* an expression, or too long */
+} sq_default;
+
 typedef struct sq_table {
     char *name;
     char **columns;
+    sq_default *defaults; /* by column; NULL: none has one */
+    uint32_t default_bytes;
     uint32_t column_count;
     int rowid_column; /* the one that is the rowid itself, -1: none */
     uint32_t root;    /* page */
@@ -43,6 +51,7 @@ typedef struct sq_table {
 typedef struct sq_damage {
     uint64_t pages, rows; /* how many make no sense */
     uint64_t offset;      /* of the first, HD_OFFSET_NONE: none */
+    uint64_t defaults;    /* values that are a DEFAULT which is not read */
 } sq_damage;
 
 typedef struct sq_file {
@@ -82,6 +91,7 @@ typedef struct sq_cursor {
     sq_file *file;
     uint32_t columns;
     int rowid_column;
+    const sq_default *defaults;
     const uint32_t *pages;
     size_t page_count, page_at;
     hd_window window, overflow;
@@ -101,9 +111,9 @@ void sq_cursor_deinit(sq_cursor *cursor);
 
 /* ---- the schema: schema.c ---- */
 
-/* Names of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory), the rows of the
+/* Names and defaults of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory), the rows of the
  * table are of a kind that is not read (*out_other: without rowids, or too many columns), or the text is damaged. The
- * table's `columns` are the caller's to free, also then. */
+ * table's `columns` and `defaults` are the caller's to free, also then. */
 bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const char *sql, size_t size);
 
 void sq_damage_add(sq_damage *sum, const sq_damage *more);
