@@ -115,10 +115,9 @@ static void take_number(lexer *l)
 static literal take_constant(lexer *l, bool is_bare)
 {
     literal out = {.kind = '?'};
-    char first = l->kind ? *l->token : '\0';
     if (l->kind == '"') {
         if (is_bare || l->token[-1] == '\'') out.kind = l->token[-1]; /* else it could be a column's name */
-    } else if ((l->kind == 'w' && isdigit((unsigned char)first)) || l->kind == '.') {
+    } else if ((l->kind == 'w' && isdigit((unsigned char)*l->token)) || l->kind == '.') {
         take_number(l);
         out.kind = 'n';
     } else if (is(l, "x") && l->at < l->end && *l->at == '\'') {
