@@ -170,6 +170,26 @@ def check_other_defaults(folder):
             assert arguments(path) == {(100, 1): 8, (300, 1): 8}, text[:20]
 
 
+def check_sums(folder):
+    """A counter of a dispatch has a row for each dimension: its value is their sum, in whatever order they stand."""
+    suffix = "_" + GUIDS[0].replace("-", "_")
+    path = folder / "sums.db"
+    create(path, tables(V3, v3_rows()))
+    db = sqlite3.connect(path, isolation_level=None)
+    events = [row[0] for row in db.execute(f"SELECT event_id FROM rocpd_kernel_dispatch{suffix} ORDER BY start")]
+    db.execute(f"DELETE FROM rocpd_pmc_event{suffix}")
+    for value in (2.5, 2.5, 7, 11):
+        for at, event in enumerate(events):
+            db.execute(f"INSERT INTO rocpd_pmc_event{suffix}(event_id, pmc_id, value) VALUES(?,1,?)", (event, value + at))
+    want = [row[0] for row in db.execute(f"SELECT sum(p.value) FROM rocpd_kernel_dispatch{suffix} k JOIN rocpd_pmc_event{suffix} p "
+                                         "USING(event_id) GROUP BY k.id ORDER BY k.start")]
+    (name,) = db.execute(f"SELECT name FROM rocpd_info_pmc{suffix} WHERE id = 1").fetchone()
+    db.close()
+    got = [float(row["v"]) for row in heddle("query", "--json", path, "SELECT a.display_value v FROM slice s JOIN args a USING(arg_set_id) "
+                                             f"WHERE s.category = 'kernel' AND a.key = 'args.{name}' ORDER BY s.ts")]
+    assert want and got == want, f"{name}: {got}, SQLite sums {want}"
+
+
 with tempfile.TemporaryDirectory() as place:
     check_names(Path(place))
     check_beside(Path(place))
@@ -177,3 +197,4 @@ with tempfile.TemporaryDirectory() as place:
     check_longer_name(Path(place))
     check_defaults(Path(place))
     check_other_defaults(Path(place))
+    check_sums(Path(place))

@@ -236,8 +236,8 @@ static hd_status read_sides(sq_reader *reader, hd_error *err)
     HD_TRY(sq_side_read(&s->kernels, reader, "rocpd_info_kernel_symbol#", "id", kernel, err));
     HD_TRY(sq_strings_read(&s->counter_names, reader, "rocpd_info_pmc#", "id", "name", err));
     HD_TRY(sq_side_read_pairs(&s->arguments, reader, "rocpd_arg#", "event_id", &reader->strings, "name", "value", err));
-    HD_TRY(sq_side_read_pairs(&s->counters, reader, "rocpd_pmc_event#", "event_id", &s->counter_names, "pmc_id",
-                              "value", err));
+    HD_TRY(sq_side_read_sums(&s->counters, reader, "rocpd_pmc_event#", "event_id", &s->counter_names, "pmc_id", "value",
+                             err));
     HD_TRY(sq_strings_read(&s->functions, reader, "rocpd_info_pc#", "id", "function", err));
     return sq_chains_read(&s->chains, reader, &chains, &s->functions, err);
 }

@@ -8,6 +8,7 @@
 #include "base/json/json.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "format/numbers.h"
 #include "format/sqlite/map.h"
 #include "trace/lazy.h"
 
@@ -154,6 +155,9 @@ typedef struct side_reader {
     sq_plan plan;
     int number, key, value; /* columns */
     int64_t last;           /* number of the row before */
+    bool is_sum;            /* pairs of one number and key are parts of one value */
+    double *sums;           /* of `is_sum`: by item */
+    size_t sum_capacity;
 } side_reader;
 
 /* The row that the next items belong to: of pairs the last one, if the number is still the same. */
@@ -175,6 +179,31 @@ static struct sq_side_row *side_row(side_reader *r, int64_t number)
     return &rows[at - 1];
 }
 
+static bool number_of(double *out, const sq_value *value)
+{
+    *out = value->type == SQ_INT ? (double)value->number : value->type == SQ_REAL ? value->real : 0;
+    return value->type == SQ_INT || value->type == SQ_REAL;
+}
+
+/* Adds the value to that which the number has of this key already. false: there is none. */
+static bool add_to_sum(side_reader *r, int64_t number)
+{
+    sq_worker *w = r->worker;
+    double value;
+    if (!w->item_count || !number_of(&value, &w->cursor.values[r->value])) return false;
+    const struct sq_side_row *row = sq_side_first(r->out, number, w->scope);
+    for (; row; row = sq_side_next(r->out, row)) {
+        for (uint32_t i = row->first; i < row->first + row->count; i++) {
+            sq_item *item = &r->out->items[i];
+            if (item->key != w->items[0].key) continue;
+            r->sums[i] += value;
+            item->type = (uint8_t)hd_value_of_double(&item->bits, w->reader->builder, r->sums[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
 static hd_status see_side(void *user, hd_error *err)
 {
     side_reader *r = user;
@@ -185,12 +214,17 @@ static hd_status see_side(void *user, hd_error *err)
     if (number == HD_NO_NUMBER) return HD_OK;
     sq_worker_take_row(w, &r->plan);
     if (r->key_column) sq_add_pair(w, r->keys, &values[r->key], &values[r->value]);
+    if (r->is_sum && add_to_sum(r, number)) return HD_OK;
     struct sq_side_row *row = side_row(r, number);
     if (!row) return HD_NOMEM(err);
     for (uint32_t i = 0; i < w->item_count; i++) {
         if (out->item_count == UINT32_MAX ||
             !hd_grow((void **)&out->items, &out->item_capacity, out->item_count, sizeof *out->items))
             return HD_NOMEM(err);
+        if (r->is_sum) {
+            if (!hd_grow((void **)&r->sums, &r->sum_capacity, out->item_count, sizeof *r->sums)) return HD_NOMEM(err);
+            if (!number_of(&r->sums[out->item_count], &values[r->value])) r->sums[out->item_count] = 0;
+        }
         out->items[out->item_count++] = w->items[i];
         row->count++;
     }
@@ -230,6 +264,22 @@ hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table,
     side_reader r = {
         .out = out, .number_column = number, .key_column = key, .value_column = value, .columns = none, .keys = keys};
     return for_tables(reader, table, false, read_side, &r, err);
+}
+
+hd_status sq_side_read_sums(sq_side *out, sq_reader *reader, const char *table, const char *number,
+                            const sq_strings *keys, const char *key, const char *value, hd_error *err)
+{
+    static const sq_map_column none[] = {{0}};
+    side_reader r = {.out = out,
+                     .number_column = number,
+                     .key_column = key,
+                     .value_column = value,
+                     .columns = none,
+                     .keys = keys,
+                     .is_sum = true};
+    hd_status status = for_tables(reader, table, false, read_side, &r, err);
+    free(r.sums);
+    return status;
 }
 
 void sq_side_deinit(sq_side *side)

@@ -141,6 +141,9 @@ hd_status sq_side_read(sq_side *out, sq_reader *reader, const char *table, const
 /* The same of a table whose rows have the key of an argument (a text, or its id among `keys`) and its value. */
 hd_status sq_side_read_pairs(sq_side *out, sq_reader *reader, const char *table, const char *number,
                              const sq_strings *keys, const char *key, const char *value, hd_error *err);
+/* The same, but numbers of one number and key are parts of one value: their sum. */
+hd_status sq_side_read_sums(sq_side *out, sq_reader *reader, const char *table, const char *number,
+                            const sq_strings *keys, const char *key, const char *value, hd_error *err);
 void sq_side_deinit(sq_side *side);
 /* A number's rows in order: the first, the one behind; NULL: none. */
 const struct sq_side_row *sq_side_first(const sq_side *side, int64_t number, uint64_t scope);
