@@ -314,16 +314,22 @@ static hd_status add_members(reader *r, pickle_value event, bool is_memory)
     return HD_OK;
 }
 
-static hd_status add_memory(reader *r, pickle_value event, int64_t bytes)
+/* Of which device, and its totals after this event. */
+static hd_status add_totals(reader *r)
 {
-    pickle_value addr = pickle_find(&r->pickle, event, "addr");
-    if (addr.type != PICKLE_ABSENT) HD_TRY(add_value(r, "Addr", 0, addr));
-    HD_TRY(add_arg(r, "Bytes", 0, HD_ARG_INT, bytes));
     HD_TRY(add_arg(r, "Device Id", 0, HD_ARG_INT, r->device));
     HD_TRY(add_arg(r, "Device Type", 0, HD_ARG_INT, CUDA));
     if (!r->now.known) return HD_OK;
     HD_TRY(add_arg(r, "Total Allocated", 0, HD_ARG_INT, r->now.allocated));
     return add_arg(r, "Total Reserved", 0, HD_ARG_INT, r->now.reserved);
+}
+
+static hd_status add_memory(reader *r, pickle_value event, int64_t bytes)
+{
+    pickle_value addr = pickle_find(&r->pickle, event, "addr");
+    if (addr.type != PICKLE_ABSENT) HD_TRY(add_value(r, "Addr", 0, addr));
+    HD_TRY(add_arg(r, "Bytes", 0, HD_ARG_INT, bytes));
+    return add_totals(r);
 }
 
 static bool is_open(const reader *r, pickle_value event)
@@ -356,6 +362,7 @@ static hd_status add_event(reader *r, pickle_value event)
     }
     r->arg_count = 0;
     if (allocated) HD_TRY(add_memory(r, event, times(allocated, size)));
+    if (reserved) HD_TRY(add_totals(r));
     HD_TRY(add_members(r, event, allocated != 0));
     HD_TRY(find_stack(r, &node, found[FRAMES]));
     if (node != HD_STACK_NONE) {
