@@ -5,7 +5,7 @@
  * Maps     alloc, free_completed -> the instants [memory] that Kineto writes, with totals; other actions -> instants,
  *          of segments with a counter of what is reserved and allocated. docs/formats/torchmemory.md
  * Units    µs -> ns         Shapes   n events -> n rows, and a counter for each event of a segment
- * Limits   1 GiB; the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
+ * Limits   2 GiB (a timeline 1 GiB); the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,10 @@
 #include "trace/text.h"
 
 enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 };
+enum {
+    ESCAPED = 6,
+    TEXT_LIMIT = (1 << 30) / ESCAPED
+}; /* bytes of JSON for one of a text, at most; of a text in JSON */
 enum {
     TRUNCATED,
     DAMAGED,
@@ -126,7 +130,10 @@ static void put_json(reader *r, pickle_value v, int depth)
         return;
     case PICKLE_TEXT: {
         hd_string text = pickle_text(&r->pickle, v);
-        hd_json_put_string(&r->json, text.data, text.size);
+        if (text.size > TEXT_LIMIT)
+            r->json.failed = true;
+        else
+            hd_json_put_string(&r->json, text.data, text.size);
         return;
     }
     case PICKLE_LIST:
