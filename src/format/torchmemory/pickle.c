@@ -11,7 +11,7 @@
 
 /* ---- values ---- */
 
-enum { NO_OPCODE = INT32_MAX, COUNT_MASK = (1 << 30) - 1 }; /* NO_OPCODE: a None that no opcode made */
+enum { NO_OPCODE = INT32_MAX, COUNT_MAX = (1 << 30) - 1 }; /* NO_OPCODE: a None that no opcode made */
 static const pickle_ref PICKLE_HELD = (pickle_ref)1 << 31;
 
 static uint64_t take(pickle_input *in, unsigned width)
@@ -218,7 +218,7 @@ static void put_items(pickle *p, pickle_ref holder, size_t from)
     else
         p->pieces[h->last].next = piece;
     h->last = piece;
-    h->count += (uint32_t)count & COUNT_MASK;
+    h->count = count < (size_t)COUNT_MAX - h->count ? h->count + (uint32_t)count : COUNT_MAX;
 }
 
 /* What is above the last mark, or the last `count`, goes into the holder below it. */

@@ -70,7 +70,7 @@ typedef struct pickle {
     bool no_memory;
 } pickle;
 
-enum { PICKLE_SIZE_LIMIT = 1 << 30 };
+enum { PICKLE_SIZE_LIMIT = INT32_MAX - 1 }; /* pickle_ref has 31 bits for a place */
 
 /* false: no memory. What could be read is there also where the pickle is cut off or damaged. At most
  * PICKLE_SIZE_LIMIT bytes, which stay the caller's, and as long as the pickle. */

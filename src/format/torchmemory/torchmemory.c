@@ -5,7 +5,7 @@
  * Maps     alloc, free_completed -> the instants [memory] that Kineto writes, with totals; other actions -> instants,
  *          of segments with a counter of what is reserved and allocated. docs/formats/torchmemory.md
  * Units    µs -> ns         Shapes   n events -> n rows, and a counter for each event of a segment
- * Limits   1 GiB; the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
+ * Limits   2 GiB (a timeline 1 GiB); the metadata as large as the input         Errors   DAMAGED: nothing can be read, strict
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,10 @@
 #include "trace/text.h"
 
 enum { CUDA = 1, JSON_DEPTH = 32, NS_PER_US = 1000, SHARING = 64, DEVICES = 1024 };
+enum {
+    ESCAPED = 6,
+    TEXT_LIMIT = (1 << 30) / ESCAPED
+}; /* bytes of JSON for one of a text, at most; of a text in JSON */
 enum {
     TRUNCATED,
     DAMAGED,
@@ -126,7 +130,10 @@ static void put_json(reader *r, pickle_value v, int depth)
         return;
     case PICKLE_TEXT: {
         hd_string text = pickle_text(&r->pickle, v);
-        hd_json_put_string(&r->json, text.data, text.size);
+        if (text.size > TEXT_LIMIT)
+            r->json.failed = true;
+        else
+            hd_json_put_string(&r->json, text.data, text.size);
         return;
     }
     case PICKLE_LIST:
@@ -314,16 +321,22 @@ static hd_status add_members(reader *r, pickle_value event, bool is_memory)
     return HD_OK;
 }
 
-static hd_status add_memory(reader *r, pickle_value event, int64_t bytes)
+/* Of which device, and its totals after this event. */
+static hd_status add_totals(reader *r)
 {
-    pickle_value addr = pickle_find(&r->pickle, event, "addr");
-    if (addr.type != PICKLE_ABSENT) HD_TRY(add_value(r, "Addr", 0, addr));
-    HD_TRY(add_arg(r, "Bytes", 0, HD_ARG_INT, bytes));
     HD_TRY(add_arg(r, "Device Id", 0, HD_ARG_INT, r->device));
     HD_TRY(add_arg(r, "Device Type", 0, HD_ARG_INT, CUDA));
     if (!r->now.known) return HD_OK;
     HD_TRY(add_arg(r, "Total Allocated", 0, HD_ARG_INT, r->now.allocated));
     return add_arg(r, "Total Reserved", 0, HD_ARG_INT, r->now.reserved);
+}
+
+static hd_status add_memory(reader *r, pickle_value event, int64_t bytes)
+{
+    pickle_value addr = pickle_find(&r->pickle, event, "addr");
+    if (addr.type != PICKLE_ABSENT) HD_TRY(add_value(r, "Addr", 0, addr));
+    HD_TRY(add_arg(r, "Bytes", 0, HD_ARG_INT, bytes));
+    return add_totals(r);
 }
 
 static bool is_open(const reader *r, pickle_value event)
@@ -356,6 +369,7 @@ static hd_status add_event(reader *r, pickle_value event)
     }
     r->arg_count = 0;
     if (allocated) HD_TRY(add_memory(r, event, times(allocated, size)));
+    if (reserved) HD_TRY(add_totals(r));
     HD_TRY(add_members(r, event, allocated != 0));
     HD_TRY(find_stack(r, &node, found[FRAMES]));
     if (node != HD_STACK_NONE) {

@@ -24,6 +24,7 @@ typedef struct memory_keys {
     uint32_t allocation, deallocation;
     uint32_t plain[3]; /* categories that say nothing */
     uint32_t address, bytes, type, device, allocated, reserved;
+    uint32_t segment[2]; /* names of events that get memory of the device */
     uint32_t cupti_address, cupti_bytes, cupti_device, cupti_kind;
     uint32_t tf_bytes, tf_region, tf_op;
 } memory_keys;
@@ -47,6 +48,8 @@ static void find_keys(memory_keys *keys, const hd_trace *trace)
                 {&keys->device, "Device Id"},
                 {&keys->allocated, "Total Allocated"},
                 {&keys->reserved, "Total Reserved"},
+                {&keys->segment[0], "segment_alloc"},
+                {&keys->segment[1], "segment_map"},
                 {&keys->cupti_address, "address"},
                 {&keys->cupti_bytes, "bytes"},
                 {&keys->cupti_device, "device"},
@@ -159,14 +162,27 @@ static bool same_pool(const hd_memory_pool *a, const hd_memory_pool *b)
            a->allocator == b->allocator;
 }
 
+static uint64_t hash_pool(const hd_memory_pool *named)
+{
+    const uint64_t words[] = {named->process, (uint64_t)named->device_type, (uint64_t)named->device, named->allocator};
+    return hd_hash(words, sizeof words);
+}
+
+/* HD_SLOTS_NONE: none is known. */
+static uint32_t known_pool(const memory_find *find, const hd_memory_pool *named)
+{
+    uint32_t at;
+    uint64_t hash = hash_pool(named);
+    HD_SLOTS_FIND(at, &find->pool_slots, hash, same_pool(&find->memory->pools[at], named));
+    return at;
+}
+
 /* HD_NONE: no memory. */
 static uint32_t pool_of(memory_find *find, const hd_memory_pool *named)
 {
-    uint32_t at;
     hd_memory *m = find->memory;
-    const uint64_t words[] = {named->process, (uint64_t)named->device_type, (uint64_t)named->device, named->allocator};
-    uint64_t hash = hd_hash(words, sizeof words);
-    HD_SLOTS_FIND(at, &find->pool_slots, hash, same_pool(&m->pools[at], named));
+    uint64_t hash = hash_pool(named);
+    uint32_t at = known_pool(find, named);
     if (at != HD_SLOTS_NONE) return at;
     if (!hd_grow((void **)&m->pools, &find->pool_capacity, m->pool_count, sizeof *m->pools) ||
         !hd_slots_add(&find->pool_slots, hash, (uint32_t)m->pool_count))
@@ -189,6 +205,12 @@ static uint32_t group_of(memory_find *find, uint32_t pool, uint32_t category)
 
 /* ---- gathering ---- */
 
+static uint32_t process_of(const hd_trace *trace, uint32_t at)
+{
+    const hd_track *track = hd_trace_track_at(trace, at);
+    return hd_trace_track_at(trace, track->parent == HD_NONE ? at : track->parent)->same_as;
+}
+
 static hd_status add_event(memory_find *find, said *what, const hd_event *event, hd_error *err)
 {
     hd_memory *m = find->memory;
@@ -205,8 +227,7 @@ static hd_status add_event(memory_find *find, said *what, const hd_event *event,
     if (m->event_count == HD_NONE - 1)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "more than 2^32 events of memory");
     const hd_track *track = hd_trace_track_at(find->trace, event->track);
-    uint32_t process = track->parent == HD_NONE ? event->track : track->parent;
-    what->pool.process = hd_trace_track_at(find->trace, process)->same_as;
+    what->pool.process = process_of(find->trace, event->track);
     uint32_t pool = pool_of(find, &what->pool);
     uint32_t group = pool == HD_NONE ? HD_NONE : group_of(find, pool, what->category);
     if (group == HD_NONE ||
@@ -270,10 +291,41 @@ static hd_status gather_kind(memory_find *find, const memory_keys *keys, hd_kind
     return status;
 }
 
+/* What a segment makes the peak of what its pool has reserved: it may be given back before the next allocation. */
+static void take_segment(memory_find *find, const memory_keys *keys, const hd_block *block, uint32_t row)
+{
+    hd_event event;
+    said what = {0};
+    hd_block_event(&event, block, row);
+    if (event.track >= hd_trace_track_count(find->trace)) return;
+    say_kineto(&what, find->trace, keys, &event);
+    if (what.event.reserved == HD_NO_NUMBER) return;
+    what.pool.process = process_of(find->trace, event.track);
+    uint32_t pool = known_pool(find, &what.pool);
+    if (pool == HD_SLOTS_NONE) return;
+    int64_t *peak = &find->memory->pools[pool].reserved_peak_bytes;
+    if (what.event.reserved > *peak) *peak = what.event.reserved;
+}
+
+static void take_segments(memory_find *find, const memory_keys *keys)
+{
+    if (keys->segment[0] == HD_NONE && keys->segment[1] == HD_NONE) return;
+    for (size_t b = 0; b < hd_trace_block_count(find->trace, HD_KIND_INSTANT); b++) {
+        const hd_block *block = hd_trace_block_at(find->trace, HD_KIND_INSTANT, b);
+        for (uint32_t i = 0; i < block->row_count; i++) {
+            uint32_t name = (uint32_t)hd_column_at(&block->columns[HD_COL_NAME], i);
+            if (name == keys->segment[0] || name == keys->segment[1]) take_segment(find, keys, block, i);
+        }
+        hd_trace_release(find->trace, block);
+    }
+}
+
 hd_status memory_gather(memory_find *find, hd_error *err)
 {
     memory_keys keys;
     find_keys(&keys, find->trace);
     HD_TRY(gather_kind(find, &keys, HD_KIND_INSTANT, err));
-    return gather_kind(find, &keys, HD_KIND_SLICE, err);
+    HD_TRY(gather_kind(find, &keys, HD_KIND_SLICE, err));
+    take_segments(find, &keys);
+    return HD_OK;
 }

@@ -142,7 +142,7 @@ static void step_reserved(pairing *p, hd_memory_pool *pool, pool_state *state, c
         state->peak_allocated = event->allocated;
         pool->idle_at_peak_bytes = idle;
     }
-    if (!state->reserved_seen || event->reserved > pool->reserved_peak_bytes)
+    if (event->reserved > pool->reserved_peak_bytes) /* which that of segments may be already */
         pool->reserved_peak_bytes = event->reserved;
     state->reserved_seen = true;
     state->idle_since_ns = event->time_ns;
