@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "heddle/devices.h"
 #include "heddle/symbolize.h"
 #include "record/impl.h"
 
@@ -198,21 +197,9 @@ static bool may_remove(const recording *r, const record_list *list)
            result->unreadable == list->count - list->full;
 }
 
-/* As `heddle record --check`, where CUDA can be captured by no program at all. */
-static void say_why_not_cuda(const recording *r)
-{
-    const hd_devices_options look = {.ways_only = true};
-    hd_devices *devices;
-    if (hd_devices_new(&devices, &look, NULL) != HD_OK) return;
-    const hd_way *way = hd_devices_way(devices, "cuda");
-    if (way && way->state == HD_WAY_MISSING)
-        record_say(r, "CUDA cannot be captured here: %s. %s", way->why, way->advice);
-    hd_devices_free(devices);
-}
-
 static void nothing_captured(const recording *r)
 {
-    if (r->library) say_why_not_cuda(r);
+    if (r->library) record_cuda_missing(r);
     if (r->library)
         record_say(r,
                    "nothing was captured, so %s was not written: no process of the command used CUDA (or it was "

@@ -26,6 +26,11 @@ typedef struct recording {
 /* Tell the user, if anybody listens. */
 void record_say(const recording *r, const char *format, ...) HD_PRINTF(2, 3);
 
+/* ---- library.c ---- */
+
+/* As `heddle record --check`: CUDA can be captured here by no program at all; then the reason is said. */
+bool record_cuda_missing(const recording *r);
+
 /* ---- environment.c ---- */
 
 /* The caller's environment with the variables that libheddle-cuda reads. library NULL: only those of the session. */

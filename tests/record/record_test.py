@@ -288,6 +288,10 @@ class Recording(unittest.TestCase):
         said = [line for line in err.splitlines() if "CUDA cannot be captured here: no NVIDIA driver: " in line]
         self.assertEqual((status, len(said)), (7, 1), err)
         self.assertIn("a container needs --gpus all", said[0])
+        status, out, err = self.record("ready", "exit", 7, options=["--strict", "--library", PATHS.library])
+        self.assertEqual((status, out, self.files()), (1, "", []), err)
+        self.assertEqual(err.count("CUDA cannot be captured here: no NVIDIA driver: "), 1, err)
+        self.assertIn("the command was not run", err)
 
     def test_the_default_name_is_command_and_date(self):
         status, _, err = self.heddle("record", PATHS.child, "work", 1, "finish")
