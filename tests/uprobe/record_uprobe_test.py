@@ -66,6 +66,13 @@ class Uprobe(unittest.TestCase):
         self.assertEqual(len([e for e in events if e["ph"] == "X" and e["name"] == "launch_kernel"]), 300)
         self.assertEqual(len([e for e in events if e["ph"] == "P"]), 0)
 
+    def test_a_library_that_is_loaded_late_is_said_to_miss_calls(self):
+        self.assertNotIn("missing", self.record("--uprobe", LAUNCH))
+        shutil.copy(PATHS.program.parent / "libuprobe_library.so", self.dir)
+        err = self.record("--uprobe", LAUNCH, program=("load", self.dir / "libuprobe_library.so", "launch_kernel", 3))
+        self.assertIn("1 function is in libraries loaded while the program ran: calls before the probes were set may be "
+                      "missing", err)
+
     def gpu_trace(self, lines):
         """A kernel for each call, 5 us later, launched by a slice of the thread that called, on a clock of its own."""
         events = []
