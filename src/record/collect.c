@@ -73,6 +73,27 @@ static const char *damage_of(const hd_trace *trace)
     return is_cut && found == codes[CODES - 1] ? NULL : found; /* its last chunk was not written whole */
 }
 
+static bool has_own_capture(const record_list *list, hd_string pid)
+{
+    char text[16];
+    for (size_t i = 0; i < list->full; i++) {
+        int size = snprintf(text, sizeof text, "%u", list->parts[i].pid);
+        if ((size_t)size == pid.size && memcmp(text, pid.data, pid.size) == 0) return true;
+    }
+    return false;
+}
+
+/* Those of a capture of uprobes that have no capture of their own. */
+static size_t count_followed(const record_list *list, const hd_trace *trace)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        count += track->kind == HD_TRACK_PROCESS && !has_own_capture(list, hd_trace_string(trace, track->pid.text));
+    }
+    return count;
+}
+
 static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
     const collector *c = user;
@@ -87,6 +108,7 @@ static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
         c->r->result->captures++;
         return HD_OK;
     }
+    if (record_is_of_uprobes(*trace)) c->r->result->processes += count_followed(c->list, *trace);
     return record_count(c->r->result, &c->processes[part->process], *trace, err);
 }
 

@@ -99,6 +99,8 @@ typedef struct record_process {
     bool is_counted, is_measured, has[RECORD_PROBLEMS];
 } record_process;
 
+/* A capture that the recording process wrote, of calls of all processes. */
+bool record_is_of_uprobes(const hd_trace *trace);
 /* What a capture says of what its process did and what it cost, added to the result. */
 hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err);
 

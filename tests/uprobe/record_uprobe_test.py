@@ -60,6 +60,12 @@ class Uprobe(unittest.TestCase):
         self.assertEqual(len({pid for pid, _ in threads}), 2)
         self.assertFalse((self.dir / "out.heddle.parts").exists())
 
+    def test_the_processes_that_are_said_are_those_of_the_trace(self):
+        for children in (0, 4):
+            summary = json.loads(self.record("--uprobe", LAUNCH, "--json", program=("run", 0, children, 5)))
+            pids = {e["pid"] for e in self.trace("out.heddle")["traceEvents"] if e["ph"] == "P"}
+            self.assertEqual((summary["processes"], len(pids)), (children + 1, children + 1))
+
     def test_returns_make_slices(self):
         self.record("--uprobe", LAUNCH, "--uprobe-return", "--uprobe-stacks", "none")
         events = self.trace("out.heddle")["traceEvents"]
