@@ -118,8 +118,9 @@ typedef struct hd_devices_options {
     const char
         *root; /* look at DIR/sys, DIR/proc, DIR/dev, such as those of the host in a container; "" or NULL: "/". NVML is
                   then loaded only when it is named, and what the kernel must be asked for (perf events) is not tried */
-    const char *nvml; /* this library instead of libnvidia-ml.so.1; NULL: that */
-    bool ways_only;   /* leave out how GPUs are linked */
+    const char *nvml;    /* this library instead of libnvidia-ml.so.1; NULL: that */
+    bool ways_only;      /* leave out how GPUs are linked */
+    const char *library; /* libheddle-cuda.so; NULL: $HEDDLE_CUDA_LIBRARY, else where it is found */
 } hd_devices_options;
 
 /* Look around. The caller frees the result with hd_devices_free. Loads NVML, libcuda and CUPTI into this process where

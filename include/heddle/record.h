@@ -114,7 +114,8 @@ typedef struct hd_record_result {
     /* what it cost: sums of what each process measured (`heddle.capture`) */
     size_t measured; /* processes that did */
     uint64_t callbacks;
-    int64_t callback_ns, helper_ns; /* in the program's threads; CPU time of the library's own */
+    int64_t callback_ns, helper_ns; /* in the program's threads, without NVTX; CPU time of the library's own. 0: not
+                                       measured */
     hd_record_problem *problems;    /* each once; at most 64 */
     size_t problem_count;
     hd_convert_report *convert; /* steps and ledger; NULL: nothing was made a trace of */

@@ -261,18 +261,24 @@ static void judge(hd_way *way, const cuda_facts *facts, const hd_devices *device
                     "%s", found);
 }
 
-void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root)
+static void find_injection(hd_devices *devices, const char *root)
 {
-    cuda_facts facts = {0};
-    char found[HD_WAY_TEXT_BYTES - 64], real[PATH_MAX];
-    find_driver(&facts, devices, root);
-    find_libcuda(&facts, root);
-    find_libcupti(&facts, devices, root);
+    char real[PATH_MAX];
     const char *named = root[0] ? NULL : getenv("HEDDLE_CUDA_LIBRARY");
     if (named && named[0]) /* as `heddle record`, which takes no other one then */
         devices_text(devices->injection, sizeof devices->injection, "%s", realpath(named, real) ? real : "");
     else if (!hd_devices_library(devices->injection, sizeof devices->injection, "libheddle-cuda.so"))
         devices->injection[0] = '\0';
+}
+
+void devices_way_cuda(hd_way *way, hd_devices *devices, const char *root)
+{
+    cuda_facts facts = {0};
+    char found[HD_WAY_TEXT_BYTES - 64];
+    find_driver(&facts, devices, root);
+    find_libcuda(&facts, root);
+    find_libcupti(&facts, devices, root);
+    if (!devices->injection[0]) find_injection(devices, root);
     describe(found, sizeof found, &facts, devices);
     judge(way, &facts, devices, found);
 }

@@ -1,4 +1,5 @@
 /* devices.c - the GPUs of this machine, put together from what NVML, PCI, drm and kfd tell */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,7 @@ static hd_status fill(hd_devices *out, device_list *list, const devices_nvml *nv
     }
     for (size_t i = 0; i < list->count * list->count; i++) out->paths[i].mb_per_s = -1;
     if (!options->ways_only) HD_TRY(find_links(out, list, nvml, err));
+    if (options->library) devices_text(out->injection, sizeof out->injection, "%s", options->library);
     return devices_find_ways(out, list->root, err);
 }
 
@@ -130,7 +132,9 @@ hd_status hd_devices_new(hd_devices **out, const hd_devices_options *options, hd
 {
     devices_nvml *nvml = NULL;
     *out = NULL;
-    HD_OWN_OPTIONS(hd_devices_options, options, err);
+    hd_devices_options own;
+    HD_TRY(hd_options_copy(&own, sizeof own, offsetof(hd_devices_options, library), options, err));
+    options = &own;
     const char *root = options->root && strcmp(options->root, "/") != 0 ? options->root : "";
     *out = NULL;
     HD_TRY(check_root(root, err));

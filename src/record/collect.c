@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "heddle/devices.h"
 #include "heddle/symbolize.h"
 #include "record/impl.h"
 
@@ -74,6 +73,27 @@ static const char *damage_of(const hd_trace *trace)
     return is_cut && found == codes[CODES - 1] ? NULL : found; /* its last chunk was not written whole */
 }
 
+static bool has_own_capture(const record_list *list, hd_string pid)
+{
+    char text[16];
+    for (size_t i = 0; i < list->full; i++) {
+        int size = snprintf(text, sizeof text, "%u", list->parts[i].pid);
+        if ((size_t)size == pid.size && memcmp(text, pid.data, pid.size) == 0) return true;
+    }
+    return false;
+}
+
+/* Those of a capture of uprobes that have no capture of their own. */
+static size_t count_followed(const record_list *list, const hd_trace *trace)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < hd_trace_track_count(trace); i++) {
+        const hd_track *track = hd_trace_track_at(trace, i);
+        count += track->kind == HD_TRACK_PROCESS && !has_own_capture(list, hd_trace_string(trace, track->pid.text));
+    }
+    return count;
+}
+
 static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
 {
     const collector *c = user;
@@ -88,6 +108,7 @@ static hd_status each(void *user, hd_trace **trace, size_t index, hd_error *err)
         c->r->result->captures++;
         return HD_OK;
     }
+    if (record_is_of_uprobes(*trace)) c->r->result->processes += count_followed(c->list, *trace);
     return record_count(c->r->result, &c->processes[part->process], *trace, err);
 }
 
@@ -198,21 +219,9 @@ static bool may_remove(const recording *r, const record_list *list)
            result->unreadable == list->count - list->full;
 }
 
-/* As `heddle record --check`, where CUDA can be captured by no program at all. */
-static void say_why_not_cuda(const recording *r)
-{
-    const hd_devices_options look = {.ways_only = true};
-    hd_devices *devices;
-    if (hd_devices_new(&devices, &look, NULL) != HD_OK) return;
-    const hd_way *way = hd_devices_way(devices, "cuda");
-    if (way && way->state == HD_WAY_MISSING)
-        record_say(r, "CUDA cannot be captured here: %s. %s", way->why, way->advice);
-    hd_devices_free(devices);
-}
-
 static void nothing_captured(const recording *r)
 {
-    if (r->library) say_why_not_cuda(r);
+    if (r->library) record_cuda_missing(r);
     if (r->library)
         record_say(r,
                    "nothing was captured, so %s was not written: no process of the command used CUDA (or it was "

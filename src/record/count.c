@@ -129,12 +129,17 @@ static hd_status add_cost(hd_record_result *result, record_process *process, con
     return status;
 }
 
+bool record_is_of_uprobes(const hd_trace *trace)
+{
+    return hd_trace_metadata_find(trace, "heddle.uprobe").size != 0;
+}
+
 hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err)
 {
     HD_TRY(count_work(result, trace, err));
     result->annotations += count_annotations(trace);
     result->captures++;
-    result->processes += !process->is_counted;
+    result->processes += !process->is_counted && !record_is_of_uprobes(trace);
     process->is_counted = true;
     return add_cost(result, process, trace, err);
 }

@@ -26,6 +26,11 @@ typedef struct recording {
 /* Tell the user, if anybody listens. */
 void record_say(const recording *r, const char *format, ...) HD_PRINTF(2, 3);
 
+/* ---- library.c ---- */
+
+/* As `heddle record --check`: CUDA can be captured here by no program at all; then the reason is said. */
+bool record_cuda_missing(const recording *r);
+
 /* ---- environment.c ---- */
 
 /* The caller's environment with the variables that libheddle-cuda reads. library NULL: only those of the session. */
@@ -94,6 +99,8 @@ typedef struct record_process {
     bool is_counted, is_measured, has[RECORD_PROBLEMS];
 } record_process;
 
+/* A capture that the recording process wrote, of calls of all processes. */
+bool record_is_of_uprobes(const hd_trace *trace);
 /* What a capture says of what its process did and what it cost, added to the result. */
 hd_status record_count(hd_record_result *result, record_process *process, const hd_trace *trace, hd_error *err);
 

@@ -80,3 +80,15 @@ hd_status hd_record_library(char **out, const char *path, hd_error *err)
     *out = NULL;
     return status;
 }
+
+bool record_cuda_missing(const recording *r)
+{
+    const hd_devices_options look = {.size = sizeof look, .ways_only = true, .library = r->library};
+    hd_devices *devices;
+    if (hd_devices_new(&devices, &look, NULL) != HD_OK) return false;
+    const hd_way *way = hd_devices_way(devices, "cuda");
+    bool is_missing = way && way->state == HD_WAY_MISSING;
+    if (is_missing) record_say(r, "CUDA cannot be captured here: %s. %s", way->why, way->advice);
+    hd_devices_free(devices);
+    return is_missing;
+}

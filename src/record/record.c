@@ -101,6 +101,11 @@ static hd_status prepare(recording *r, hd_error *err)
         if (err) *err = missing;
         return status;
     }
+    /* The kernel's events, and what `attach` captures, need no driver. */
+    bool needs_driver = r->library && !r->options->kernel && !r->options->attach;
+    if (r->options->strict && needs_driver && record_cuda_missing(r))
+        return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE,
+                            "the command was not run, as its use of CUDA cannot be captured");
     HD_TRY(record_parts_make(r, err));
     char text[HD_ERROR_TEXT_BYTES];
     if (status != HD_OK) {

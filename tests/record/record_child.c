@@ -46,8 +46,11 @@ static void open_capture(void)
     gethostname(host, sizeof host - 1);
     snprintf(path, sizeof path, "%s/%s-%d-%" PRId64 ".hdcap", folder, host, (int)getpid(), hd_session_now());
     if (hd_session_start(&session, path, NULL, &err) != HD_OK) fprintf(stderr, "record_child: %s\n", err.message);
-    hd_session_metadata(session, "heddle.capture",
-                        "{\"tracer\": \"double\", \"callbacks\": 10, \"callbackNs\": 5000, \"helperCpuNs\": 7000}");
+    const char *costs = getenv("RECORD_CHILD_COSTS");
+    char json[256];
+    snprintf(json, sizeof json, "{\"tracer\": \"double\", %s}",
+             costs ? costs : "\"callbacks\": 10, \"callbackNs\": 5000, \"helperCpuNs\": 7000");
+    hd_session_metadata(session, "heddle.capture", json);
     hd_session_note(session, "double.note", HD_SESSION_NOTE, 1);
 }
 

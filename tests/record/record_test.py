@@ -239,6 +239,14 @@ class Recording(unittest.TestCase):
         self.assertEqual(summary["output_bytes"], (self.dir / "out.heddle").stat().st_size)
         self.assertGreater(summary["wall_ns"], 0)
 
+    def test_an_overhead_that_was_not_measured_is_not_0(self):
+        self.assertIn(", without that of NVTX ranges; 7.000us CPU time", self.record("work", 5, "finish")[2])
+        self.env["RECORD_CHILD_COSTS"] = '"callbacks": 0, "callbackNs": 0, "helperCpuNs": 0'
+        err = self.record("work", 5, "finish")[2]
+        self.assertIn("overhead in the program not measured; CPU time of other threads not measured", err)
+        summary = json.loads(self.record("work", 5, "finish", options=["--json"])[2])
+        self.assertEqual((summary["callback_ns"], summary["helper_cpu_ns"]), (None, None))
+
     def test_quiet_says_nothing_when_nothing_is_lost(self):
         self.assertEqual(self.record("work", 5, "finish", options=["-q"]), (0, "", ""))
 
@@ -288,6 +296,10 @@ class Recording(unittest.TestCase):
         said = [line for line in err.splitlines() if "CUDA cannot be captured here: no NVIDIA driver: " in line]
         self.assertEqual((status, len(said)), (7, 1), err)
         self.assertIn("a container needs --gpus all", said[0])
+        status, out, err = self.record("ready", "exit", 7, options=["--strict", "--library", PATHS.library])
+        self.assertEqual((status, out, self.files()), (1, "", []), err)
+        self.assertEqual(err.count("CUDA cannot be captured here: no NVIDIA driver: "), 1, err)
+        self.assertIn("the command was not run", err)
 
     def test_the_default_name_is_command_and_date(self):
         status, _, err = self.heddle("record", PATHS.child, "work", 1, "finish")

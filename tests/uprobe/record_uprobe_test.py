@@ -60,11 +60,24 @@ class Uprobe(unittest.TestCase):
         self.assertEqual(len({pid for pid, _ in threads}), 2)
         self.assertFalse((self.dir / "out.heddle.parts").exists())
 
+    def test_the_processes_that_are_said_are_those_of_the_trace(self):
+        for children in (0, 4):
+            summary = json.loads(self.record("--uprobe", LAUNCH, "--json", program=("run", 0, children, 5)))
+            pids = {e["pid"] for e in self.trace("out.heddle")["traceEvents"] if e["ph"] == "P"}
+            self.assertEqual((summary["processes"], len(pids)), (children + 1, children + 1))
+
     def test_returns_make_slices(self):
         self.record("--uprobe", LAUNCH, "--uprobe-return", "--uprobe-stacks", "none")
         events = self.trace("out.heddle")["traceEvents"]
         self.assertEqual(len([e for e in events if e["ph"] == "X" and e["name"] == "launch_kernel"]), 300)
         self.assertEqual(len([e for e in events if e["ph"] == "P"]), 0)
+
+    def test_a_library_that_is_loaded_late_is_said_to_miss_calls(self):
+        self.assertNotIn("missing", self.record("--uprobe", LAUNCH))
+        shutil.copy(PATHS.program.parent / "libuprobe_library.so", self.dir)
+        err = self.record("--uprobe", LAUNCH, program=("load", self.dir / "libuprobe_library.so", "launch_kernel", 3))
+        self.assertIn("1 function is in libraries loaded while the program ran: calls before the probes were set may be "
+                      "missing", err)
 
     def gpu_trace(self, lines):
         """A kernel for each call, 5 us later, launched by a slice of the thread that called, on a clock of its own."""

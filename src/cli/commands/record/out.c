@@ -66,13 +66,18 @@ static void say_cost(cli_printer *p, const hd_record_result *r)
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES], c[HD_VALUE_TEXT_BYTES], of[32];
     if (!r->measured) return;
     int64_t program_ns = r->cpu_ns > r->wall_ns ? r->cpu_ns : r->wall_ns;
-    cli_say(p, "heddle: overhead: %s in the program", hd_text_duration(a, r->callback_ns));
+    const char *whole = r->cpu_ns > r->wall_ns ? "its CPU time" : "its time";
     if (r->callbacks)
-        cli_say(p, " (%s calls of %s)", hd_text_count(b, r->callbacks),
-                hd_text_duration(c, r->callback_ns / (int64_t)r->callbacks));
-    cli_say(p, "%s; ", share(of, r->callback_ns, program_ns, r->cpu_ns > r->wall_ns ? "its CPU time" : "its time"));
-    cli_say(p, "%s CPU time of other threads%s\n", hd_text_duration(a, r->helper_ns),
-            share(of, r->helper_ns, program_ns, r->cpu_ns > r->wall_ns ? "its CPU time" : "its time"));
+        cli_say(p, "heddle: overhead: %s in the program (%s calls of %s)%s%s; ", hd_text_duration(a, r->callback_ns),
+                hd_text_count(b, r->callbacks), hd_text_duration(c, r->callback_ns / (int64_t)r->callbacks),
+                share(of, r->callback_ns, program_ns, whole), r->annotations ? ", without that of NVTX ranges" : "");
+    else
+        cli_say(p, "heddle: overhead in the program not measured; ");
+    if (r->helper_ns)
+        cli_say(p, "%s CPU time of other threads%s\n", hd_text_duration(a, r->helper_ns),
+                share(of, r->helper_ns, program_ns, whole));
+    else
+        cli_say(p, "CPU time of other threads not measured\n");
 }
 
 static void say_problems(cli_printer *p, const hd_record_result *r)
@@ -159,8 +164,14 @@ static void say_json(cli_printer *p, const hd_record_result *r)
         {"cpu_ns", (uint64_t)r->cpu_ns},
         {"measured_processes", r->measured},
         {"callbacks", r->callbacks},
-        {"callback_ns", (uint64_t)r->callback_ns},
-        {"helper_cpu_ns", (uint64_t)r->helper_ns},
+    };
+    /* Only callbacks are timed, and no thread takes no CPU time: 0 is not measured. */
+    const struct {
+        const char *key;
+        int64_t value;
+    } costs[] = {
+        {"callback_ns", r->callbacks ? r->callback_ns : 0},
+        {"helper_cpu_ns", r->helper_ns},
     };
     cli_say(p, "{\n  ");
     cli_say_text_json(p, "output", r->output);
@@ -168,6 +179,12 @@ static void say_json(cli_printer *p, const hd_record_result *r)
     cli_say_text_json(p, "parts", r->parts_kept ? r->parts : NULL);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         cli_say(p, ",\n  \"%s\": %" PRIu64, numbers[i].key, numbers[i].value);
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        if (costs[i].value)
+            cli_say(p, ",\n  \"%s\": %" PRId64, costs[i].key, costs[i].value);
+        else
+            cli_say(p, ",\n  \"%s\": null", costs[i].key);
+    }
     if (r->started) cli_say(p, ",\n  \"exit_status\": %d", r->exit_status);
     cli_say_table_json(p, "problems", problems_table(&table, r, &p->run->err), &table);
     cli_say_table_json(p, "ledger", ledger_table(&table, r, &p->run->err), &table);

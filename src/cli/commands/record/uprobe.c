@@ -55,6 +55,11 @@ void record_uprobe_print(const record_uprobe *uprobe, cli_run *run)
     char a[HD_VALUE_TEXT_BYTES], b[HD_VALUE_TEXT_BYTES];
     cli_printer p = {.run = run, .to_stderr = true};
     if (!uprobe->was_attached || run->global.quiet || run->global.json) return;
+    if (s->unprobed)
+        cli_say(&p,
+                "heddle: uprobes: %s function%s found while the program ran could not be probed: calls are missing\n",
+                hd_text_count(a, s->unprobed), s->unprobed == 1 ? "" : "s");
+    if (!s->targets && s->unprobed) return;
     if (!s->targets) {
         cli_say(&p, "heddle: uprobes: the command and what it started had none of these functions\n");
         return;
@@ -67,6 +72,12 @@ void record_uprobe_print(const record_uprobe *uprobe, cli_run *run)
     if (s->broken) cli_say(&p, ", %s stacks broken", hd_text_count(a, s->broken));
     if (s->foreign) cli_say(&p, ", %s calls of other programs left out", hd_text_count(a, s->foreign));
     cli_say(&p, "; %s CPU time outside of the program\n", hd_text_duration(a, s->helper_ns));
+    if (s->late)
+        cli_say(
+            &p,
+            "heddle: uprobes: %s function%s in libraries loaded while the program ran: calls before the probes were "
+            "set may be missing\n",
+            hd_text_count(a, s->late), s->late == 1 ? " is" : "s are");
 }
 
 void record_uprobe_deinit(record_uprobe *uprobe)
