@@ -381,7 +381,10 @@ static void put_place(html_page *page, const html_finding *f)
     html_put(out, "<p class=place>");
     html_text(out, html_cell(f->table, f->row, "code"));
     if (page->count > 1) html_put(out, " \xc2\xb7 ");
-    html_input_name(out, page, f->input);
+    if (f->input == &page->job)
+        html_put(out, "all ranks");
+    else
+        html_input_name(out, page, f->input);
     if (f->others) html_format(out, " and %zu more", f->others);
     if (device != HD_NO_NUMBER) html_format(out, " \xc2\xb7 GPU %" PRId64, device);
     if (step.size) html_put(out, " \xc2\xb7 ");
@@ -413,21 +416,24 @@ static void put_finding(html_page *page, const html_finding *f)
 void html_findings(html_page *page, const html_input *inputs, size_t count)
 {
     hd_json_out *out = &page->out;
-    size_t all = 0, kept = 0;
+    const hd_table *of_job = count > 1 ? html_table(&page->job, "job", "findings") : NULL;
+    size_t all = of_job ? hd_table_row_count(of_job) : 0, kept = 0, first = all;
     for (size_t i = 0; i < count; i++) {
         const hd_table *t = html_table(&inputs[i], "summary", "findings");
         all += t ? hd_table_row_count(t) : 0;
     }
     html_finding *list = calloc(all + 1, sizeof *list);
     if (!list) out->failed = true;
+    for (; list && kept < first; kept++) /* ranks that wait for one another come before what each does */
+        list[kept] = (html_finding){&page->job, of_job, kept, 0, html_number(of_job, kept, "saves")};
     for (size_t i = 0; list && i < count; i++) {
         const hd_table *t = html_table(&inputs[i], "summary", "findings");
         for (size_t k = 0; t && k < hd_table_row_count(t); k++)
             list[kept++] = (html_finding){&inputs[i], t, k, 0, html_number(t, k, "saves")};
     }
-    if (count > 1 && kept) {
-        hd_sort(list, kept, sizeof *list, most_first);
-        kept = merge_codes(list, kept);
+    if (count > 1 && kept > first) {
+        hd_sort(list + first, kept - first, sizeof *list, most_first);
+        kept = first + merge_codes(list + first, kept - first);
     }
     size_t most = count == 1 && page->count > HTML_MANY ? OF_MANY : FINDINGS_SHOWN;
     if (kept) html_put(out, "<section>\n<h2>What to do first</h2>\n<ol class=findings>\n");
