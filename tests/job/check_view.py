@@ -65,13 +65,13 @@ def expected(members):
 
 
 def add_lateness(cells, members):
-    """The most of any collective of a step. Whether something of several ranks is not told."""
+    """The sum over the collectives of a step. Whether something of several ranks is not told."""
     of = lateness.expected((place, rows_of(m, "collectives") if m.tables.get("collectives") else []) for place, m in enumerate(members))
     for place, _, row, meeting in of.arrivals:
         own = cells.get((row["rank"], members[place].file.decode(), row["device"]), {})
         step = next((s for s in own.values() if s["start"] == row["step_start"]), None)
         if step:
-            step["late"] = max(step.get("late", 0), max(meeting.durations()) - lateness.duration(row))
+            step["late"] = step.get("late", 0) + max(meeting.durations()) - lateness.duration(row)
     return any(defect in ("counted", "several") or (defect in ("double", "operation", "untimed") and len({party for _, party, _ in of.meetings[group, sequence].rows}) > 1)
                for group, sequence, defect in of.defects)
 
@@ -80,7 +80,7 @@ def check_report(heddle, path, cells):
     """Report stragglers tells the same of each rank and step."""
     have = collections.defaultdict(dict)
     for row in json.loads(run(heddle, "report", "stragglers", "--json", path))["steps"]:
-        have[row["rank"], row["device"]][row["step_start"]] = row["latest"]
+        have[row["rank"], row["device"]][row["step_start"]] = row["late"]
     for (rank, _, device), steps in cells.items():
         for step in steps.values():
             if "late" in step:
