@@ -194,7 +194,9 @@ def torchmemory_rows(document):
             now = [a + b for a, b in zip(now, delta)]
             args = {k: v for k, v in e.items() if k not in ("action", "frames", "time_us") and v is not None}
             if delta[0]:
-                args = {"Addr": args.pop("addr"), "Bytes": delta[0] + 0 * args.pop("size"), "Device Id": device, "Device Type": 1, **args}
+                args = {"Addr": args.pop("addr"), "Bytes": delta[0] + 0 * args.pop("size"), **args}
+            if any(delta):
+                args = {"Device Id": device, "Device Type": 1, **args}
                 if "segments" in document:
                     args.update({"Total Allocated": now[0], "Total Reserved": now[1]})
             stack = tuple(place(f["name"], f["filename"], f["line"]) for f in reversed(e["frames"]))
