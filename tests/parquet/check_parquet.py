@@ -59,7 +59,12 @@ def plain(value):
 
 def read_events(text):
     document = json.loads(text, parse_float=Decimal, object_pairs_hook=Pairs)
-    return document if isinstance(document, list) and not isinstance(document, Pairs) else document.last("traceEvents")
+    if not isinstance(document, Pairs):
+        return document
+    samples = document.last("samples") or []  # the top-level ones, as the events that say the same
+    members = ("name", "cat", "ts", "pid", "tid", "sf")
+    return document.last("traceEvents") + [Pairs([("ph", "P"), *(m for m in s if m[0] in members), ("args", Pairs(m for m in s if m[0] not in members))])
+                                           for s in samples if isinstance(s, Pairs) and s.last("sf") is not None]
 
 
 def nanoseconds(value):
