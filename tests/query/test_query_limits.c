@@ -105,7 +105,8 @@ static void test_texts__answer_as_sqlite_does(void **state)
     open_query(&f, NULL);
     assert_int_equal(sqlite3_open(":memory:", &plain), SQLITE_OK);
     srand(hd_test_seed(1));
-    for (unsigned round = 0; round < hd_test_rounds(HD_TEST_BY_BUILD(20000, 3000)); round++) {
+    const unsigned rounds = (unsigned)hd_test_rounds(HD_TEST_BY_BUILD(20000, 3000));
+    for (unsigned round = 0; round < rounds; round++) {
         char values[3][200], call[700], sql[1600];
         sqlite3_stmt *ours, *theirs;
         for (int i = 0; i < 3; i++) put_value(values[i], sizeof values[i]);
@@ -124,7 +125,7 @@ static void test_texts__answer_as_sqlite_does(void **state)
         sqlite3_finalize(ours);
         sqlite3_finalize(theirs);
     }
-    assert_true(compared > 1000);
+    assert_true(compared > rounds / 3);
     sqlite3_close(plain);
     close_query(&f);
 }
