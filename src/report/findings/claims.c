@@ -164,7 +164,7 @@ static uint32_t claimed_device(const findings *f)
     for (size_t i = first_claim(f); sums && i < f->claim_count; i++) {
         const finding_claim *c = &f->claims[i];
         if (c->ns == HD_NO_TIME || !findings_is_work(f, c->node)) continue;
-        uint32_t device = f->scope.works[f->works[c->node - f->first_work]].device;
+        uint32_t device = findings_work(f, c->node)->device;
         if (device == HD_NONE) continue;
         sums[device] = gpu_sum(sums[device], c->ns);
         if (best == HD_NONE || sums[device] > sums[best]) best = device;
@@ -184,7 +184,8 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
         if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
     int64_t time = claimed(f);
     if (time < 0) return HD_NOMEM(err);
-    if (!findings_is_worth(f, time)) {
+    bool is_enough = !rule->least_part || last_of(f)->path >= findings_whole(f) / rule->least_part;
+    if (!findings_is_worth(f, time) || !is_enough) {
         findings_drop(f);
         return HD_OK;
     }
@@ -203,19 +204,23 @@ static bool is_marked(const findings *f, uint32_t node, void *user)
     return name != HD_STRING_NONE && marks[name];
 }
 
-hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_one,
-                                hd_error *err)
+hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_one, const char *what,
+                              const char *unit, hd_error *err)
 {
+    char name[72], amount[96];
+    finding *of = NULL;
     uint32_t strings = (uint32_t)hd_trace_string_count(f->scope.trace);
     uint8_t *marks = calloc((size_t)strings + 1, 1);
     bool any = false;
-    *out = NULL;
     if (!marks) return HD_NOMEM(err);
     for (uint32_t i = 0; i < strings; i++) any |= marks[i] = is_one(hd_trace_string(f->scope.trace, i));
-    hd_status status = any ? findings_gather(out, f, rule, is_marked, marks, err) : HD_OK;
-    if (*out) (*out)->is_of_host = true;
+    hd_status status = any ? findings_gather(&of, f, rule, is_marked, marks, err) : HD_OK;
     free(marks);
-    return status;
+    if (!of) return status;
+    of->is_of_host = true;
+    snprintf(of->text, sizeof of->text, "%s for %s: %s, %llu %s.", what, findings_amount(amount, of),
+             findings_longest(name, f, of), (unsigned long long)of->events, unit);
+    return HD_OK;
 }
 
 /* ---- calls that wait ---- */
@@ -269,9 +274,11 @@ hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *
     return status;
 }
 
-hd_status findings_gather_copies(finding **out, findings *f, const finding_rule *rule,
-                                 bool (*is_one)(const findings *f, const hd_work *work), hd_error *err)
+hd_status findings_find_copies(findings *f, const finding_rule *rule,
+                               bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err)
 {
+    char name[72], amount[96];
+    finding *of = NULL;
     const hd_launches *l = f->scope.launches;
     size_t count = 0;
     uint32_t *syncs = hd_large_new(f->syncs.count + 1, sizeof *syncs, f->scope.large);
@@ -285,10 +292,13 @@ hd_status findings_gather_copies(finding **out, findings *f, const finding_rule 
         if (!findings_claim(f, n, INT64_MAX)) status = HD_NOMEM(err);
     }
     uint32_t device = status == HD_OK ? claimed_device(f) : HD_NONE;
-    if (status == HD_OK) status = free_syncs(out, f, syncs, count, err);
-    if (status == HD_OK && *out && device != HD_NONE) (*out)->device = device;
+    if (status == HD_OK) status = free_syncs(&of, f, syncs, count, err);
     hd_large_free(syncs);
-    return status;
+    if (status != HD_OK || !of) return status;
+    if (device != HD_NONE) of->device = device;
+    snprintf(of->text, sizeof of->text, "%s for %s: %s.", what, findings_amount(amount, of),
+             findings_longest(name, f, of));
+    return HD_OK;
 }
 
 const char *findings_amount(char out[96], const finding *of)
@@ -308,4 +318,11 @@ bool findings_begins(hd_string text, const char *word)
 bool findings_contains(hd_string text, const char *word)
 {
     return text.size && memmem(text.data, text.size, word, strlen(word)) != NULL;
+}
+
+bool findings_has(hd_string text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (findings_contains(text, words[i])) return true;
+    return false;
 }

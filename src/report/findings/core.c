@@ -238,3 +238,9 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
     memcpy(out + kept, kept < name.size ? "…" : "", kept < name.size ? sizeof "…" : 1);
     return out;
 }
+
+const char *findings_longest(char out[72], const findings *f, const finding *of)
+{
+    const hd_trace *trace = f->scope.trace;
+    return findings_short(out, trace, (uint32_t)hd_slice_column(trace, (uint32_t)of->ids[0], HD_COL_NAME));
+}

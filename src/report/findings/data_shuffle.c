@@ -2,8 +2,6 @@
 #include <stdio.h>
 
 #include "report/findings/finding.h"
-#include "trace/event.h"
-#include "trace/lazy.h"
 
 static bool is_one(const findings *f, uint32_t node, void *user)
 {
@@ -11,12 +9,8 @@ static bool is_one(const findings *f, uint32_t node, void *user)
         "gather",    "Gather",     "scatter",     "Scatter",     "indexSelect", "index_elementwise",
         "RadixSort", "radix_sort", "bitonicSort", "sort_by_key", "transpose",   "Transpose"};
     (void)user;
-    if (!findings_is_work(f, node) || findings_name(f, node) == HD_STRING_NONE) return false;
-    if (f->scope.works[f->works[node - f->first_work]].class != GPU_COMPUTE) return false;
-    hd_string name = hd_trace_string(f->scope.trace, findings_name(f, node));
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (findings_contains(name, words[i])) return true;
-    return false;
+    if (!findings_is_of_class(f, node, GPU_COMPUTE) || findings_name(f, node) == HD_STRING_NONE) return false;
+    return FINDINGS_HAS(hd_trace_string(f->scope.trace, findings_name(f, node)), words);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -25,14 +19,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96], name[72];
     HD_TRY(findings_gather(&of, f, rule, is_one, NULL, err));
     if (!of) return HD_OK;
-    if (of->path < findings_whole(f) / 5) {
-        findings_drop(f);
-        return HD_OK;
-    }
-    uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
-    snprintf(
-        of->text, sizeof of->text, "Kernels that only move data (gather, scatter, sort) run for %s: %s, %llu kernels.",
-        findings_amount(amount, of), findings_short(name, f->scope.trace, longest), (unsigned long long)of->events);
+    snprintf(of->text, sizeof of->text,
+             "Kernels that only move data (gather, scatter, sort) run for %s: %s, %llu kernels.",
+             findings_amount(amount, of), findings_longest(name, f, of), (unsigned long long)of->events);
     return HD_OK;
 }
 
@@ -44,4 +33,5 @@ const finding_rule finding_data_shuffle = {
         "Index less and in larger pieces: sorted or contiguous indices, embedding bags, fused kernels (torch.compile), "
         "views in place of copies.",
     .find = find,
+    .least_part = 5,
 };

@@ -9,7 +9,7 @@
 static bool is_communication(const findings *f, uint32_t node, void *user)
 {
     (void)user;
-    return findings_is_work(f, node) && f->scope.works[f->works[node - f->first_work]].class == GPU_COMMUNICATION;
+    return findings_is_of_class(f, node, GPU_COMMUNICATION);
 }
 
 /* The device on which most runs alone, and how long. false: no memory. */

@@ -2,13 +2,11 @@
 #include <stdio.h>
 
 #include "report/findings/finding.h"
-#include "trace/event.h"
-#include "trace/lazy.h"
 
 static bool is_copy(const findings *f, uint32_t node, void *user)
 {
     (void)user;
-    return findings_is_work(f, node) && f->scope.works[f->works[node - f->first_work]].class == GPU_COPY;
+    return findings_is_of_class(f, node, GPU_COPY);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -30,9 +28,8 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         findings_drop(f);
         return HD_OK;
     }
-    uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
     snprintf(of->text, sizeof of->text, "Copies that nothing hides take %s; the longest is %s.",
-             findings_amount(amount, of), findings_short(name, f->scope.trace, longest));
+             findings_amount(amount, of), findings_longest(name, f, of));
     return HD_OK;
 }
 

@@ -35,6 +35,7 @@ typedef struct finding_rule {
     hd_finding_code about; /* docs/findings/CODE.md */
     /* NULL: findings_add_memory finds it */
     hd_status (*find)(findings *f, const struct finding_rule *rule, hd_error *err);
+    int least_part; /* findings_gather: 5 is a fifth of the whole on the path, or there is no finding; 0: any */
 } finding_rule;
 extern const finding_rule finding_overhead, finding_data_loading, finding_garbage_collection, finding_module_loading,
     finding_device_allocation, finding_sync_item, finding_pageable_copy, finding_sync_copy, finding_sync_call,
@@ -143,8 +144,20 @@ static inline bool findings_is_work(const findings *f, uint32_t node)
 {
     return node >= f->first_work;
 }
+/* NULL: the node is of a host. */
+static inline const gpu_work *findings_work(const findings *f, uint32_t node)
+{
+    return findings_is_work(f, node) ? &f->scope.works[f->works[node - f->first_work]] : NULL;
+}
+static inline bool findings_is_of_class(const findings *f, uint32_t node, gpu_class class)
+{
+    const gpu_work *work = findings_work(f, node);
+    return work && work->class == class;
+}
 /* A name for a sentence: cut in the middle of nothing, at most 60 bytes. Returns out. */
 const char *findings_short(char out[72], const hd_trace *trace, uint32_t string);
+/* The same of the longest slice that shows the finding. */
+const char *findings_longest(char out[72], const findings *f, const finding *of);
 
 /* claims.c */
 /* A new finding; NULL: no memory. Valid until the next is added. */
@@ -161,20 +174,24 @@ bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
 hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
                           hd_error *err);
-/* The same of host slices with a name of which `is_one` says yes (asked once a name). */
+/* The same of host slices with a name of which `is_one` says yes (asked once a name), with the sentence
+ * "WHAT for 2ms of 10ms (20.0 %): cudaMalloc, 7 UNIT." */
 typedef bool findings_is_name(hd_string name);
-hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_one,
-                                hd_error *err);
+hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_one, const char *what,
+                              const char *unit, hd_error *err);
 /* A finding of the calls that wait which `is_one` chooses (index of syncs) and none has yet. */
 hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t sync), hd_error *err);
-/* The same of what calls that wait for their own copy or memset launch: its time is claimed, too. */
-hd_status findings_gather_copies(finding **out, findings *f, const finding_rule *rule,
-                                 bool (*is_one)(const findings *f, const hd_work *work), hd_error *err);
+/* The same of what calls that wait for their own copy or memset launch: its time is claimed, too. With the sentence
+ * "WHAT for 2ms of 10ms (20.0 %): Memcpy HtoD." */
+hd_status findings_find_copies(findings *f, const finding_rule *rule,
+                               bool (*is_one)(const findings *f, const hd_work *work), const char *what, hd_error *err);
 /* Of the last finding "X of Y (p %)", for its sentence. Returns out. */
 const char *findings_amount(char out[96], const finding *of);
 bool findings_begins(hd_string text, const char *word);
 bool findings_contains(hd_string text, const char *word);
+bool findings_has(hd_string text, const char *const *words, size_t count); /* any of them */
+#define FINDINGS_HAS(text, words) findings_has(text, words, sizeof(words) / sizeof *(words))
 
 /* bounds.c */
 hd_status findings_bound(findings *f, hd_error *err); /* of all, in the order of their path */

@@ -6,7 +6,7 @@
 static bool is_compute(const findings *f, uint32_t node, void *user)
 {
     (void)user;
-    return findings_is_work(f, node) && f->scope.works[f->works[node - f->first_work]].class == GPU_COMPUTE;
+    return findings_is_of_class(f, node, GPU_COMPUTE);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -15,10 +15,6 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96];
     HD_TRY(findings_gather(&of, f, rule, is_compute, NULL, err));
     if (!of) return HD_OK;
-    if (of->path < findings_whole(f) / 2) {
-        findings_drop(f);
-        return HD_OK;
-    }
     snprintf(of->text, sizeof of->text, "The GPU sets the pace: it computes for %s, with many kernels.",
              findings_amount(amount, of));
     return HD_OK;
@@ -32,4 +28,5 @@ const finding_rule finding_gpu_bound = {
         "Make kernels faster or fewer: heddle report kernels, operators and flops; lower precision, torch.compile for "
         "fusion, FlashAttention.",
     .find = find,
+    .least_part = 2,
 };

@@ -6,8 +6,7 @@
 
 static bool is_name(const findings *f, uint32_t node, void *user)
 {
-    return findings_is_work(f, node) && findings_name(f, node) == *(const uint32_t *)user &&
-           f->scope.works[f->works[node - f->first_work]].class == GPU_COMPUTE;
+    return findings_is_of_class(f, node, GPU_COMPUTE) && findings_name(f, node) == *(const uint32_t *)user;
 }
 
 /* The name of the kernels that take most of the path. HD_STRING_NONE: there are none; false: no memory. */
@@ -16,7 +15,7 @@ static bool find_name(uint32_t *out, const findings *f)
     int64_t *sums = calloc(hd_trace_string_count(f->scope.trace) + 1, sizeof *sums);
     *out = HD_STRING_NONE;
     for (uint32_t n = f->first_work; sums && n < f->graph->node_count; n++) {
-        const gpu_work *work = &f->scope.works[f->works[n - f->first_work]];
+        const gpu_work *work = findings_work(f, n);
         uint32_t name = findings_name(f, n);
         if (work->class != GPU_COMPUTE || work->device == HD_NONE || name == HD_STRING_NONE) continue;
         sums[name] += f->on_path[n];
@@ -35,10 +34,6 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     if (name == HD_STRING_NONE) return HD_OK;
     HD_TRY(findings_gather(&of, f, rule, is_name, &name, err));
     if (!of) return HD_OK;
-    if (of->path < findings_whole(f) / 4) {
-        findings_drop(f);
-        return HD_OK;
-    }
     snprintf(of->text, sizeof of->text, "One kernel runs for %s: %s, %llu calls.", findings_amount(amount, of),
              findings_short(text, f->scope.trace, name), (unsigned long long)of->events);
     return HD_OK;
@@ -52,4 +47,5 @@ const finding_rule finding_kernel_hotspot = {
         "The GPU is the limit, and this kernel is where: heddle report flops says how near to the peak it is; then a "
         "faster implementation, a smaller type, or fusion with its neighbours.",
     .find = find,
+    .least_part = 4,
 };

@@ -9,10 +9,7 @@ static bool is_one(const findings *f, uint32_t node, void *user)
                                         "nhwc2nchw",  "NCHWToNHWC", "NHWCToNCHW"};
     (void)user;
     if (!findings_is_work(f, node) || findings_name(f, node) == HD_STRING_NONE) return false;
-    hd_string name = hd_trace_string(f->scope.trace, findings_name(f, node));
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (findings_contains(name, words[i])) return true;
-    return false;
+    return FINDINGS_HAS(hd_trace_string(f->scope.trace, findings_name(f, node)), words);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)

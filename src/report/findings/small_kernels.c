@@ -8,9 +8,7 @@ enum { SHORT_NS = 10000 };
 static bool is_one(const findings *f, uint32_t node, void *user)
 {
     (void)user;
-    if (!findings_is_work(f, node)) return false;
-    const gpu_work *work = &f->scope.works[f->works[node - f->first_work]];
-    return work->class == GPU_COMPUTE && gpu_duration(work) < SHORT_NS;
+    return findings_is_of_class(f, node, GPU_COMPUTE) && gpu_duration(findings_work(f, node)) < SHORT_NS;
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -19,10 +17,6 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char amount[96];
     HD_TRY(findings_gather(&of, f, rule, is_one, NULL, err));
     if (!of) return HD_OK;
-    if (of->path < findings_whole(f) / 5) {
-        findings_drop(f);
-        return HD_OK;
-    }
     snprintf(of->text, sizeof of->text, "The GPU runs %llu kernels shorter than 10us one after the other, for %s.",
              (unsigned long long)of->events, findings_amount(amount, of));
     return HD_OK;
@@ -36,4 +30,5 @@ const finding_rule finding_small_kernels = {
         "Fuse them: torch.compile, fused optimizers (fused=True), larger batches; streams side by side where they "
         "do not need one another.",
     .find = find,
+    .least_part = 5,
 };

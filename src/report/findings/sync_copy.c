@@ -1,8 +1,5 @@
 /* sync_copy.c - copies and memsets that return only when they are done */
-#include <stdio.h>
-
 #include "report/findings/finding.h"
-#include "trace/event.h"
 
 static bool is_one(const findings *f, const hd_work *work)
 {
@@ -12,15 +9,8 @@ static bool is_one(const findings *f, const hd_work *work)
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
-    finding *of;
-    char name[72], amount[96];
-    HD_TRY(findings_gather_copies(&of, f, rule, is_one, err));
-    if (!of) return HD_OK;
-    uint32_t longest = (uint32_t)hd_event_at(f->scope.trace, HD_KIND_SLICE, (uint64_t)of->ids[0]).name;
-    snprintf(of->text, sizeof of->text,
-             "Copies and memsets that return only when they are done hold the host up for %s: %s.",
-             findings_amount(amount, of), findings_short(name, f->scope.trace, longest));
-    return HD_OK;
+    return findings_find_copies(f, rule, is_one,
+                                "Copies and memsets that return only when they are done hold the host up", err);
 }
 
 const finding_rule finding_sync_copy = {

@@ -5,8 +5,6 @@
 #include "report/findings/finding.h"
 #include "report/gpus.h"
 #include "report/properties.h"
-#include "trace/event.h"
-#include "trace/lazy.h"
 
 /* By the names of cuBLAS, cuDNN and CUTLASS: kernels for FFMA, and none of the words of those for MMA. */
 static bool is_name(hd_string name)
@@ -15,10 +13,7 @@ static bool is_name(hd_string name)
         "sgemm", "_simt_", "scudnn", "dgrad_engine<float", "wgrad_alg0_engine<float", "implicit_convolve_sgemm"};
     static const char *const mma[] = {"tensorop", "tf32", "s1688", "s16816", "884",    "1688",
                                       "16816",    "hmma", "xmma",  "wgmma",  "tcgen05"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof simt / sizeof *simt; i++) found |= findings_contains(name, simt[i]);
-    for (size_t i = 0; found && i < sizeof mma / sizeof *mma; i++) found = !findings_contains(name, mma[i]);
-    return found;
+    return FINDINGS_HAS(name, simt) && !FINDINGS_HAS(name, mma);
 }
 
 typedef struct model {
@@ -43,8 +38,8 @@ static bool add_model(void *user, report_properties *properties)
 static bool is_one(const findings *f, uint32_t node, void *user)
 {
     uint8_t *marks = user;
-    if (!findings_is_work(f, node) || f->scope.works[f->works[node - f->first_work]].role != HD_ROLE_KERNEL)
-        return false;
+    const gpu_work *work = findings_work(f, node);
+    if (!work || work->role != HD_ROLE_KERNEL) return false;
     uint32_t name = findings_name(f, node);
     if (name == HD_STRING_NONE) return false;
     if (!marks[name]) marks[name] = is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
@@ -68,11 +63,9 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     char name[72], amount[96], how[80] = "";
     if (m.ratio > 1) findings_scale(f, 1 - 1 / m.ratio);
     if (m.ratio > 1) snprintf(how, sizeof how, ", whose peak is %.1f times as high", m.ratio);
-    uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
     snprintf(of->text, sizeof of->text,
              "Matrix products of 32-bit floats take %s and do not use Tensor Cores%s: %s, %llu kernels.",
-             findings_amount(amount, of), how, findings_short(name, f->scope.trace, longest),
-             (unsigned long long)of->events);
+             findings_amount(amount, of), how, findings_longest(name, f, of), (unsigned long long)of->events);
     if (m.ratio <= 1) of->trust_reason = "the trace does not name a GPU with known peaks: this is all of their time";
     return HD_OK;
 }
