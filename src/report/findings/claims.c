@@ -197,26 +197,40 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
     return HD_OK;
 }
 
-static bool is_marked(const findings *f, uint32_t node, void *user)
+typedef struct named {
+    bool (*is_one)(const findings *f, uint32_t node);
+    findings_is_name *is_name;
+    uint8_t *answers; /* by string: 2 yes, 1 no, 0 not asked yet */
+} named;
+
+static bool is_named(const findings *f, uint32_t node, void *user)
 {
-    const uint8_t *marks = user;
-    uint32_t name = findings_is_work(f, node) ? HD_STRING_NONE : findings_name(f, node);
-    return name != HD_STRING_NONE && marks[name];
+    const named *n = user;
+    if (n->is_one ? !n->is_one(f, node) : findings_is_work(f, node)) return false;
+    uint32_t name = findings_name(f, node);
+    if (name == HD_STRING_NONE) return false;
+    if (!n->answers[name]) n->answers[name] = n->is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
+    return n->answers[name] == 2;
 }
 
-hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_one, const char *what,
+hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
+                                bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
+                                hd_error *err)
+{
+    named n = {is_one, is_name, calloc(hd_trace_string_count(f->scope.trace) + 1, 1)};
+    *out = NULL;
+    hd_status status = n.answers ? findings_gather(out, f, rule, is_named, &n, err) : HD_NOMEM(err);
+    free(n.answers);
+    return status;
+}
+
+hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_name, const char *what,
                               const char *unit, hd_error *err)
 {
     char name[72], amount[96];
-    finding *of = NULL;
-    uint32_t strings = (uint32_t)hd_trace_string_count(f->scope.trace);
-    uint8_t *marks = calloc((size_t)strings + 1, 1);
-    bool any = false;
-    if (!marks) return HD_NOMEM(err);
-    for (uint32_t i = 0; i < strings; i++) any |= marks[i] = is_one(hd_trace_string(f->scope.trace, i));
-    hd_status status = any ? findings_gather(&of, f, rule, is_marked, marks, err) : HD_OK;
-    free(marks);
-    if (!of) return status;
+    finding *of;
+    HD_TRY(findings_gather_named(&of, f, rule, NULL, is_name, err));
+    if (!of) return HD_OK;
     of->is_of_host = true;
     snprintf(of->text, sizeof of->text, "%s for %s: %s, %llu %s.", what, findings_amount(amount, of),
              findings_longest(name, f, of), (unsigned long long)of->events, unit);

@@ -3,21 +3,24 @@
 
 #include "report/findings/finding.h"
 
-static bool is_one(const findings *f, uint32_t node, void *user)
+static bool is_name(hd_string name)
 {
     static const char *const words[] = {
         "gather",    "Gather",     "scatter",     "Scatter",     "indexSelect", "index_elementwise",
         "RadixSort", "radix_sort", "bitonicSort", "sort_by_key", "transpose",   "Transpose"};
-    (void)user;
-    if (!findings_is_of_class(f, node, GPU_COMPUTE) || findings_name(f, node) == HD_STRING_NONE) return false;
-    return FINDINGS_HAS(hd_trace_string(f->scope.trace, findings_name(f, node)), words);
+    return FINDINGS_HAS(name, words);
+}
+
+static bool is_compute(const findings *f, uint32_t node)
+{
+    return findings_is_of_class(f, node, GPU_COMPUTE);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
     char amount[96], name[72];
-    HD_TRY(findings_gather(&of, f, rule, is_one, NULL, err));
+    HD_TRY(findings_gather_named(&of, f, rule, is_compute, is_name, err));
     if (!of) return HD_OK;
     snprintf(of->text, sizeof of->text,
              "Kernels that only move data (gather, scatter, sort) run for %s: %s, %llu kernels.",

@@ -174,10 +174,14 @@ bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
 hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
                           hd_error *err);
-/* The same of host slices with a name of which `is_one` says yes (asked once a name), with the sentence
- * "WHAT for 2ms of 10ms (20.0 %): cudaMalloc, 7 UNIT." */
+/* The same of nodes that `is_one` knows, or of host slices if that is NULL, with a name of which `is_name` says yes. It is
+ * asked once a name. */
 typedef bool findings_is_name(hd_string name);
-hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_one, const char *what,
+hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
+                                bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
+                                hd_error *err);
+/* The same of host slices, with the sentence "WHAT for 2ms of 10ms (20.0 %): cudaMalloc, 7 UNIT." */
+hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_name, const char *what,
                               const char *unit, hd_error *err);
 /* A finding of the calls that wait which `is_one` chooses (index of syncs) and none has yet. */
 hd_status findings_gather_syncs(finding **out, findings *f, const finding_rule *rule,

@@ -3,20 +3,23 @@
 
 #include "report/findings/finding.h"
 
-static bool is_one(const findings *f, uint32_t node, void *user)
+static bool is_name(hd_string name)
 {
     static const char *const words[] = {"nchwToNhwc", "nhwcToNchw", "nchw2nhwc",
                                         "nhwc2nchw",  "NCHWToNHWC", "NHWCToNCHW"};
-    (void)user;
-    if (!findings_is_work(f, node) || findings_name(f, node) == HD_STRING_NONE) return false;
-    return FINDINGS_HAS(hd_trace_string(f->scope.trace, findings_name(f, node)), words);
+    return FINDINGS_HAS(name, words);
+}
+
+static bool is_work(const findings *f, uint32_t node)
+{
+    return findings_is_work(f, node);
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
     char amount[96];
-    HD_TRY(findings_gather(&of, f, rule, is_one, NULL, err));
+    HD_TRY(findings_gather_named(&of, f, rule, is_work, is_name, err));
     if (of)
         snprintf(of->text, sizeof of->text, "%llu kernels only convert layouts (NCHW and NHWC), for %s.",
                  (unsigned long long)of->events, findings_amount(amount, of));

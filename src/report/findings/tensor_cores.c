@@ -34,16 +34,10 @@ static bool add_model(void *user, report_properties *properties)
     return true;
 }
 
-/* marks: by string, 2 yes, 1 no, 0 not asked yet. */
-static bool is_one(const findings *f, uint32_t node, void *user)
+static bool is_kernel(const findings *f, uint32_t node)
 {
-    uint8_t *marks = user;
     const gpu_work *work = findings_work(f, node);
-    if (!work || work->role != HD_ROLE_KERNEL) return false;
-    uint32_t name = findings_name(f, node);
-    if (name == HD_STRING_NONE) return false;
-    if (!marks[name]) marks[name] = is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
-    return marks[name] == 2;
+    return work && work->role == HD_ROLE_KERNEL;
 }
 
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
@@ -55,11 +49,10 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     bool fine = report_properties_read(f->scope.trace, add_model, &m);
     hd_gpus_free(own);
     if (m.has_none) return HD_OK;
-    finding *of = NULL;
-    uint8_t *marks = calloc(hd_trace_string_count(f->scope.trace) + 1, 1);
-    hd_status status = fine && marks ? findings_gather(&of, f, rule, is_one, marks, err) : HD_NOMEM(err);
-    free(marks);
-    if (!of) return status;
+    finding *of;
+    if (!fine) return HD_NOMEM(err);
+    HD_TRY(findings_gather_named(&of, f, rule, is_kernel, is_name, err));
+    if (!of) return HD_OK;
     char name[72], amount[96], how[80] = "";
     if (m.ratio > 1) findings_scale(f, 1 - 1 / m.ratio);
     if (m.ratio > 1) snprintf(how, sizeof how, ", whose peak is %.1f times as high", m.ratio);
