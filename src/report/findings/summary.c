@@ -242,24 +242,16 @@ static const char **options_of_parts(const hd_report_input *input, const char *o
 
 static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *err)
 {
-    hd_launches *own = NULL;
     const char **options = options_of_parts(input, "rows=1000"); /* gaps to look for the longest of each cause */
     hd_report_input of_parts = *input;
     hd_status status = options ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK && !input->launches) status = hd_launches_new(&own, input->trace, err);
-    if (own) of_parts.launches = own;
+    of_parts.launches = s->findings.scope.launches;
     for (int part = 0; part < PARTS && status == HD_OK; part++) {
         static const char *const of_memory[] = {"no-stacks", NULL};
-        if (part == MEMORY) { /* the last: it has no use for launches, and needs their room */
-            of_parts.launches = NULL;
-            hd_launches_free(own);
-            own = NULL;
-        }
         of_parts.options = part == MEMORY ? of_memory : part == IDLE ? options : options + 1;
         status = hd_report_run(&s->parts[part], part_names[part], &of_parts, err);
     }
     free(options);
-    hd_launches_free(own);
     return status;
 }
 
