@@ -98,6 +98,13 @@ static int64_t busiest(const findings *f)
     return most;
 }
 
+static void set_not_known(finding *of, const char *reason)
+{
+    of->saves = HD_NO_TIME;
+    of->how = FINDING_NOT_KNOWN;
+    of->reason = reason;
+}
+
 static void bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
@@ -125,10 +132,12 @@ static void bound_one(findings *f, uint32_t index)
         of->saves = host;
         of->how = FINDING_BY_HOST;
     }
-    if (of->has_other_ranks && findings_is_worth(f, of->saves)) {
-        of->saves = HD_NO_TIME;
-        of->how = FINDING_NOT_KNOWN;
-        of->reason = "its time includes waiting for ranks that are not in this trace: load them together";
+    bool is_worth = findings_is_worth(f, of->saves);
+    if (of->has_other_ranks && is_worth) {
+        set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
+    } else if (of->is_of_all_ranks && !is_worth) {
+        set_not_known(of,
+                      "this rank waits for ranks that are not in this trace, and may be as slow: load them together");
     }
 }
 

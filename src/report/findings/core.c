@@ -137,6 +137,22 @@ static hd_status find_path(findings *f, hd_error *err)
     return HD_OK;
 }
 
+bool findings_lacks_ranks(const findings *f)
+{
+    const hd_graph *g = f->graph;
+    if (!g->node_count) return true;
+    for (size_t e = 0; e < g->first_edges[g->node_count]; e++)
+        if (g->edge_kinds[e] == HD_EDGE_COLLECTIVE) return false;
+    return true;
+}
+
+bool findings_communicates(const findings *f)
+{
+    for (size_t i = 0; i < f->scope.launches->work_count; i++)
+        if (f->scope.works[i].class == GPU_COMMUNICATION && f->scope.works[i].is_there) return true;
+    return false;
+}
+
 uint32_t findings_name(const findings *f, uint32_t node)
 {
     uint32_t row = f->graph->slices[node];

@@ -45,16 +45,6 @@ static bool is_on_compute_stream(const findings *f, uint32_t device)
     return all && shared >= all - shared;
 }
 
-/* One rank alone does not tell who waits for whom; several do, where the graph joins them. */
-static bool lacks_ranks(const findings *f)
-{
-    const hd_graph *g = f->graph;
-    if (!g->node_count) return true;
-    for (size_t e = 0; e < g->first_edges[g->node_count]; e++)
-        if (g->edge_kinds[e] == HD_EDGE_COLLECTIVE) return false;
-    return true;
-}
-
 static hd_status find_with(findings *f, const finding_rule *rule, bool on_compute_stream, hd_error *err)
 {
     finding *of;
@@ -68,7 +58,7 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     of->amount = exposed;
     of->device = device;
     of->rank = f->scope.devices[device].rank;
-    of->has_other_ranks = lacks_ranks(f);
+    of->has_other_ranks = findings_lacks_ranks(f);
     uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
     hd_string kernel = longest == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(f->scope.trace, longest);
     const char *collective = gpu_collective_names[gpu_collective_of(kernel)];

@@ -42,7 +42,7 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
     finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
     finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
-    finding_memory_limit;
+    finding_memory_limit, finding_cpu_starved;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -67,6 +67,7 @@ typedef struct finding {
     bool frees_waits;     /* a path says nothing then: it goes through what is waited for */
     bool is_of_host;      /* never below the busy time of a device */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */
+    bool is_of_all_ranks; /* its cause is one of the host, and slows the ranks that are not there as well */
 } finding;
 
 typedef struct finding_claim {
@@ -139,6 +140,9 @@ bool findings_is_measured(const findings *f, uint32_t node);
 int64_t findings_busy(const findings *f, uint32_t device, unsigned classes);
 /* The call that waits which is this row of the slice table (index of syncs); HD_NONE. */
 uint32_t findings_sync_of(const findings *f, uint64_t row);
+/* One rank alone does not show who waits for whom; several do, where the graph joins them. */
+bool findings_lacks_ranks(const findings *f);
+bool findings_communicates(const findings *f);
 uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_NONE: of a gap */
 static inline bool findings_is_work(const findings *f, uint32_t node)
 {

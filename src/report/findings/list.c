@@ -12,6 +12,7 @@ const finding_rule *const finding_rules[] = {
     &finding_garbage_collection,
     &finding_module_loading,
     &finding_device_allocation,
+    &finding_cpu_starved,
     &finding_sync_item,
     &finding_pageable_copy,
     &finding_sync_copy,
@@ -72,6 +73,8 @@ static int by_rank(const void *a, const void *b)
     int c = class_of(x), d = class_of(y);
     if (c != d) return c < d ? -1 : 1;
     int64_t p = c < 2 ? x->saves : c == 2 ? x->amount : x->then, q = d < 2 ? y->saves : d == 2 ? y->amount : y->then;
+    /* What may be waiting for other ranks says less than what this rank does itself. */
+    if (c == 2 && x->has_other_ranks != y->has_other_ranks) return x->has_other_ranks - y->has_other_ranks;
     if (p != q) return p > q ? -1 : 1;
     return strcmp(x->text, y->text);
 }
