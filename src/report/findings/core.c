@@ -192,6 +192,28 @@ uint32_t findings_sync_of(const findings *f, uint64_t row)
     return low < f->syncs.count && f->syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low] : HD_NONE;
 }
 
+/* ---- names ---- */
+
+static bool mark_names(findings *f)
+{
+    enum { CHUNK = 2048 };
+    const hd_trace *trace = f->scope.trace;
+    int64_t *names = calloc(CHUNK, sizeof *names);
+    f->names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
+    for (size_t b = 0; names && f->names && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        for (uint32_t first = 0; first < block->row_count; first += CHUNK) {
+            uint32_t count = block->row_count - first < CHUNK ? block->row_count - first : CHUNK;
+            hd_column_decode(names, &block->columns[HD_COL_NAME], first, count);
+            for (uint32_t i = 0; i < count; i++)
+                if ((uint32_t)names[i] != HD_STRING_NONE) f->names[names[i]] = 1;
+        }
+        hd_trace_release(trace, block);
+    }
+    free(names);
+    return names && f->names;
+}
+
 /* ---- all of it ---- */
 
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
@@ -205,7 +227,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     find_whole(f);
     if (!find_busy(f)) return HD_NOMEM(err);
     HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));
-    if (!index_nodes(f)) return HD_NOMEM(err);
+    if (!index_nodes(f) || !mark_names(f)) return HD_NOMEM(err);
     HD_TRY(find_path(f, err));
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
@@ -229,6 +251,8 @@ void findings_release(findings *f)
     f->path = NULL;
     hd_graph_free(f->graph);
     f->graph = NULL;
+    free(f->names);
+    f->names = NULL;
     gpu_gaps_deinit(&f->gaps);
     gpu_slices_deinit(&f->syncs);
 }

@@ -42,7 +42,7 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
     finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
     finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
-    finding_memory_limit, finding_cpu_starved;
+    finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -90,6 +90,7 @@ struct findings {
     uint32_t *works;         /* by node less first_work */
     int64_t *left, *on_path; /* by node: what nobody has claimed, within the whole and of the path */
     uint32_t *lanes;         /* by node below first_work: the thread's track */
+    uint8_t *names;          /* by string: a slice has this name */
     int64_t *busiest;        /* by device: how long it is busy within the whole */
     bool *has_step;          /* by track: steps are on this thread */
     gpu_gaps gaps;           /* of devices, with causes */
@@ -178,13 +179,16 @@ bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
 hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
                           hd_error *err);
-/* The same of nodes that `is_one` knows, or of host slices if that is NULL, with a name of which `is_name` says yes. It is
- * asked once a name. */
+/* The same of nodes that `is_one` knows, with a name of which `is_name` says yes. It is asked once a name. */
 typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err);
-/* The same of host slices, with the sentence "WHAT for 2ms of 10ms (20.0 %): cudaMalloc, 7 UNIT." */
+/* The same of all that threads do within host slices with such a name, whatever is within them; events and evidence are
+ * the outermost of these slices. */
+hd_status findings_gather_within(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_name,
+                                 hd_error *err);
+/* The same, with the sentence "WHAT for 2ms of 10ms (20.0 %): cudaMalloc, 7 UNIT." */
 hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is_name *is_name, const char *what,
                               const char *unit, hd_error *err);
 /* A finding of the calls that wait which `is_one` chooses (index of syncs) and none has yet. */
