@@ -1,7 +1,7 @@
 /* finding.h - what to do first: findings with a bound of what each can save
  *
  * A finding is data: a code, what was measured of which whole, the most that removing its cause saves and how that is
- * known, and the advice. The sentence is made from it. Rules find them: a rule is a file here and a line in list.c. A
+ * known, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a line in list.c. A
  * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it,
  * so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
  *
