@@ -183,8 +183,7 @@ static uint32_t claimed_device(const findings *f)
 
 /* ---- whole findings ---- */
 
-/* The last finding stays if what it claims is worth it. */
-static hd_status keep_if_worth(finding **out, findings *f, hd_error *err)
+hd_status findings_keep(finding **out, findings *f, hd_error *err)
 {
     const finding_rule *rule = last_of(f)->rule;
     *out = NULL;
@@ -210,7 +209,7 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
     if (!findings_add(f, rule)) return HD_NOMEM(err);
     for (uint32_t n = 0; n < f->graph->node_count; n++)
         if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
-    return keep_if_worth(out, f, err);
+    return findings_keep(out, f, err);
 }
 
 typedef struct named {
@@ -301,7 +300,7 @@ hd_status findings_gather_within(finding **out, findings *f, const finding_rule 
         if (!lane || from >= slice->end || slice->end <= f->from || slice->start >= f->until) continue;
         if (!claim_slice(f, lane, slice, from)) status = HD_NOMEM(err);
     }
-    if (status == HD_OK && slices.count) status = keep_if_worth(out, f, err);
+    if (status == HD_OK && slices.count) status = findings_keep(out, f, err);
     gpu_slices_deinit(&slices);
     return status;
 }

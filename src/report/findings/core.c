@@ -1,6 +1,7 @@
 /* core.c - what rules look at: the whole, the graph and its path, calls that wait */
 #include "report/findings/finding.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +213,32 @@ static bool mark_names(findings *f)
     }
     free(names);
     return names && f->names;
+}
+
+/* ---- arguments ---- */
+
+hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err)
+{
+    const hd_launches *l = f->scope.launches;
+    const hd_trace *trace = f->scope.trace;
+    gpu_arg arg;
+    *out = NULL;
+    if (!gpu_arg_init(&arg, trace, name)) return HD_NOMEM(err);
+    if (!gpu_arg_is_used(&arg)) return HD_OK;
+    *out = hd_large_new(l->work_count + 1, sizeof **out, f->scope.large);
+    for (size_t b = 0, at = 0; *out && b < hd_trace_block_count(trace, HD_KIND_SLICE) && at < l->work_count; b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        for (; at < l->work_count && l->works[at].row < block->first_row + block->row_count; at++) {
+            hd_value value;
+            double number;
+            bool has_one = gpu_arg_get(&value, &arg, block, (uint32_t)(l->works[at].row - block->first_row)) &&
+                           hd_value_double(&number, trace, value);
+            (*out)[at] = has_one ? number : NAN;
+        }
+        hd_trace_release(trace, block);
+    }
+    gpu_arg_deinit(&arg);
+    return *out ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- all of it ---- */

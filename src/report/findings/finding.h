@@ -1,9 +1,9 @@
 /* finding.h - what to do first: findings with a bound of what each can save
  *
  * A finding is data: a code, what was measured of which whole, the most that removing its cause saves and how that is
- * known, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a line in list.c. A
- * rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that claims it,
- * so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
+ * known, and the advice. The sentence is made from it. Rules find them: a rule is a file in host/ or device/ and a line
+ * in list.c. A rule claims nodes of the graph (heddle/graph.h): each nanosecond of a node is one rule's, the first that
+ * claims it, so that no time is in two findings. Bounds come from these claims (bounds.c), never from sums of durations:
  *
  *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
  *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
@@ -42,7 +42,8 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_same_stream_communication, finding_exposed_communication, finding_exposed_copy, finding_tensor_cores,
     finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
     finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
-    finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop;
+    finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
+    finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -145,6 +146,9 @@ uint32_t findings_sync_of(const findings *f, uint64_t row);
 bool findings_lacks_ranks(const findings *f);
 bool findings_communicates(const findings *f);
 uint32_t findings_name(const findings *f, uint32_t node); /* string; HD_STRING_NONE: of a gap */
+/* By index of works the number that an argument of this name has, NAN where there is none; *out NULL: no event has such
+ * an argument. The caller frees it with hd_large_free. */
+hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err);
 static inline bool findings_is_work(const findings *f, uint32_t node)
 {
     return node >= f->first_work;
@@ -174,8 +178,10 @@ bool findings_claim(findings *f, uint32_t node, int64_t most);
 /* Only this part of all that the last finding claims can be saved: the rest is anybody's again. */
 void findings_scale(findings *f, double part);
 bool findings_show(findings *f, int64_t row, int64_t length); /* evidence of the last finding; true */
-/* A finding of all nodes that `is_one` knows: claimed if they are worth it, with amount, device and evidence; else, and
- * where the rest of the whole is not worth it, *out is NULL. */
+/* The last finding stays if what it claims is worth it, with amount, device and evidence; else, and where the rest of the
+ * whole is not worth it, *out is NULL. */
+hd_status findings_keep(finding **out, findings *f, hd_error *err);
+/* A finding of all nodes that `is_one` knows: claimed if they are worth it. */
 typedef bool findings_is_one(const findings *f, uint32_t node, void *user);
 hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
                           hd_error *err);
