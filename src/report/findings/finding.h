@@ -43,7 +43,8 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_layout_conversions, finding_data_shuffle, finding_small_kernels, finding_kernel_hotspot, finding_gpu_bound,
     finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
     finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
-    finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy;
+    finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy,
+    finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -115,8 +116,10 @@ struct findings {
  * once the first is solved. options: of the report. The caller deinits either way. Errors: MEMORY, LIMIT, ARGUMENT. */
 hd_status findings_init(findings *out, const hd_report_input *input, const gpu_options *options, hd_error *err);
 void findings_rank(findings *findings); /* list.c */
-/* Adds those of memory, and ranks again. devices: the table of report memory; NULL: there is none. memory_limit.c */
-hd_status findings_add_memory(findings *findings, const hd_table *devices, hd_error *err);
+/* Adds those of memory, and ranks again. devices, reserved: tables of report memory; NULL: there is none.
+ * memory_limit.c */
+hd_status findings_add_memory(findings *findings, const hd_table *devices, const hd_table *reserved, hd_error *err);
+hd_status findings_add_growth(findings *findings, hd_error *err); /* memory_growth.c */
 void findings_deinit(findings *findings);
 /* What was looked at goes; the list and the scope stay. */
 void findings_release(findings *findings); /* core.c */

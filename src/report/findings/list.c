@@ -12,6 +12,7 @@ const finding_rule *const finding_rules[] = {
     &finding_garbage_collection,
     &finding_recompilation,
     &finding_module_loading,
+    &finding_allocator_retries,
     &finding_device_allocation,
     &finding_host_collectives,
     &finding_cpu_starved,
@@ -29,6 +30,7 @@ const finding_rule *const finding_rules[] = {
     &finding_data_shuffle,
     &finding_few_blocks,
     &finding_unfused_elementwise,
+    &finding_roofline_gap,
     &finding_small_kernels,
     &finding_kernel_hotspot,
     &finding_gpu_bound,
@@ -39,6 +41,8 @@ const finding_rule *const finding_rules[] = {
     &finding_slow_first_step,
     &finding_slow_step,
     &finding_memory_limit,
+    &finding_memory_fragments,
+    &finding_memory_growth,
     NULL,
 };
 

@@ -286,7 +286,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     summary s = {.trace = input->trace, .options = options};
     hd_status status = findings_init(&s.findings, input, &s.options->gpu, err);
     if (status == HD_OK) status = run_parts(&s, input, err);
-    if (status == HD_OK) status = findings_add_memory(&s.findings, hd_report_table(&s.parts[MEMORY], "devices"), err);
+    if (status == HD_OK)
+        status = findings_add_memory(&s.findings, hd_report_table(&s.parts[MEMORY], "devices"),
+                                     hd_report_table(&s.parts[MEMORY], "reserved"), err);
     if (status == HD_OK) status = add_tables(out, &s, err);
     for (int part = 0; part < PARTS; part++) hd_report_free(&s.parts[part]);
     findings_deinit(&s.findings);
