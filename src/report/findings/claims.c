@@ -267,6 +267,7 @@ static bool claim_slice(findings *f, const hd_graph_lane *lane, const gpu_slice 
 {
     const hd_graph *g = f->graph;
     uint32_t node = hd_graph_node_at(g, lane, from), last = lane->first_node + lane->node_count;
+    size_t claims = f->claim_count;
     bool fine = true;
     for (node = node == HD_NONE ? lane->first_node : node; fine && node < last && g->starts[node] < slice->end;
          node++) {
@@ -274,6 +275,7 @@ static bool claim_slice(findings *f, const hd_graph_lane *lane, const gpu_slice 
         int64_t end = g->ends[node] < slice->end ? g->ends[node] : slice->end;
         if (end > start) fine = claim_quietly(f, node, end - start);
     }
+    if (f->claim_count == claims) return fine; /* all of it is another's */
     last_of(f)->events++;
     return findings_show(f, slice->row, slice->end - slice->start) && fine;
 }

@@ -18,20 +18,33 @@ static call_kind kind_of(const findings *f, uint32_t node)
     return FINDINGS_HAS(text, frees) ? FREES : OTHER;
 }
 
-/* An allocation, frees, and an allocation again, with nothing launched meanwhile: [first, last] of the lane. */
+/* Whether the node is of the same operator as those before, or a call within it. */
+static bool is_within(const findings *f, uint32_t node, uint32_t *op)
+{
+    uint32_t row = f->graph->slices[node], name = findings_name(f, node);
+    if (row == HD_NONE) return false;
+    bool is_call = name == HD_STRING_NONE || !findings_contains(hd_trace_string(f->scope.trace, name), "::");
+    if (is_call || *op == row) return true;
+    bool is_first = *op == HD_NONE;
+    *op = row;
+    return is_first;
+}
+
+/* An allocation, frees, and an allocation again, in one operator, and with nothing launched meanwhile. */
 static bool claim_retries(findings *f, const hd_graph_lane *lane, uint64_t *retries)
 {
-    uint32_t first = HD_NONE;
+    uint32_t first = HD_NONE, op = HD_NONE;
     bool has_free = false;
     for (uint32_t n = lane->first_node; n < lane->first_node + lane->node_count; n++) {
         call_kind kind = kind_of(f, n);
-        if (kind == LAUNCHES) first = HD_NONE;
+        if (kind == LAUNCHES || !is_within(f, n, &op)) first = HD_NONE;
         if (kind == FREES && first != HD_NONE) has_free = true;
         if (kind != ALLOCATES) continue;
         for (uint32_t i = first; first != HD_NONE && has_free && i <= n; i++)
             if ((kind_of(f, i) != OTHER) && !findings_claim(f, i, INT64_MAX)) return false;
         *retries += first != HD_NONE && has_free;
         first = n;
+        op = HD_NONE;
         has_free = false;
     }
     return true;
