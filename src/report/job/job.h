@@ -65,6 +65,8 @@ hd_status job_chunk_read(uint8_t **out, const hd_job *job, const job_member *mem
 hd_status job_packed_table(char **buffer, size_t *capacity, size_t *out_size, const hd_job *job, size_t member,
                            const char *name, hd_error *err);
 uint64_t job_table_bytes(const hd_job *job, const char *name); /* unpacked, of all members */
+/* The first member of a rank; else that at this place, whose rank is not known; else the count of members. */
+size_t job_place_of_rank(const hd_job *job, int64_t rank);
 /* `err` with the path of its file. */
 void job_error_of(hd_error *err, const hd_job *job, size_t member);
 

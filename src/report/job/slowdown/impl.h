@@ -62,6 +62,7 @@ typedef struct slow_job {
     bool wants_busy;          /* gaps last as long as the device is busy in them */
     bool wants_steps, counts; /* counts: any number was counted */
     bool is_split;            /* a member is in several summaries: they have to be read before it is made of them */
+    uint32_t *doubts;         /* texts of codes, by member */
     uint32_t *by_collective;  /* members */
     double *gaps, *transfers; /* ideal, by kind */
     size_t *next;             /* while simulating: visit, by member */

@@ -300,8 +300,8 @@ void slow_job_deinit(slow_job *j)
 {
     gpu_groups *groups[] = {&j->members, &j->groups, &j->collective_keys, &j->gap_kinds, &j->transfer_kinds};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
-    void *lists[] = {j->ops,  j->visits,    j->steps, j->list, j->collectives, j->by_collective, j->group_members,
-                     j->gaps, j->transfers, j->next,  j->now,  j->stack,       j->kept};
+    void *lists[] = {j->ops,  j->visits,    j->steps,  j->list, j->collectives, j->by_collective, j->group_members,
+                     j->gaps, j->transfers, j->doubts, j->next, j->now,         j->stack,         j->kept};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     job_roles_deinit(&j->roles);
     gpu_texts_deinit(&j->texts);
