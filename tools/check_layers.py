@@ -41,6 +41,7 @@ MAY_USE = {
     "flame": BELOW_TOOLS | {"convert"},
     "symbolize": BELOW_TOOLS,
     "query": BELOW_TOOLS | {"arrow"},
+    "mcp": BELOW_TOOLS | {"query"},
     "view": BELOW_TOOLS | {"flame", "graph", "query"},
     "devices": {"base"},
     "capture": {"base"},

@@ -26,6 +26,7 @@ CLI_COMMAND(timeline);
 CLI_COMMAND(memory);
 CLI_COMMAND(graph);
 CLI_COMMAND(replay);
+CLI_COMMAND(mcp);
 CLI_COMMAND(job);
 CLI_COMMAND(summarize);
 CLI_COMMAND(combine);
@@ -47,7 +48,7 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_record,
 #endif
-    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_replay,
+    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_replay, &cmd_mcp,
 #ifdef __linux__
     &cmd_job,
 #endif
