@@ -92,7 +92,7 @@ static void say(cli_run *run, const flame_out *out, const hd_flame *flame, const
         flame_out_say(&p, out, flame, written);
         return;
     }
-    cli_say(&p, "{\n  ");
+    cli_say(&p, "{\n  " CLI_SCHEMA("flame") ",\n  ");
     flame_out_say_json(&p, out, flame, written);
     cli_say(&p, "\n}\n");
 }
