@@ -35,31 +35,32 @@ static void find_whole(findings *f)
     if (f->until < f->from) f->until = f->from;
 }
 
-int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes, int64_t until)
 {
     const gpu_scope *s = &f->scope;
     const gpu_device *of = &s->devices[device];
-    gpu_spans spans;
-    size_t count = 0;
-    gpu_span *list = hd_large_new((size_t)of->count + 1, sizeof *list, s->large);
-    if (!list) return -1;
+    int64_t covered = 0, reached = f->from;
     for (uint32_t i = 0; i < of->count; i++) {
         const gpu_work *work = &s->works[s->order[of->first + i]];
-        if (classes >> work->class & 1) list[count++] = (gpu_span){work->start, work->end};
+        int64_t start = work->start > reached ? work->start : reached, end = work->end < until ? work->end : until;
+        if (work->start >= until) break; /* they come by start */
+        if (!(classes >> work->class & 1) || end <= start) continue;
+        covered += end - start;
+        reached = end;
     }
-    if (!gpu_spans_union(&spans, list, count, s->large)) return -1;
-    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
-    gpu_spans_deinit(&spans);
     return covered;
+}
+
+int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+{
+    return findings_busy_until(f, device, classes, f->until);
 }
 
 static bool find_busy(findings *f)
 {
     f->busiest = calloc((size_t)f->scope.device_count + 1, sizeof *f->busiest);
-    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++) {
-        f->busiest[d] = findings_busy(f, d, (1u << GPU_CLASSES) - 1);
-        if (f->busiest[d] < 0) return false;
-    }
+    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++)
+        f->busiest[d] = findings_busy(f, d, FINDINGS_ALL_CLASSES);
     return f->busiest != NULL;
 }
 

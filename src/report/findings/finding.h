@@ -7,7 +7,7 @@
  *
  *   path    on the longest path P of the graph the claims take S(P): without them that path is still |P| - S(P) long
  *   replay  the graph again with the claims at 0 ns, and without the waits that a finding frees: its longest path
- *   host    of host time: a device that is busy for so long needs that long
+ *   host    of host time and waits: from its first change on a device needs as long as it is busy then
  *
  * The least of them counts. In: a trace, its launches. Out: findings, ranked. Begin with list.c; core.c makes what
  * rules look at; docs/findings has a page for each code.
@@ -141,7 +141,10 @@ static inline double findings_percent(int64_t part, int64_t whole)
 }
 /* The whole lasts until it ends: an activity, or a thread of steps, within the whole. */
 bool findings_is_measured(const findings *f, uint32_t node);
-/* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole. -1: no memory. */
+/* How long some work of these classes (bits 1 << gpu_class) runs on a device within the whole, and of that before
+ * `until`. O(works). */
+enum { FINDINGS_ALL_CLASSES = (1 << GPU_CLASSES) - 1 };
+int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes, int64_t until);
 int64_t findings_busy(const findings *f, uint32_t device, unsigned classes);
 /* The call that waits which is this row of the slice table (index of syncs); HD_NONE. */
 uint32_t findings_sync_of(const findings *f, uint64_t row);

@@ -3,19 +3,21 @@
 
 #include "report/findings/finding.h"
 
-typedef enum call_kind { OTHER, ALLOCATES, FREES, LAUNCHES } call_kind;
+/* ENDS: whatever the allocator does not call between. */
+typedef enum call_kind { OTHER, ALLOCATES, FREES, ENDS } call_kind;
 
 static call_kind kind_of(const findings *f, uint32_t node)
 {
     static const char *const allocate[] = {"cudaMalloc", "cuMemAlloc", "cuMemCreate", "hipMalloc"};
+    static const char *const others[] = {"Synchronize", "GetLastError", "MemGetInfo", "EventQuery", "EventDestroy"};
     static const char *const frees[] = {"cudaFree", "cuMemFree", "cuMemRelease", "hipFree"};
     uint32_t name = findings_name(f, node);
     if (name == HD_STRING_NONE) return OTHER;
     hd_string text = hd_trace_string(f->scope.trace, name);
-    if (findings_contains(text, "Launch")) return LAUNCHES;
-    if (findings_contains(text, "Async") || findings_contains(text, "Host")) return OTHER;
+    if (findings_contains(text, "::") || FINDINGS_HAS(text, others)) return OTHER;
+    if (findings_contains(text, "Async") || findings_contains(text, "Host")) return ENDS;
     if (FINDINGS_HAS(text, allocate)) return ALLOCATES;
-    return FINDINGS_HAS(text, frees) ? FREES : OTHER;
+    return FINDINGS_HAS(text, frees) ? FREES : ENDS;
 }
 
 /* Whether the node is of the same operator as those before, or a call within it. */
@@ -30,14 +32,14 @@ static bool is_within(const findings *f, uint32_t node, uint32_t *op)
     return is_first;
 }
 
-/* An allocation, frees, and an allocation again, in one operator, and with nothing launched meanwhile. */
+/* An allocation, frees, and an allocation again, in one operator and with nothing else called meanwhile. */
 static bool claim_retries(findings *f, const hd_graph_lane *lane, uint64_t *retries)
 {
     uint32_t first = HD_NONE, op = HD_NONE;
     bool has_free = false;
     for (uint32_t n = lane->first_node; n < lane->first_node + lane->node_count; n++) {
         call_kind kind = kind_of(f, n);
-        if (kind == LAUNCHES || !is_within(f, n, &op)) first = HD_NONE;
+        if (kind == ENDS || !is_within(f, n, &op)) first = HD_NONE;
         if (kind == FREES && first != HD_NONE) has_free = true;
         if (kind != ALLOCATES) continue;
         for (uint32_t i = first; first != HD_NONE && has_free && i <= n; i++)
