@@ -56,6 +56,11 @@ hd_status hd_query_new(hd_query **out, const hd_query_input *inputs, size_t coun
                        hd_error *err);
 void hd_query_free(hd_query *query); /* after its statements */
 
+/* What is added to the times of an input: several are on one clock, that of the earliest facts.base_ns, as with
+ * hd_traces_share_clock, but the traces stay as they are. false: not all say what their times count from, or there is no
+ * such input; each keeps its clock, and *out is 0. */
+bool hd_query_shift(int64_t *out, const hd_query *query, size_t input);
+
 /* Any thread, and a signal's handler: statements that run fail with LIMIT, "interrupted". One that is prepared later
  * is not meant. */
 void hd_query_interrupt(hd_query *query);
