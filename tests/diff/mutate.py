@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from retime import Edits, Trace, retime, write  # noqa: E402
 
 KINDS = ("slow", "rename", "split", "fuse", "move", "drop", "insert", "launch", "sync", "collective", "copy", "noise")
+LEAST = 30_000      # ns per step that a change makes at least, where the run permits: heddle diff has --min 20us
 
 
 def synth(heddle, seed, kind, path, steps=None):
@@ -64,14 +65,20 @@ class Mutation:
         getattr(self, kind)()
 
     def pick(self, wanted=lambda name, operators: not communication(name) and operators, least=0.02, kind="kernel", each=True):
-        """A group with a share of the GPU time that is not nothing, in each step."""
+        """A group in each step that takes a share of the GPU time, and twice LEAST in a step."""
         found = [key for key, group in self.groups.items() if group[0].kind == kind and wanted(*key)
                  and (not each or len({self.trace.step_of(a) for a in group}) == self.steps)]
         share = {key: sum(a.length for a in self.groups[key]) / self.total for key in found}
-        fit = [key for key in found if share[key] >= least] or sorted(found, key=share.get)[-1:]
+        fit = [key for key in found if share[key] >= max(least, 2 * LEAST * self.steps / self.total)]
+        fit = fit or sorted(found, key=lambda key: (share[key], key))[-1:]
         key = self.rng.choice(sorted(fit))
         self.names |= {key[0], *key[1]}
         return key, self.groups[key]
+
+    def factor(self, group, low, high):
+        """How many times as long the group takes: by LEAST in a step at least, if `high` permits."""
+        mean = sum(a.length for a in group) / self.steps
+        return self.rng.uniform(min(high, max(low, 1 + LEAST / mean)), high)
 
     def anchors(self):
         """An activity of the same operator in each step: where something is inserted."""
@@ -89,14 +96,16 @@ class Mutation:
         return at
 
     def slow(self):
-        factor = self.rng.uniform(1.1, 1.5)
-        for a in self.pick()[1]:
+        _, group = self.pick()
+        factor = self.factor(group, 1.1, 1.5)
+        for a in group:
             self.edits.length[a] = int(a.length * factor)
         self.rows = {"kernel", "operator"}
 
     def collective(self):
-        factor = self.rng.uniform(1.2, 1.6)
-        for a in self.pick(lambda name, operators: communication(name))[1]:
+        _, group = self.pick(lambda name, operators: communication(name))
+        factor = self.factor(group, 1.2, 1.6)
+        for a in group:
             self.edits.length[a] = int(a.length * factor)
         self.rows = {"kernel", "operator", "collective"}
 
@@ -112,7 +121,7 @@ class Mutation:
 
     def split(self):
         key, group = self.pick()
-        factor, part = self.rng.uniform(1.2, 1.6), self.rng.uniform(0.3, 0.7)
+        factor, part = self.factor(group, 1.2, 1.6), self.rng.uniform(0.3, 0.7)
         second = "splitKreduce_" + key[0]
         for a in group:
             self.edits.length[a] = int(a.length * factor * part)
@@ -138,7 +147,7 @@ class Mutation:
                         key = (a.name, tuple(self.trace.operators(a))), (b.name, tuple(self.trace.operators(b)))
                         pairs.setdefault(key, []).append((a, b))
         fit = {key: found for key, found in pairs.items() if key[0] != key[1]
-               and sum(a.length + b.length for a, b in found) > 0.02 * self.total
+               and sum(a.length + b.length for a, b in found) > max(0.02 * self.total, 4 * LEAST * self.steps)
                and len({self.trace.step_of(a) for a, _ in found}) == self.steps and len(found) == alone[key[1]]
                and len({id(self.outermost(b)) for _, b in found}) == len(found)
                and all(sum(self.outermost(c) is self.outermost(b) for c in self.in_steps if c.launch and c.launch.parent
