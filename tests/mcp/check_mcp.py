@@ -87,6 +87,10 @@ def check_tools(start, run):
     server = start()
     server.refused("summary", "no trace is open", "open")
     server.refused("open", "none.json", path="none.json")
+    os.mkfifo(run.folder / "pipe")
+    server.refused("open", "neither a file", path="pipe")
+    server.refused("open", "neither a file", path="/dev/zero")
+    (run.folder / "pipe").unlink()
     opened = server.answer("open", path="trace.json")
     assert opened["trace"] == 0 and opened["show"] == "heddle view 'trace.json'", opened
     facts = json.loads(run("report", "info", "--json", "-t", "file", "trace.json"))["file"][0]
