@@ -29,14 +29,14 @@ static void put_value(hd_json_out *json, hd_query_value value)
     }
 }
 
-/* The columns `start` and `duration` of a result, SIZE_MAX: it has none. */
+/* The columns `start`, `duration` and `id` of a result, SIZE_MAX: it has none. */
 typedef struct places {
-    size_t start, duration;
+    size_t start, duration, id;
 } places;
 
 static places put_columns(mcp_table *table, const hd_statement *statement)
 {
-    places at = {SIZE_MAX, SIZE_MAX};
+    places at = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     hd_json_put(&table->columns, "[", 1);
     for (size_t i = 0; i < hd_statement_column_count(statement); i++) {
         const char *name = hd_statement_column_name(statement, i);
@@ -44,6 +44,7 @@ static places put_columns(mcp_table *table, const hd_statement *statement)
         mcp_put_cell(&table->columns, name, strlen(name), 100);
         if (strcmp(name, "start") == 0) at.start = i;
         if (strcmp(name, "duration") == 0) at.duration = i;
+        if (strcmp(name, "id") == 0 && hd_statement_column_role(statement, i) == HD_QUERY_SLICE_ID) at.id = i;
     }
     if (at.start != SIZE_MAX && at.duration != SIZE_MAX) hd_json_put_text(&table->columns, ",\"view\"");
     hd_json_put(&table->columns, "]", 1);
@@ -60,7 +61,9 @@ static hd_status add_row(mcp_table *table, const hd_statement *statement, places
         hd_query_value start = hd_statement_at(statement, at.start), duration = hd_statement_at(statement, at.duration);
         bool are_there = start.type == HD_QUERY_INT && duration.type == HD_QUERY_INT;
         hd_json_put(&table->rows, ",", 1);
-        mcp_put_view(&table->rows, start_ns, start.integer, are_there ? duration.integer : -1);
+        hd_query_value id = at.id == SIZE_MAX ? (hd_query_value){0} : hd_statement_at(statement, at.id);
+        mcp_put_view(&table->rows, start_ns, start.integer, are_there ? duration.integer : -1,
+                     id.type == HD_QUERY_INT ? id.integer : -1);
     }
     return mcp_table_end_row(table, err);
 }
@@ -71,7 +74,7 @@ static hd_status add_rows(size_t *out_count, mcp_call *call, const char *name, h
     hd_status status = HD_OK;
     size_t count = 0;
     mcp_table *table = NULL;
-    places at = {SIZE_MAX, SIZE_MAX};
+    places at = {SIZE_MAX, SIZE_MAX, SIZE_MAX};
     if (hd_statement_column_count(statement) > QUERY_COLUMNS)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "sql: choose at most %d columns",
                             QUERY_COLUMNS);

@@ -99,6 +99,7 @@ def check_tools(start, run):
     said = json.loads(run("report", "summary", "--json", "trace.json"))["findings"]
     found = rows(server.answer("findings", max_bytes=100000), "findings")
     assert [(f["code"], f["saves"], f["id"]) for f in found] == [(f["code"], f["saves"], f["id"]) for f in said], found
+    assert all(f["view"].endswith(f"&id={f['id']}") for f in found if f["id"] is not None), found
     short = rows(server.answer("summary", max_bytes=100000), "findings")
     assert [f["finding"] for f in short] == [f["finding"] for f in said], short
 
@@ -139,7 +140,9 @@ def check_events(start, run):
     assert sum(row["count"] for row in rows(found, "names")) == count
     event = rows(found, "events")[0]
     start_ns = server.answer("open", path="trace.json")["start"]
-    begin, end = (int(part) for part in event["view"].removeprefix("#r=").split("~"))
+    span, _, number = event["view"].removeprefix("#r=").partition("&id=")
+    begin, end = (int(part) for part in span.split("~"))
+    assert int(number) == event["id"], event
     assert begin < event["start"] - start_ns and end > event["start"] - start_ns + event["duration"], event
     server.refused("find", "text, glob, regex")
     assert rows(server.answer("find", regex="^cuda.*Sync", order="first", **{"from": "50%"}), "events")
