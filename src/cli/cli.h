@@ -149,7 +149,8 @@ typedef struct cli_globals {
     bool wide;
     bool help;
     bool version; /* before the command only */
-    int color;    /* cli_color */
+    const char *groups;
+    int color; /* cli_color */
 } cli_globals;
 
 /* Of lines that go to no terminal. */

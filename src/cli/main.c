@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "heddle/format.h"
+#include "heddle/launches.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -126,6 +127,8 @@ static int check_output(cli_run *run)
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
+    if (status == CLI_OK && run->global.groups && hd_class_rules_read(run->global.groups, &run->err) != HD_OK)
+        status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);

@@ -1,4 +1,4 @@
-/* clock_base.c - what a trace's clock counts from */
+/* clock_base.c - finds the Unix time of the zero of a trace's clock */
 #include "trace/clock_base.h"
 
 #define YEAR_2000_NS INT64_C(946684800000000000)
