@@ -7,7 +7,7 @@
 
 #include "mcp/impl.h"
 
-enum { ROW_BYTES = 2000, SHORT_CELL_BYTES = 80, FRAME_BYTES = 200 };
+enum { FRAME_BYTES = 200 };
 
 void mcp_answer_deinit(mcp_answer *answer)
 {
@@ -190,9 +190,9 @@ static hd_status add_row(mcp_table *out, const hd_table *table, size_t row, cons
 {
     size_t before = out->rows.size;
     put_row(&out->rows, table, row, c, start_ns, MCP_CELL_BYTES);
-    if (out->rows.size - before > ROW_BYTES) {
+    if (out->rows.size - before > MCP_ROW_BYTES) {
         out->rows.size = before;
-        put_row(&out->rows, table, row, c, start_ns, SHORT_CELL_BYTES);
+        put_row(&out->rows, table, row, c, start_ns, MCP_SHORT_BYTES);
     }
     return mcp_table_end_row(out, err);
 }

@@ -23,6 +23,8 @@ enum {
     MCP_TABLES = HD_REPORT_TABLES + 2,
     MCP_ROWS = 10000,     /* of a table that are kept */
     MCP_CELL_BYTES = 500, /* of a text; what is longer is cut, and ends with "…" */
+    MCP_ROW_BYTES = 2000, /* of a row; in longer ones texts are cut to MCP_SHORT_BYTES */
+    MCP_SHORT_BYTES = 80,
     MCP_ANSWER_LEAST = 1000,
     MCP_ANSWER_BYTES = 4000, /* unless the caller wants another number */
     MCP_ANSWER_MOST = 100000,
