@@ -12,6 +12,7 @@ Within a version, fields are only added: the tool refuses to take one out or to 
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -172,8 +173,18 @@ def run_commands(heddle):
         return printed
 
 
-def check_commands(printed, schemas):
+# Commands whose --json are reports'; and rows of a query, whose members are the statement's.
+OF_REPORTS = {"report", "timeline", "clocks", "query"}
+
+
+def check_commands(heddle, printed, schemas):
+    page = (FOLDER.parents[1] / "docs/commands.md").read_text(encoding="utf-8")
+    held = {args[0] for args in COMMANDS.values()} | ELSEWHERE.keys() | OF_REPORTS
     faults = []
+    for name in re.findall(r"^### heddle (.+)$", page, re.M):
+        said = subprocess.run([heddle, "help", *name.split()], stdout=subprocess.PIPE, check=True, text=True).stdout
+        if re.search(r"^ *--json ", said, re.M) and name.split()[-1] not in held:
+            faults.append(f"heddle {name} has --json: COMMANDS of tools/report_schemas.py lacks it")
     for name, values in printed.items():
         if not values:
             faults.append(f"{name}: prints nothing")
@@ -226,7 +237,7 @@ def main():
                                                            shared(reports_schemas, name)))
         schemas[name] = {**made, "type": "object"}
     if asked.check:
-        faults += check_commands(printed, schemas)
+        faults += check_commands(asked.heddle, printed, schemas)
     for name in sorted(old.keys() | schemas.keys()):
         if name in old and old[name]["$id"].endswith(f"/{VERSION}"):
             faults += taken_out(old[name], schemas.get(name, {}), name)

@@ -87,6 +87,10 @@ def check_tools(start, run):
     server = start()
     server.refused("summary", "no trace is open", "open")
     server.refused("open", "none.json", path="none.json")
+    os.mkfifo(run.folder / "pipe")
+    server.refused("open", "neither a file", path="pipe")
+    server.refused("open", "neither a file", path="/dev/zero")
+    (run.folder / "pipe").unlink()
     opened = server.answer("open", path="trace.json")
     assert opened["trace"] == 0 and opened["show"] == "heddle view 'trace.json'", opened
     facts = json.loads(run("report", "info", "--json", "-t", "file", "trace.json"))["file"][0]
@@ -95,6 +99,7 @@ def check_tools(start, run):
     said = json.loads(run("report", "summary", "--json", "trace.json"))["findings"]
     found = rows(server.answer("findings", max_bytes=100000), "findings")
     assert [(f["code"], f["saves"], f["id"]) for f in found] == [(f["code"], f["saves"], f["id"]) for f in said], found
+    assert all(f["view"].endswith(f"&id={f['id']}") for f in found if f["id"] is not None), found
     short = rows(server.answer("summary", max_bytes=100000), "findings")
     assert [f["finding"] for f in short] == [f["finding"] for f in said], short
 
@@ -135,7 +140,9 @@ def check_events(start, run):
     assert sum(row["count"] for row in rows(found, "names")) == count
     event = rows(found, "events")[0]
     start_ns = server.answer("open", path="trace.json")["start"]
-    begin, end = (int(part) for part in event["view"].removeprefix("#r=").split("~"))
+    span, _, number = event["view"].removeprefix("#r=").partition("&id=")
+    begin, end = (int(part) for part in span.split("~"))
+    assert int(number) == event["id"], event
     assert begin < event["start"] - start_ns and end > event["start"] - start_ns + event["duration"], event
     server.refused("find", "text, glob, regex")
     assert rows(server.answer("find", regex="^cuda.*Sync", order="first", **{"from": "50%"}), "events")
@@ -212,8 +219,8 @@ def check_pages(start):
     server.refused("find", "cursor", text="a", cursor="99.1")
     server.refused("find", "cursor", text="a", cursor="a")
     # One row that is too long is cut.
-    failed, text = server.text("query", max_bytes=1000, sql="select " + ", ".join(f"hex(zeroblob(5000)) as c{n}" for n in range(1)))
-    assert not failed and len(text.encode()) < 2000
+    failed, text = server.text("query", max_bytes=1000, sql="select " + ", ".join(f"hex(zeroblob(5000)) as c{n}" for n in range(8)))
+    assert not failed and len(text.encode()) < 2000 and text.count("…") == 8
     server.end()
 
 
