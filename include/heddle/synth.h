@@ -99,6 +99,8 @@ typedef struct hd_synth_truth {
  *   launch-cost:TIME        each call that launches takes so long ("2us")
  *   streams:N               kernels are on N streams
  *   overlap                 communication has a stream of its own, and waits for nothing but its launch and events
+ *   plant:CODE=TIME         each step has the cause of a finding ("data-loading=2ms"), before its forward pass: of all else
+ *                           nothing changes
  *   graph                   the first launch of a step is of all its work; of the rest the thread only waits */
 
 hd_synth_options hd_synth_options_default(void);
