@@ -31,12 +31,6 @@ bool hd_clock_is_one_run(const hd_clock_span *spans, size_t count)
     return high - low <= 2 * sum;
 }
 
-static bool fits(int64_t time, int64_t shift)
-{
-    int64_t sum;
-    return time == HD_NO_TIME || (!__builtin_add_overflow(time, shift, &sum) && sum != HD_NO_TIME);
-}
-
 bool hd_clock_shifts_of(int64_t *shifts, const hd_trace_facts *const *facts, size_t count)
 {
     int64_t low = HD_NO_TIME;
@@ -44,7 +38,7 @@ bool hd_clock_shifts_of(int64_t *shifts, const hd_trace_facts *const *facts, siz
     for (size_t i = 0; i < count; i++) shifts[i] = facts[i]->base_ns; /* each is read before it is written */
     if (shared) shared = hd_clock_shifts(shifts, &low, shifts, count);
     for (size_t i = 0; shared && i < count; i++)
-        shared = fits(facts[i]->start_ns, shifts[i]) && fits(facts[i]->end_ns, shifts[i]);
+        shared = hd_shift_fits(facts[i]->start_ns, shifts[i]) && hd_shift_fits(facts[i]->end_ns, shifts[i]);
     for (size_t i = 0; !shared && i < count; i++) shifts[i] = 0;
     return shared;
 }

@@ -66,13 +66,6 @@ static bool find_busy(findings *f)
 
 /* ---- nodes ---- */
 
-static uint32_t work_of_row(const gpu_scope *s, uint32_t row)
-{
-    size_t low = 0, high = s->launches->work_count;
-    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
-    return (uint32_t)low;
-}
-
 static bool index_nodes(findings *f)
 {
     const hd_graph *g = f->graph;
@@ -87,7 +80,7 @@ static bool index_nodes(findings *f)
     for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
         for (uint32_t i = 0; i < g->lanes[l].node_count; i++) f->lanes[g->lanes[l].first_node + i] = g->lanes[l].track;
     for (uint32_t n = f->first_work; n < g->node_count; n++)
-        f->works[n - f->first_work] = work_of_row(&f->scope, g->slices[n]);
+        f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
     for (uint32_t n = 0; n < g->node_count; n++) {
         int64_t start = g->starts[n] > f->from ? g->starts[n] : f->from;
         int64_t end = g->ends[n] < f->until ? g->ends[n] : f->until;
