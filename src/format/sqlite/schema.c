@@ -1,9 +1,10 @@
 /* schema.c - names and defaults of columns out of CREATE TABLE
  *
- * A column begins behind the first parenthesis or a comma that stands at its level, unless that begins a constraint of
- * the table; its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not STORED
- * stand in no record. A DEFAULT that is a constant is kept, as ALTER TABLE … ADD COLUMN leaves it to the records before;
- * no expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is known to write.
+ * A column begins behind the first parenthesis or a comma that stands at its level, unless that begins a constraint
+ * of the table; its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not
+ * STORED stand in no record. A DEFAULT that is a constant is kept, as ALTER TABLE … ADD COLUMN leaves it to the
+ * records before; no expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is
+ * known to write.
  */
 #include <ctype.h>
 #include <stdio.h>

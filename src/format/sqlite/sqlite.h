@@ -4,8 +4,9 @@
  * rows, in the order of their rowids. sqlite.org/fileformat.html specifies them. Only b-trees of tables
  * are walked: no statement, view, trigger or index is ever looked at, so a hostile schema is a list of names and no
  * more. A page belongs to one tree and is read once, however the pages refer to each other; one that makes no sense
- * costs its own rows. Where the bytes of a page do not add up, or rowids do not ascend, it is damaged: then cells may be
- * missing or others' in it, and it is read all the same. Begin with file.c; map.h says how rows become events.
+ * costs its own rows. Where the bytes of a page do not add up, or rowids do not ascend, it is damaged: cells may be
+ * missing in it, or others' stand there, and it is read all the same. Begin with file.c; map.h says how rows become
+ * events.
  */
 #ifndef HD_FORMAT_SQLITE_SQLITE_H
 #define HD_FORMAT_SQLITE_SQLITE_H
@@ -123,9 +124,9 @@ void sq_cursor_deinit(sq_cursor *cursor);
 
 /* ---- the schema: schema.c ---- */
 
-/* Names and defaults of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory), the rows of the
- * table are of a kind that is not read (*out_other: without rowids, or too many columns), or the text is damaged. The
- * table's `columns` and `defaults` are the caller's to free, also then. */
+/* Names and defaults of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory),
+ * the rows of the table are of a kind that is not read (*out_other: without rowids, or too many columns), or the text
+ * is damaged. The table's `columns` and `defaults` are the caller's to free, also then. */
 bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const char *sql, size_t size);
 
 void sq_damage_add(sq_damage *sum, const sq_damage *more);
