@@ -185,7 +185,7 @@ hd_status perfdata_feature(perfdata_reader *r, uint64_t bit, const uint8_t *data
     if (bit >= FEATURE_HOSTNAME && bit < FEATURE_HOSTNAME + 4) put_texts(r, texts[bit - FEATURE_HOSTNAME], &in, 1);
     if (bit == FEATURE_CPU_NAME) put_texts(r, "cpu", &in, 1);
     if (bit == FEATURE_COMMAND) put_texts(r, "command", &in, perfdata_take(&in, 4));
-    if (bit == FEATURE_DIRECTORY) HD_TRY(perfdata_count(r, PERFDATA_UNUSED, 1, offset)); /* files beside this one */
+    if (bit == FEATURE_DIRECTORY) HD_TRY(perfdata_count(r, PERFDATA_UNUSED, 1, offset)); /* more files next to it */
     if (r->about.failed || r->text.failed) return HD_NOMEM(r->samples.err);
     return good && !in.bytes.failed ? HD_OK : perfdata_count(r, PERFDATA_HEADER_DAMAGED, 1, offset);
 }
