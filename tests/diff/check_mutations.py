@@ -11,6 +11,7 @@ does not contain the truth in 85 % of the pairs, or if any figure differs. In fe
 """
 import argparse
 import collections
+import gc
 import json
 import os
 import subprocess
@@ -70,13 +71,12 @@ def rows_of_matched(answer, truth):
 def figures(answer, paths):
     """What differs between the answer and the oracle."""
     wrong = []
-    sides = []
-    for side, path in zip(("before", "after"), paths):
-        steps = [step for step in oracle.account(path) if step["work"]]
+    whole = [[step for step in oracle.account(path) if step["work"]] for path in paths]
+    sides = oracle.compared(*whole)
+    for side, steps, every in zip(("before", "after"), sides, whole):
         said = answer[side]
-        if said["steps"] + said["dropped_steps"] != len(steps):
-            wrong.append(f"{side}: {said['steps']} + {said['dropped_steps']} steps, not {len(steps)}")
-        sides.append(steps[said["dropped_steps"]:])
+        if (said["steps"], said["dropped_steps"]) != (len(steps), len(every) - len(steps)):
+            wrong.append(f"{side}: {said['steps']} steps and {said['dropped_steps']} left out, not {len(steps)} of {len(every)}")
     if wrong:
         return wrong
     step = answer["step"]
@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--keep", type=Path)
     parser.add_argument("-v", "--verbose", action="store_true")
     args = parser.parse_args()
+    gc.disable()    # few cycles, many objects
     first = args.seed if args.seed is not None else rounds.seed(1)
     real = [Trace(DATA / name) for name in REAL if (DATA / name).exists()] if args.data else []
     table, found, quiet, covered, matched, wrong = collections.defaultdict(collections.Counter), [], [], [], [], []

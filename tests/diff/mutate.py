@@ -163,7 +163,8 @@ class Mutation:
             self.names.add(self.edits.name[a])
         for part in key:
             self.names |= {part[0], *part[1]}
-        self.rows, self.matched = {"kernel", "operator"}, "fused"
+        whole = len(pairs[key]) == alone[key[0]]    # else the first kernel is still there as well
+        self.rows, self.matched = {"kernel", "operator"}, "fused" if whole else "new"
 
     def move(self):
         _, group = self.pick()

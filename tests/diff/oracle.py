@@ -109,6 +109,35 @@ def median(values):
     return Fraction(values[middle]) if len(values) % 2 else Fraction(values[middle - 1] + values[middle], 2)
 
 
+def skipped(steps):
+    """Steps that are not like the others: the first of four or more and those behind it that take half as long again as the
+    median, up to a third of all; and one behind a step that was not recorded, whose window holds that one's time."""
+    numbers = [int(step["name"].rpartition("#")[2]) for step in steps]
+    skip = {n for n in range(1, len(steps)) if numbers[n] > numbers[n - 1] and numbers[n] != numbers[n - 1] + 1}
+    if len(steps) >= 4:
+        middle = sorted(step["window_ns"] for step in steps)[len(steps) // 2]
+        skip.add(0)
+        for n in range(1, len(steps) // 3):
+            if steps[n]["window_ns"] // 3 <= middle // 2:
+                break
+            skip.add(n)
+    return skip
+
+
+def compared(before, after):
+    """The steps of both sides that heddle diff compares: of one number, if the sides have three and half of the shorter in
+    common; else the first with the first, if there are as many; else all."""
+    sides, skip = (before, after), (skipped(before), skipped(after))
+    where = {step["name"]: n for n, step in enumerate(after)}
+    pairs = [(n, where[step["name"]]) for n, step in enumerate(before) if step["name"] in where]
+    if len(pairs) < 3 or len(pairs) < (min(len(before), len(after)) + 1) // 2:
+        if len(before) != len(after):
+            return tuple([step for n, step in enumerate(side) if n not in skip[k]] for k, side in enumerate(sides))
+        pairs = [(n, n) for n in range(len(before))]
+    pairs = [(n, m) for n, m in pairs if n not in skip[0] and m not in skip[1]]
+    return [before[n] for n, _ in pairs], [after[m] for _, m in pairs]
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:3]:
         print(name)
