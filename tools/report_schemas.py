@@ -28,6 +28,7 @@ OPEN = {("version", "libraries"), ("version", "parts")}
 COMMANDS = {
     "check-code": ["check", "--explain", "--json"], "check-finding": ["check", "--json", "bad.json"],
     "convert": ["convert", "--json", "--from", "10%", "one.json", "out.heddle"], "devices": ["devices", "--json"],
+    "diff": ["diff", "--json", "--all", "one.json", "slow.json"],
     "fix": ["fix", "--json", "bad.json", "fixed.json"], "flame": ["flame", "--json", "-o", "out.svg", "one.json"],
     "formats": ["formats", "--json"], "formats-classes": ["formats", "--classes", "--json"],
     "graph": ["graph", "--json", "one.json"], "info-file": ["info", "--json", "one.json"],
@@ -53,6 +54,9 @@ ELSEWHERE = {
                                 driver="string", pci="string", numa_node="integer", cpus="string", problem="string", vendor="string",
                                 index="integer"),
                 "links": list_of(a="integer", b="integer", link="string", count="integer", mb_per_s="integer")},
+    "diff": {"reasons": {"type": ["array", "null"], "items": {"type": ["string", "null"]}},
+             "differs": list_of(what="string", before="string", after="string"), "rows": list_of(name_after="string"),
+             "gate": list_of(condition="string", verdict="string", text="string")},
     "fix": known(snap_threshold_us="number"),
     "replay": {"check": list_of(error_percent="number"), "what_if": list_of(change_percent="number"),
                "hardware": list_of(error_percent="number")},
@@ -165,6 +169,7 @@ def run_commands(heddle):
         def run(*args):
             return subprocess.run([heddle, *args], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False, timeout=300).stdout
         run("synth", "-q", "--steps", "3", "-o", "one.json")
+        run("synth", "-q", "--steps", "3", "--slow-gpu", "0=50", "-o", "slow.json")
         run("synth", "-q", "--crossings", "40", "--damage", "all", "-o", "bad.json")
         printed = {}
         for name, args in COMMANDS.items():

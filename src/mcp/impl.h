@@ -177,6 +177,7 @@ hd_status mcp_tool_timeline(mcp_call *call, hd_error *err);
 hd_status mcp_tool_find(mcp_call *call, hd_error *err);
 hd_status mcp_tool_explain_idle(mcp_call *call, hd_error *err);
 hd_status mcp_tool_stack_of(mcp_call *call, hd_error *err);
+hd_status mcp_tool_compare(mcp_call *call, hd_error *err);
 
 /* ---- resources: resources.c ---- */
 

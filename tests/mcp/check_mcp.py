@@ -194,6 +194,20 @@ def check_several(start, run):
     (run.folder / "none.json").unlink()
 
 
+def check_compare(start, run):
+    server = start("fast.json", "slow.json")
+    said = json.loads(run("diff", "--json", "fast.json", "slow.json"))
+    mine = server.answer("compare", before=[0], after=[1], max_bytes=100000)
+    assert mine["verdict"] == said["verdict"] == "slower", (mine["verdict"], said["verdict"])
+    assert [(row["name"], row["change"]) for row in rows(mine, "rows")] == [(row["name"], row["change_ns"]) for row in said["rows"]], mine
+    assert rows(mine, "step")[0]["change"] == said["step"]["change_ns"], mine
+    assert server.answer("compare", before=[0], after=[0])["verdict"] == "same"
+    server.refused("compare", "after is missing", before=[0])
+    server.refused("compare", "before: no trace", before=[], after=[1])
+    server.refused("compare", "there is no 9", before=[0], after=[9])
+    server.end()
+
+
 def check_pages(start):
     server = start("trace.json")
     for most in (1000, 1500, 4000, 20000):
@@ -321,6 +335,8 @@ def main():
 
         run.folder = Path(folder)
         run("synth", "-q", "--steps", "3", "-o", "trace.json")
+        run("synth", "-q", "--steps", "8", "-o", "fast.json")
+        run("synth", "-q", "--steps", "8", "--slow-gpu", "0=50", "-o", "slow.json")
         run("synth", "-q", "--ranks", "2", "--steps", "2", "-o", "job.json")
         call = {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "dur": 5}
         kernel = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": "k", "dur": 5}
@@ -337,6 +353,7 @@ def main():
         check_tools(start, run)
         check_events(start, run)
         check_several(start, run)
+        check_compare(start, run)
         check_pages(start)
         check_arguments(start)
         check_hostile(start)
