@@ -26,7 +26,9 @@ CLI_COMMAND(info);
 CLI_COMMAND(timeline);
 CLI_COMMAND(memory);
 CLI_COMMAND(graph);
+CLI_COMMAND(diff);
 CLI_COMMAND(replay);
+CLI_COMMAND(mcp);
 CLI_COMMAND(job);
 CLI_COMMAND(summarize);
 CLI_COMMAND(combine);
@@ -48,7 +50,8 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_record,
 #endif
-    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_replay,
+    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_diff,  &cmd_replay,
+    &cmd_mcp,
 #ifdef __linux__
     &cmd_job,
 #endif
@@ -56,7 +59,7 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_trigger,
 #endif
-    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth,  NULL,
+    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth, NULL,
 };
 
 static hd_status write_stderr(void *user, const char *data, size_t size)

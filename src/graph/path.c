@@ -33,7 +33,7 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
 typedef struct walker {
     hd_graph_piece *pieces;
     size_t count, capacity;
-    int64_t from, time; /* goes back from the end to `from` */
+    int64_t from, time; /* moves back from the end to `from` */
     uint64_t large;
 } walker;
 
@@ -120,7 +120,7 @@ hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *
 
 /* ---- slack ---- */
 
-/* Nodes so that each stands behind all that it waits for. */
+/* A topological order: each node after everything that it waits for. */
 static uint32_t *order_nodes(const hd_graph *g)
 {
     uint64_t large = hd_trace_large_bytes(g->trace);
@@ -136,7 +136,7 @@ static uint32_t *order_nodes(const hd_graph *g)
     return NULL;
 }
 
-/* Nothing that n waits for may be ready later than n's latest start less its delay. */
+/* Nothing that n waits for may be ready later than n's latest start minus its delay. */
 static void hold_back(int64_t *slack, const hd_graph *g, uint32_t n)
 {
     int64_t ready;

@@ -1,4 +1,4 @@
-/* absent.c - where SQLite is absent: nothing can be asked, and says so */
+/* absent.c - the query functions of a build without SQLite: they fail with a message */
 #include "base/error.h"
 #include "heddle/query.h"
 

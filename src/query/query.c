@@ -10,10 +10,10 @@
 
 enum {
     SQL_BYTES = 16 << 20,
-    VALUE_BYTES = 256 << 20, /* a function that goes over it once takes a second at most */
+    VALUE_BYTES = 256 << 20, /* a function that reads it once takes at most a second */
     PATTERN_BYTES = 1000,
     EXPRESSION_DEPTH = 500,
-    CACHE_KIB = 64 << 10,      /* what a sort may take before it goes to a file */
+    CACHE_KIB = 64 << 10,      /* memory of a sort before it goes to a file */
     STEPS_BETWEEN_LOOKS = 1000 /* of SQLite's machine: some 20 us */
 };
 
@@ -33,7 +33,7 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-/* A view is a row of one of these; SQLite refuses to change them in any other way (SQLITE_DBCONFIG_DEFENSIVE). */
+/* The tables that store a view as a row; SQLite allows no other change of them (SQLITE_DBCONFIG_DEFENSIVE). */
 static bool is_schema(const char *table)
 {
     static const char *const names[] = {"sqlite_master", "sqlite_temp_master", "sqlite_schema", "sqlite_temp_schema",
@@ -65,7 +65,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     (void)database;
     (void)inner;
     if (query->is_authorized) return SQLITE_OK;
-    if (query_stopped(query)) { /* SQLite before 3.41 looks nowhere else while it prepares */
+    if (query_stopped(query)) { /* SQLite before 3.41 calls only this while it prepares */
         if (query->failure.status == HD_OK) query_tell_stopped(query, &query->failure);
         return SQLITE_DENY;
     }
@@ -83,7 +83,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     case SQLITE_PRAGMA: fine = a && is_one_of(a, pragmas); break;
     case SQLITE_INSERT:
     case SQLITE_UPDATE: fine = is_schema(a); break;
-    case SQLITE_DELETE: fine = is_schema(a) || is_dropped; break; /* a view is deleted from, once it is to be dropped */
+    case SQLITE_DELETE: fine = is_schema(a) || is_dropped; break; /* dropping a view deletes its row */
     default: break;
     }
     if (fine) return SQLITE_OK;

@@ -25,6 +25,8 @@ struct gpu_trust;
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
 /* A row more if sums of the tables are beyond 63 bits. */
 hd_status report_tell_beyond(hd_report *report, hd_error *err);
+/* A note more, also in trust_text, if these `count` ranks, sorted and each once, are not all of the world. */
+hd_status report_tell_missing(hd_report *report, int64_t world, const int64_t *ranks, size_t count, hd_error *err);
 
 /* The same of a job, from what its summaries say and from what does not fit together. job_trust.c */
 hd_status job_set_trust(hd_report *report, const hd_job *job, hd_error *err);

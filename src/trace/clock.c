@@ -24,7 +24,7 @@ static int64_t later(int64_t time, int64_t ns)
     return time == HD_NO_TIME ? time : (int64_t)((uint64_t)time + (uint64_t)ns);
 }
 
-/* Rows without a time keep having none. */
+/* Rows without a time stay without one. */
 static hd_status shift_rows(hd_trace *trace, hd_block *block, hd_arena *arena, int64_t ns, hd_error *err)
 {
     hd_column *starts = &block->columns[HD_COL_START];
@@ -51,7 +51,8 @@ hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int6
     hd_column *starts = &block->columns[HD_COL_START];
     if (ns == 0 || block->row_count == 0) return HD_OK;
     hd_shift_extent(block, ns);
-    /* HD_NO_TIME is the lowest number, so only a column whose base it is, or which has all 64 bits, can have both. */
+    /* HD_NO_TIME is the lowest number, so only a column with that base, or with 64-bit values, can contain it along
+     * with times. */
     if (starts->width == 8 || starts->base == HD_NO_TIME) return shift_rows(trace, block, arena, ns, err);
     starts->base = later(starts->base, ns);
     return HD_OK;

@@ -4,14 +4,14 @@
 
 #include "heddle/trace.h"
 
-/* Unix time of the clock's zero, 0 when the times are Unix time themselves, as those of a year from 2000 to 2199 are;
- * HD_NO_TIME when nothing is known. */
+/* Unix time of the clock's zero; 0 if the times are Unix times themselves, which those from 2000 to 2199 are;
+ * HD_NO_TIME: unknown. */
 int64_t hd_trace_clock_base(const hd_trace *trace);
 
-/* Adds `ns` to all times, and takes it from facts.base_ns; before any other thread uses the trace. A block costs one
- * addition, unless some of its rows have no time; blocks that are not loaded yet are shifted when they are. Top-level
- * keys stay as they were written. The lane index that came with the trace goes. Errors: LIMIT: a time would be beyond
- * those that 64 bits hold, and the trace is as it was; MEMORY, IO. */
+/* Adds `ns` to all times, and subtracts it from facts.base_ns; before any other thread uses the trace. A block costs
+ * one addition, unless some of its rows have no time; unloaded blocks are shifted when they are loaded. Top-level keys
+ * are unchanged. The lane index that came with the trace is removed. Errors: LIMIT: a time would not fit in 64 bits,
+ * and the trace is unchanged; MEMORY, IO. */
 hd_status hd_trace_shift(hd_trace *trace, int64_t ns, hd_error *err);
 
 /* Whether a time, or HD_NO_TIME, can be moved so. */

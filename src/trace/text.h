@@ -1,4 +1,4 @@
-/* text.h - strings that are a known text */
+/* text.h - comparing strings with known texts */
 #ifndef HD_TRACE_TEXT_H
 #define HD_TRACE_TEXT_H
 

@@ -18,7 +18,7 @@ static inline bool hd_ends_with(const char *data, size_t size, const char *with)
     return size >= n && memcmp(data + size - n, with, n) == 0;
 }
 
-/* What stands behind the last '/' of a path; all of it where nothing does. */
+/* The part of a path after the last '/'; the whole path without one. */
 static inline const char *hd_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

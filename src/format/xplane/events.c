@@ -47,7 +47,7 @@ static bool has_arg(const xplane_reader *r, uint32_t key, uint32_t count)
     return false;
 }
 
-/* What all events of the name say, where this one does not say it of itself. */
+/* Statistics shared by all events of the name, unless this event has its own. */
 static hd_status add_shared(xplane_reader *r, const xplane_event_name *name, event_message *m)
 {
     uint32_t own = r->arg_count;
@@ -73,7 +73,7 @@ static bool split(int64_t *ns, uint32_t *ps, picoseconds time)
     return true;
 }
 
-/* Times; what has none is kept as `other`, its numbers as arguments. */
+/* Times; an event without one is `other`, with its numbers as arguments. */
 static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m, const hd_proto_field *field)
 {
     picoseconds start = (picoseconds)r->line_ns * 1000 + (int64_t)m->offset, end = start + (int64_t)m->duration;
@@ -100,7 +100,7 @@ static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m
     return xplane_add_arg(r, r->key_duration, HD_ARG_INT, (int64_t)m->duration);
 }
 
-/* Of what stands on a stream; all else is told by name and row, as of other formats. */
+/* For events of a stream; others are classified by name and track, as in other formats. */
 static uint32_t category_of(const xplane_reader *r, const xplane_event_name *name, const event_message *m)
 {
     if (!r->plane.is_device) return name->is_python ? r->category_python : HD_STRING_NONE;
@@ -111,7 +111,7 @@ static uint32_t category_of(const xplane_reader *r, const xplane_event_name *nam
     return r->category_kernel;
 }
 
-/* More sets of keys than there may be: all arguments as one text. */
+/* Beyond the limit of shapes: all arguments as one text. */
 static hd_status add_raw(xplane_reader *r, hd_row *row)
 {
     int64_t text = hd_args_as_text(r->builder, r->keys, r->values, r->arg_count);

@@ -1,8 +1,8 @@
-/* gather.c - samples and launches as marks: time, thread, what is launched, the kernel's name
+/* gather.c - samples and launches as marks: time, thread, kind of launch, the kernel's name
  *
- * What a stack launches is told by its last frame that is a call of the GPU's API; which kernel, by the frame above it:
- * nvcc's __device_stub__Z6kernelPf, or the host function of the kernel's own name, which is a hint only. Both are the
- * same for all samples of a stack, so that they are found once per node of the tree, callers first.
+ * The last frame of a stack that is a GPU API call gives the kind of launch; the frame above it gives the kernel:
+ * nvcc's __device_stub__Z6kernelPf, or the host function of the kernel's own name, which is a hint only. Both depend on
+ * the stack only, so they are computed once per node of the tree, callers first.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "trace/stacks/trace_stacks.h"
 #include "trace/text.h"
 
-enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* a call of the API that launches nothing */
+enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* an API call that launches nothing */
 
 /* What a stack says. */
 typedef struct node_fact {
@@ -24,9 +24,9 @@ typedef struct node_fact {
     bool hint;
 } node_fact;
 
-/* What a frame's name says. */
+/* The meaning of a frame's name. */
 typedef struct name_fact {
-    uint32_t short_name, full_name; /* of the kernel of a stub; of another frame, once it was asked for, its own */
+    uint32_t short_name, full_name; /* of the kernel of a stub; of another frame, once it was needed, its own */
     uint8_t sort;
     bool known, stub;
 } name_fact;
@@ -121,7 +121,7 @@ static bool is_api_call(hd_string frame)
 
 /* ---- stacks ---- */
 
-/* Found once per name: a tree has it at many nodes. */
+/* Computed once per name: many nodes of a tree share it. */
 static bool find_name_fact(gatherer *g, name_fact *fact, uint32_t name)
 {
     hd_string text = bare_frame(hd_stacks_text(g->tree, name)), kernel = stub_kernel(text);
@@ -168,7 +168,7 @@ static hd_status find_facts(gatherer *g, hd_error *err)
     return done ? HD_OK : HD_NOMEM(err);
 }
 
-/* All nodes of another tree, copied: (*out_map)[node of `from`] is the node of `to`. hd_large_free it. */
+/* Copies all nodes of another tree: (*out_map)[node of `from`] is the node of `to`. Free with hd_large_free. */
 static hd_status copy_tree(uint32_t **out_map, hd_stacks *to, const hd_stacks *from, uint64_t large, hd_error *err)
 {
     uint32_t count = hd_stacks_count(from), names = hd_stacks_name_count(from);
@@ -280,7 +280,7 @@ static bool is_tick(hd_string event)
     return false;
 }
 
-/* The sort that a sample's event tells: "probe_libcudart:cudaLaunchKernel". */
+/* The kind of launch in a sample's event: "probe_libcudart:cudaLaunchKernel". */
 static uint8_t sort_of_event(gatherer *g, uint32_t name)
 {
     uint8_t *sort = &g->event_sorts[name];
@@ -365,7 +365,7 @@ static hd_status gather(gatherer *g, hd_error *err)
     const hd_trace *cpu = g->j->cpu;
     size_t tracks = (size_t)hd_trace_track_count(cpu) + 1, strings = (size_t)hd_trace_string_count(cpu) + 1;
     hd_status status = hd_trace_stacks_new(&g->stacks, cpu, err);
-    if (status == HD_ERR_DAMAGED && g->j->own) { /* the slices may still tell */
+    if (status == HD_ERR_DAMAGED && g->j->own) { /* slices may still have stacks */
         g->j->a->without_stack += hd_trace_row_count(cpu, HD_KIND_SAMPLE);
         return HD_OK;
     }

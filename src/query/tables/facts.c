@@ -22,10 +22,10 @@ static const hd_query_column_about metadata_columns[] = {
     {0},
 };
 
-/* A top-level key, or one of the object that the key metadata is. */
+/* A top-level key, or a key of the object under the key metadata. */
 typedef struct metadata_row {
     hd_string key;
-    query_cell value; /* as it is written, if it is neither an integer nor a text */
+    query_cell value; /* as written, unless it is an integer or a text */
     hd_string json;
 } metadata_row;
 
@@ -160,7 +160,7 @@ static const hd_query_column_about trust_columns[] = {
     {0},
 };
 
-/* Those doubts that have a count, then what covers a part of the GPU time. */
+/* First the entries with a count, then those about a share of the GPU time. */
 typedef struct trust_rows {
     const gpu_trust *trust; /* of the launches of the source */
     report_coverage coverage;

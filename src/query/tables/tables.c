@@ -1,4 +1,4 @@
-/* tables.c - the list of a query's tables, and what all of them share */
+/* tables.c - the list of a query's tables, and data shared by all of them */
 #include "query/tables/tables.h"
 
 #include <stdio.h>
@@ -126,7 +126,7 @@ void query_argument_result(sqlite3_context *context, const hd_query_table_about 
 
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err)
 {
-    /* One more than there are: the list ends with {0}. */
+    /* Reserves one more entry: the list ends with {0}. */
     if (!hd_grow((void **)&tables->abouts, &tables->about_capacity, tables->about_count + 1, sizeof *tables->abouts))
         return HD_NOMEM(err);
     tables->abouts[tables->about_count++] = *about;

@@ -1,7 +1,7 @@
-/* tracks.c - the table `track`: rows of a trace, and those that async slices, instants and counters need
+/* tracks.c - the table `track`: the trace's tracks, and tracks for async slices, instants and counters
  *
- * thread_track, process_track, thread, process … are views of it (views.c). A thread or process is a track as well:
- * utid and upid are the ids of the tracks that stand for it; tracks of one pid and tid written in two ways have one.
+ * thread_track, process_track, thread, process … are views of it (views.c). Threads and processes are tracks as well:
+ * utid and upid are the ids of their tracks; tracks of one pid and tid written in two ways share an id.
  */
 #include <stdlib.h>
 

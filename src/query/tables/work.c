@@ -28,7 +28,7 @@ static const hd_query_column_about launch_columns[] = {
 };
 
 typedef struct launch_rows {
-    uint32_t *alone; /* launches without work, which stand behind all works */
+    uint32_t *alone; /* launches without activities, which come after all activities */
     size_t alone_count;
 } launch_rows;
 
@@ -56,7 +56,7 @@ static hd_status make_launch(void **out, uint64_t *out_count, query_source *sour
     return HD_OK;
 }
 
-/* Launches and works have 0 for what never ended; the trace's own column tells. */
+/* Launches and activities have duration 0 if they never ended; the trace's own column distinguishes this. */
 static int64_t duration_of(const query_source *source, uint64_t row, int64_t duration_ns)
 {
     if (duration_ns != 0) return duration_ns;

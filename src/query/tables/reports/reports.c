@@ -1,11 +1,11 @@
-/* reports.c - every report as a table-valued function, made of its descriptor
+/* reports.c - every report as a table-valued function, built from its descriptor
  *
  * REPORT is the report's first table, REPORT_TABLE another one. Options are hidden columns, so that
  *     select * from breakdown('10%', '20%')           the first arguments are from and until, where a report has them
  *     select * from kernels where "by" = 'step'
  *     select * from kernels('by=step', 'rank=0')      NAME=VALUE in any place
- * mean what they do on the command line. A number for a time is ns on the trace's clock, as ts is. An option that is
- * called like a column has _option behind its name.
+ * mean what they do on the command line. A number for a time is ns on the trace's clock, as ts is. An option with the
+ * name of a column gets the suffix _option.
  */
 #include "query/tables/reports/reports.h"
 
@@ -23,7 +23,7 @@ typedef struct report_function {
     const hd_report_about *report;
     const hd_report_table_about *table;
     char name[NAME_BYTES];
-    int column_count; /* of the table, with rank and input where it has none */
+    int column_count; /* of the table, plus rank and input if it does not have them */
     bool adds_rank, adds_input;
     int argument_count;
     const hd_option_about *arguments[ARGUMENTS_MAX];
@@ -35,10 +35,10 @@ typedef struct report_function {
 typedef struct report_cursor {
     sqlite3_vtab_cursor base;
     char *options;
-    sqlite3_value *given[ARGUMENTS_MAX]; /* by argument; NULL: it was not */
+    sqlite3_value *given[ARGUMENTS_MAX]; /* by argument; NULL: not given */
     report_entry *entry;
     const hd_table *table;
-    size_t places[COLUMNS_MAX]; /* of the function's columns in the table, SIZE_MAX: it has not */
+    size_t places[COLUMNS_MAX]; /* the table's column for each column of the function, SIZE_MAX: none */
     size_t input, row;
     bool ended;
 } report_cursor;
@@ -176,7 +176,7 @@ static const hd_option_about *named_option(const report_function *f, const char 
     return NULL;
 }
 
-/* A time that is a number gets a mark: what it is in a report depends on the input. */
+/* A numeric time gets a mark, since its meaning as a report option depends on the input. */
 static char *write_option(const report_function *f, const hd_option_about *option, sqlite3_value *value, hd_error *err)
 {
     const char *text = (const char *)sqlite3_value_text(value);
@@ -219,8 +219,8 @@ static hd_status read_options(report_cursor *cursor, const char *letters, int co
 
 /* ---- rows ---- */
 
-/* The options for one input, in which times on its clock count from its first event. sqlite3_free; NULL: no memory.
- * *is_outside: nothing of the input lies between the times that are meant, so that it has no rows. */
+/* The options for one input, with times on its clock relative to its first event. Free with sqlite3_free; NULL: no
+ * memory. *is_outside: the input has no events in the requested range, and so no rows. */
 static char *options_for(bool *is_outside, const report_cursor *cursor, const query_source *source)
 {
     const hd_trace_facts *facts = hd_trace_facts_of(source->trace);
@@ -252,7 +252,7 @@ static hd_status next_table(report_cursor *cursor, hd_error *err)
     for (;; cursor->input++) {
         report_cache_give(cursor->entry);
         cursor->entry = NULL;
-        cursor->ended = cursor->input >= (f->report->of_job ? 1 : f->tables->count); /* a job is looked at as one */
+        cursor->ended = cursor->input >= (f->report->of_job ? 1 : f->tables->count); /* a job is a single input */
         if (cursor->ended) return HD_OK;
         HD_TRY(query_check_stop(f->tables, err));
         bool is_outside;
@@ -355,7 +355,7 @@ static int report_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     return SQLITE_OK;
 }
 
-/* Rows with other options are other rows: SQLite joins what two sides of OR have found by it. */
+/* The rowid includes the options, since SQLite uses it to join the rows found by the two sides of OR. */
 static int report_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *out)
 {
     const report_cursor *cursor = (const report_cursor *)base;
