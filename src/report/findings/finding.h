@@ -174,6 +174,16 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
 /* The same of the longest slice that shows the finding. */
 const char *findings_longest(char out[72], const findings *f, const finding *of);
 
+/* lines.c */
+/* The line of the user's code (model/host/lines.h) around these sorted places to which most of `lengths` (by id) belongs;
+ * HD_STRING_NONE: the trace has no frames. */
+hd_status findings_line(uint32_t *out, const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
+                        hd_error *err);
+/* The same around the longest slice that shows the last finding. */
+hd_status findings_line_of_longest(uint32_t *out, const findings *f, hd_error *err);
+/* ", called by train.py(88): step", or "". Returns out. */
+const char *findings_line_text(char out[96], const findings *f, uint32_t line);
+
 /* claims.c */
 /* A new finding; NULL: no memory. Valid until the next is added. */
 finding *findings_add(findings *f, const finding_rule *rule);

@@ -48,7 +48,7 @@ static int by_place(const void *a, const void *b)
     return x->time != y->time ? (x->time < y->time ? -1 : 1) : (x->id > y->id) - (x->id < y->id);
 }
 
-static hd_status name_most(uint32_t *out, int64_t *out_ns, const findings *f, hd_error *err)
+static hd_status name_most(uint32_t *out, int64_t *out_ns, uint32_t *out_line, const findings *f, hd_error *err)
 {
     gpu_slices slices = {0};
     size_t count = 0;
@@ -71,6 +71,7 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, const findings *f, hd
     if (status == HD_OK) status = gpu_around(&slices, places, count, add_name, &n, err);
     *out = status == HD_OK ? n.best : HD_STRING_NONE;
     *out_ns = *out == HD_STRING_NONE ? 0 : sums[*out];
+    if (status == HD_OK) status = findings_line(out_line, f, places, lengths, count, err);
     gpu_slices_deinit(&slices);
     hd_large_free(places);
     hd_large_free(lengths);
@@ -95,9 +96,9 @@ static int64_t waited_for_host(const findings *f, uint32_t device)
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     finding *of;
-    uint32_t name;
+    uint32_t name, line;
     int64_t most;
-    char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "";
+    char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "", of_line[96];
     HD_TRY(findings_gather(&of, f, rule, is_host, NULL, err));
     if (!of) return HD_OK;
     int64_t idle = 0;
@@ -113,15 +114,16 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         findings_drop(f);
         return HD_OK;
     }
-    HD_TRY(name_most(&name, &most, f, err));
+    HD_TRY(name_most(&name, &most, &line, f, err));
     of = &f->list[f->count - 1];
     of->is_of_host = true;
     if (name != HD_STRING_NONE)
         snprintf(where, sizeof where, "; the largest part of its time%s%s%s is in %s", most <= of->amount ? ", " : "",
                  most <= of->amount ? hd_text_duration(length, most) : "", most <= of->amount ? "," : "",
                  findings_short(text, f->scope.trace, name));
-    snprintf(of->text, sizeof of->text, "The host sets the pace: for %s the GPU has nothing to do until it launches%s.",
-             findings_amount(amount, of), where);
+    snprintf(of->text, sizeof of->text,
+             "The host sets the pace: for %s the GPU has nothing to do until it launches%s%s.",
+             findings_amount(amount, of), where, findings_line_text(of_line, f, line));
     return HD_OK;
 }
 
