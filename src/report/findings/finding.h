@@ -108,7 +108,7 @@ struct findings {
     size_t claim_count, claim_capacity;
     /* bounds.c */
     uint32_t *order;
-    int64_t *taken, *new_starts, *new_ends; /* by node */
+    int64_t *taken, *new_starts; /* by node */
     uint8_t *freed;
 };
 
@@ -206,6 +206,9 @@ typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err);
+/* By string, whether a slice of the trace has this name and `is_name` says yes; *any: of some. The caller frees it. NULL:
+ * no memory. */
+uint8_t *findings_choose_names(bool *any, const findings *f, findings_is_name *is_name);
 /* The same of all that threads do within host slices with such a name, whatever is within them; events and evidence are
  * the outermost of these slices. */
 hd_status findings_gather_within(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_name,

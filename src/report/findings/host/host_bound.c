@@ -99,21 +99,22 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     uint32_t name, line;
     int64_t most;
     char amount[96], text[72], length[HD_VALUE_TEXT_BYTES], where[160] = "", of_line[96];
-    HD_TRY(findings_gather(&of, f, rule, is_host, NULL, err));
-    if (!of) return HD_OK;
-    int64_t idle = 0;
+    /* Before anything is claimed, since that is most of the nodes. */
+    int64_t idle = 0, path = 0;
+    uint32_t device = HD_NONE;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
         int64_t waited = waited_for_host(f, d);
         if (waited <= idle) continue;
         idle = waited;
-        of->device = d;
-        of->rank = f->scope.devices[d].rank;
+        device = d;
     }
+    for (uint32_t n = 0; n < f->first_work; n++) path += f->on_path[n] < f->left[n] ? f->on_path[n] : f->left[n];
+    if (!findings_is_worth(f, idle < path ? idle : path)) return HD_OK;
+    HD_TRY(findings_gather(&of, f, rule, is_host, NULL, err));
+    if (!of) return HD_OK;
+    of->device = device;
+    of->rank = f->scope.devices[device].rank;
     of->amount = idle < of->path ? idle : of->path;
-    if (!findings_is_worth(f, of->amount)) {
-        findings_drop(f);
-        return HD_OK;
-    }
     HD_TRY(name_most(&name, &most, &line, f, err));
     of = &f->list[f->count - 1];
     of->is_of_host = true;
