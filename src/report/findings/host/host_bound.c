@@ -7,12 +7,6 @@
 #include "base/sorted.h"
 #include "report/findings/finding.h"
 
-static bool is_host(const findings *f, uint32_t node, void *user)
-{
-    (void)user;
-    return !findings_is_work(f, node);
-}
-
 /* By stretch of the path that the finding has, the outermost operator around it, or where there is none the innermost
  * range; sums by name, the largest of which is named. */
 typedef struct namer {
@@ -110,8 +104,10 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
     }
     for (uint32_t n = 0; n < f->first_work; n++) path += f->on_path[n] < f->left[n] ? f->on_path[n] : f->left[n];
     if (!findings_is_worth(f, idle < path ? idle : path)) return HD_OK;
-    HD_TRY(findings_gather(&of, f, rule, is_host, NULL, err));
-    if (!of) return HD_OK;
+    if (!findings_add(f, rule)) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < f->first_work; n++)
+        if (!findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+    of = &f->list[f->count - 1];
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->amount = idle < of->path ? idle : of->path;
