@@ -65,8 +65,8 @@ static hd_status name_most(uint32_t *out, int64_t *out_ns, uint32_t *out_line, c
     if (status == HD_OK) status = gpu_around(&slices, places, count, add_name, &n, err);
     *out = status == HD_OK ? n.best : HD_STRING_NONE;
     *out_ns = *out == HD_STRING_NONE ? 0 : sums[*out];
-    if (status == HD_OK) status = findings_line(out_line, f, places, lengths, count, err);
     gpu_slices_deinit(&slices);
+    if (status == HD_OK) status = findings_line(out_line, f, places, lengths, count, err);
     hd_large_free(places);
     hd_large_free(lengths);
     free(sums);
