@@ -1,5 +1,5 @@
-// Keeps the address and the view alike: what is behind the # is put into the state at first and when people go back and
-// forward; what changes in the state is written, in place while it moves, as a step of the history when it jumped.
+// Synchronises the address and the view: the part after # is applied to the state initially and on history navigation;
+// changes of the state are written, replacing the entry while it moves, as a new entry after a jump.
 import { batch, effect } from "@preact/signals";
 import type { App } from "./app";
 import { choicesOf } from "./tracks/layout";
@@ -10,7 +10,7 @@ import { isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText 
 
 const WAIT_MS = 250; // for the view to come to rest
 
-// The state as what the text can say; what is as it is at first is absent.
+// The state that the text can represent; initial values are absent.
 function viewOf(state: State): ViewText {
   const view: ViewText = {};
   const { value: range } = state.range;
@@ -68,7 +68,7 @@ function applyView(state: State, view: ViewText): void {
 }
 
 class Address {
-  private waiting: EventKey[] = []; // of the address, whose tracks are not there yet
+  private waiting: EventKey[] = []; // from the address; their tracks are not loaded yet
   private asked = 0;
   private checked = false; // the range against the whole
   private timer = 0;
@@ -94,7 +94,7 @@ class Address {
     this.app.redraw();
   }
 
-  // What had to wait for the traces: clamp the range, find the selected events.
+  // Parts that had to wait for the traces: clamps the range, finds the selected events.
   settle(): void {
     const { state, hands } = this.app;
     const traces = state.session.value?.traces;
@@ -111,7 +111,7 @@ class Address {
       const tracks = area.tracks.filter((key) => known.has(key));
       state.area.value = tracks.length > 0 ? { ...area, tracks } : null;
     }
-    // All at once, so that they stay in order: as soon as the track of each is there, or none will come any more.
+    // All at once, to keep their order: as soon as the track of each exists, or no more tracks will come.
     if (this.waiting.length === 0) return;
     const there = this.waiting.filter((key) => known.has(`${key.trace}.${key.track}`));
     if (there.length < this.waiting.length && !(all && known.size > 0)) return;
@@ -130,7 +130,7 @@ class Address {
       }
     }));
     const { selected } = this.app.state;
-    // Whoever selected something in the meantime keeps it.
+    // A selection that the user made in the meantime is kept.
     if (mine !== this.asked || selected.value.length > 0) return;
     const events = found.filter((event) => event !== null);
     selected.value = events;
@@ -138,7 +138,7 @@ class Address {
     this.app.redraw();
   }
 
-  // From the state to the address, when it has come to rest.
+  // From the state to the address, once it is stable.
   later(): void {
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.write(), WAIT_MS);
