@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "heddle/format.h"
+#include "heddle/launches.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -25,7 +26,9 @@ CLI_COMMAND(info);
 CLI_COMMAND(timeline);
 CLI_COMMAND(memory);
 CLI_COMMAND(graph);
+CLI_COMMAND(diff);
 CLI_COMMAND(replay);
+CLI_COMMAND(mcp);
 CLI_COMMAND(job);
 CLI_COMMAND(summarize);
 CLI_COMMAND(combine);
@@ -47,7 +50,8 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_record,
 #endif
-    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_replay,
+    &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_diff,  &cmd_replay,
+    &cmd_mcp,
 #ifdef __linux__
     &cmd_job,
 #endif
@@ -55,7 +59,7 @@ const cli_command *const cli_commands[] = {
 #ifdef __linux__
     &cmd_trigger,
 #endif
-    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth,  NULL,
+    &cmd_devices,   &cmd_formats, &cmd_passes, &cmd_completion, &cmd_help,   &cmd_version,   &cmd_synth, NULL,
 };
 
 static hd_status write_stderr(void *user, const char *data, size_t size)
@@ -125,6 +129,8 @@ static int check_output(cli_run *run)
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
+    if (status == CLI_OK && run->global.groups && hd_class_rules_read(run->global.groups, &run->err) != HD_OK)
+        status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);

@@ -18,6 +18,7 @@
 #include "model/roles/trace_roles.h"
 #include "trace/event.h"
 #include "trace/ranks.h"
+#include "trace/text.h"
 
 /* ---- of tracks ---- */
 
@@ -153,19 +154,13 @@ static hd_status group_node(uint32_t *out, flame_adder *a, const char *text, siz
     return *out == HD_NONE ? HD_NOMEM(a->err) : flame_make_room(a->flame, a->err);
 }
 
-static bool begins(hd_string text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 /* "thread 7 (main)"; Kineto's names say "thread 7 (python)" themselves. */
 static hd_status thread_node(uint32_t *out, flame_adder *a, uint32_t thread)
 {
     if (thread == HD_NONE) return group_node(out, a, "[no thread]", 11);
     const hd_track *track = hd_trace_track_at(a->trace, thread);
     hd_string tid = hd_trace_string(a->trace, track->tid.text), name = hd_trace_string(a->trace, track->name);
-    if (begins(name, "thread ")) return group_node(out, a, name.data, name.size);
+    if (hd_string_begins(name, "thread ")) return group_node(out, a, name.data, name.size);
     char *text = malloc(tid.size + name.size + 16);
     if (!text) return HD_NOMEM(a->err);
     size_t size = 0;

@@ -177,7 +177,7 @@ static void print_json(printer *p)
 {
     const hd_graph *g = p->g;
     const char *before = "";
-    say(p, "{\"nodes\": [");
+    say(p, "{\"schema\": \"heddle.graph/1\",\n \"nodes\": [");
     for (uint32_t l = 0; l < g->lane_count; l++) {
         uint32_t first = g->lanes[l].first_node;
         for (uint32_t n = first; n < first + g->lanes[l].node_count && p->status == HD_OK; n++) {

@@ -25,13 +25,21 @@ struct gpu_trust;
 hd_status report_set_trust(hd_report *report, const hd_trace *trace, const struct gpu_trust *trust, hd_error *err);
 /* A row more if sums of the tables are beyond 63 bits. */
 hd_status report_tell_beyond(hd_report *report, hd_error *err);
+/* A note more, also in trust_text, if these `count` ranks, sorted and each once, are not all of the world. */
+hd_status report_tell_missing(hd_report *report, int64_t world, const int64_t *ranks, size_t count, hd_error *err);
 
 /* The same of a job, from what its summaries say and from what does not fit together. job_trust.c */
 hd_status job_set_trust(hd_report *report, const hd_job *job, hd_error *err);
-/* By member of the job, the codes of errors and warnings on which times of its GPU activities rest, "gpu-overlap, gpu-far", as one of
- * `texts`; HD_NONE: none. The caller frees *out. job_trust.c */
+/* By member of the job, the codes of errors and warnings on which any of these GPU_FIGURE_… rest, "gpu-overlap, gpu-far",
+ * as one of `texts`; HD_NONE: none. What all figures rest on is there whatever `figures` are, such as 0 for times of the
+ * CPU. The caller frees *out. job_trust.c */
 struct gpu_texts;
-hd_status job_doubts_of_members(uint32_t **out, struct gpu_texts *texts, const hd_job *job, hd_error *err);
+hd_status job_doubts_of_members(uint32_t **out, struct gpu_texts *texts, const hd_job *job, unsigned figures,
+                                hd_error *err);
+/* Codes of `more` that *doubts does not have. false: no memory. */
+bool job_add_doubt(uint32_t *doubts, struct gpu_texts *texts, uint32_t more);
+/* Of all members of the rank, or of that at this place where the job knows no such rank. false: no memory. */
+bool job_doubt_of_rank(uint32_t *out, struct gpu_texts *texts, const uint32_t *doubts, const hd_job *job, int64_t rank);
 /* For a report on jobs without input->job, one of input->trace, which the caller frees; else *out is NULL. job/job.c */
 hd_status job_of_input(hd_job **out, const hd_report_input *input, hd_error *err);
 

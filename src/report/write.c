@@ -21,10 +21,15 @@ static hd_status put(hd_sink sink, const char *text)
 
 /* ---- JSON ---- */
 
+/* Of schemas of reports, in share/schemas: within it, tables and columns are only added. */
+#define HD_SCHEMA_VERSION "1"
+
 static hd_status json_head(hd_sink sink, const hd_report_part *part, hd_error *err)
 {
     hd_json_out out = {0};
-    hd_json_put_text(&out, "{\n  \"path\": ");
+    hd_json_put_text(&out, "{\n  \"schema\": \"heddle.");
+    hd_json_put_text(&out, part->about->name);
+    hd_json_put_text(&out, "/" HD_SCHEMA_VERSION "\",\n  \"path\": ");
     hd_json_put_string(&out, part->path, strlen(part->path));
     hd_json_put_text(&out, ",\n  \"report\": ");
     hd_json_put_string(&out, part->about->name, strlen(part->about->name));

@@ -10,4 +10,7 @@
  * and the trace is unchanged; MEMORY, IO. */
 hd_status hd_trace_shift(hd_trace *trace, int64_t ns, hd_error *err);
 
+/* Whether a time, or HD_NO_TIME, can be moved so. */
+bool hd_shift_fits(int64_t time, int64_t ns);
+
 #endif

@@ -83,64 +83,110 @@ static uint32_t header_of(uint32_t page)
     return page == 1 ? HEADER : 0;
 }
 
-static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers, hd_error *err);
+/* Which bytes of a page are in front of its cells or free; returns how many its cells have to take. */
+static uint32_t begin_account(uint8_t *taken, const sq_file *file, const uint8_t *page, uint32_t header)
+{
+    uint32_t start = be16(page + header + 5), left, block = be16(page + header + 1), next, size;
+    if (start == 0 || start > file->usable) start = file->usable;
+    memset(taken, 1, start);
+    memset(taken + start, 0, file->usable - start);
+    left = file->usable - start - page[header + 7];
+    for (; block >= start && block + 4 <= file->usable; block = next) {
+        next = be16(page + block);
+        size = be16(page + block + 2);
+        if (next && next <= block) break;
+        if (size > file->usable - block) size = file->usable - block;
+        memset(taken + block, 1, size);
+        left -= size;
+    }
+    return left;
+}
 
-static hd_status walk_child(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers,
+/* A cell, which has four bytes at least; false: some of its bytes are not its own. */
+static bool account_cell(uint8_t *taken, uint32_t *left, const sq_file *file, uint32_t place, uint64_t size)
+{
+    uint64_t end = place + (size < 4 ? 4 : size);
+    if (end > file->usable || memchr(taken + place, 1, (size_t)(end - place))) return false;
+    memset(taken + place, 1, (size_t)(end - place));
+    *left -= (uint32_t)(end - place);
+    return true;
+}
+
+static hd_status walk(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
+                      hd_error *err);
+
+static hd_status walk_child(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
                             hd_error *err)
 {
-    if (depth + 1 < DEPTH && take_page(file, page)) return walk(out, file, page, depth + 1, buffers, err);
-    note_damage(&out->damage, &out->damage.pages, page ? offset_of(file, page) : 0);
+    if (depth + 1 < DEPTH && take_page(file, page->number)) return walk(out, file, page, depth + 1, buffers, err);
+    note_damage(&out->damage, &out->damage.pages, page->number ? offset_of(file, page->number) : 0);
     return HD_OK;
 }
 
-static hd_status walk_children(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers,
-                               hd_error *err)
+/* The child of a cell at its place; false: the cell makes no sense. */
+static bool take_child(sq_page *out, uint32_t *left, uint8_t *taken, const sq_file *file, const uint8_t *data,
+                       uint32_t place)
 {
-    const uint8_t *data = buffers + (size_t)depth * file->page_size, *head = data + header_of(page);
-    uint32_t cells = be16(head + 3);
-    for (uint32_t i = 0; i < cells; i++) {
-        const uint8_t *pointer = head + 12 + 2 * (size_t)i;
-        if (pointer + 2 > data + file->usable) {
-            note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
-            return HD_OK;
-        }
-        uint32_t cell = be16(pointer);
-        if (cell + 4 > file->usable) {
-            note_damage(&out->damage, &out->damage.pages, offset_of(file, page) + cell);
-            continue;
-        }
-        HD_TRY(walk_child(out, file, be32(data + cell), depth, buffers, err));
-    }
-    return walk_child(out, file, be32(head + 8), depth, buffers, err);
+    uint64_t key;
+    if (place + 4 > file->usable) return false;
+    out->number = be32(data + place);
+    const uint8_t *end = varint(&key, data + place + 4, data + file->usable);
+    if (!end || (int64_t)key < out->least || (int64_t)key > out->most) return false;
+    out->most = (int64_t)key;
+    return account_cell(taken, left, file, place, (uint64_t)(end - data) - place);
 }
 
-/* A page taken by take_page: a leaf, or one with children. `buffers` has room for a page at each depth. */
-static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers, hd_error *err)
+static hd_status walk_children(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
+                               hd_error *err)
+{
+    const uint8_t *data = buffers + 2 * (size_t)depth * file->page_size, *head = data + header_of(page->number);
+    uint8_t *taken = buffers + (2 * (size_t)depth + 1) * file->page_size;
+    uint32_t cells = be16(head + 3), left = begin_account(taken, file, data, header_of(page->number));
+    sq_page last = *page;
+    bool is_odd = head + 12 + 2 * (size_t)cells > data + file->usable;
+    for (uint32_t i = 0; i < cells && head + 14 + 2 * (size_t)i <= data + file->usable; i++) {
+        sq_page child = last;
+        uint32_t place = be16(head + 12 + 2 * (size_t)i);
+        bool fits = take_child(&child, &left, taken, file, data, place);
+        is_odd |= !fits;
+        if (fits) last.least = child.most == INT64_MAX ? INT64_MAX : child.most + 1;
+        if (fits || place + 4 <= file->usable) HD_TRY(walk_child(out, file, &child, depth, buffers, err));
+    }
+    if (is_odd || left) note_damage(&out->damage, &out->damage.pages, offset_of(file, page->number));
+    last.number = be32(head + 8);
+    return walk_child(out, file, &last, depth, buffers, err);
+}
+
+/* A page taken by take_page: a leaf, or one with children. `buffers` has room for two pages at each depth. */
+static hd_status walk(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
+                      hd_error *err)
 {
     uint8_t type;
-    HD_TRY(hd_pieces_read(&file->pieces, &type, offset_of(file, page) + header_of(page), 1, err));
+    uint64_t offset = offset_of(file, page->number);
+    HD_TRY(hd_pieces_read(&file->pieces, &type, offset + header_of(page->number), 1, err));
     if (type == LEAF) {
         if (!hd_grow((void **)&out->pages, &out->capacity, out->count, sizeof *out->pages)) return HD_NOMEM(err);
-        out->pages[out->count++] = page;
+        out->pages[out->count++] = *page;
         return HD_OK;
     }
     if (type != INTERIOR) {
-        note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
+        note_damage(&out->damage, &out->damage.pages, offset);
         return HD_OK;
     }
-    uint8_t *data = buffers + (size_t)depth * file->page_size;
-    HD_TRY(hd_pieces_read(&file->pieces, data, offset_of(file, page), file->page_size, err));
+    uint8_t *data = buffers + 2 * (size_t)depth * file->page_size;
+    HD_TRY(hd_pieces_read(&file->pieces, data, offset, file->page_size, err));
     return walk_children(out, file, page, depth, buffers, err);
 }
 
 hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, hd_error *err)
 {
+    const sq_page root = {table->root, INT64_MIN, INT64_MAX};
     *out = (sq_leaves){.damage.offset = HD_OFFSET_NONE};
-    uint8_t *buffers = malloc((size_t)DEPTH * file->page_size);
+    uint8_t *buffers = malloc(2 * (size_t)DEPTH * file->page_size);
     if (!buffers) return HD_NOMEM(err);
     hd_status status = HD_OK;
     if (take_page(file, table->root))
-        status = walk(out, file, table->root, 0, buffers, err);
+        status = walk(out, file, &root, 0, buffers, err);
     else
         note_damage(&out->damage, &out->damage.pages, table->root ? offset_of(file, table->root) : 0);
     free(buffers);
@@ -231,7 +277,7 @@ static bool parse_record(sq_cursor *c, const uint8_t *data, uint64_t size)
 
 /* ---- cursor ---- */
 
-void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const uint32_t *pages, size_t count)
+void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const sq_page *pages, size_t count)
 {
     c->file = file;
     c->columns = table->column_count;
@@ -255,18 +301,36 @@ void sq_cursor_deinit(sq_cursor *c)
 static hd_status next_page(sq_cursor *c, hd_error *err)
 {
     if (c->page_at == c->page_count) return HD_END;
-    uint32_t page = c->pages[c->page_at++];
-    c->page_offset = offset_of(c->file, page);
+    const sq_page *page = &c->pages[c->page_at++];
+    c->page_offset = offset_of(c->file, page->number);
     c->page = hd_window_at(&c->window, c->page_offset, c->file->page_size, err);
     if (!c->page) return err && err->status ? err->status : HD_ERR_IO;
-    c->header = header_of(page);
+    c->header = header_of(page->number);
+    c->left = begin_account(c->taken, c->file, c->page, c->header);
+    c->least = page->least;
+    c->is_odd = c->is_counted = false;
+    c->cell = 0;
     c->cells = c->page[c->header] == LEAF ? be16(c->page + c->header + 3) : 0;
     if (c->header + 8 + 2 * c->cells > c->file->usable) {
         note_damage(&c->damage, &c->damage.pages, c->page_offset);
         c->cells = 0;
+        c->is_counted = true;
     }
-    c->cell = 0;
     return HD_OK;
+}
+
+/* A cell and its rowid, as they have to be next to the others of the page. */
+static void account_row(sq_cursor *c, uint32_t place, uint64_t size)
+{
+    bool is_behind = c->rowid >= c->least && c->rowid <= c->pages[c->page_at - 1].most;
+    if (!account_cell(c->taken, &c->left, c->file, place, size) || !is_behind) c->is_odd = true;
+    if (c->rowid >= c->least && c->rowid < INT64_MAX) c->least = c->rowid + 1;
+}
+
+/* A page is counted once, by its rows or as a whole. */
+static void account_page(sq_cursor *c)
+{
+    if (c->page && !c->is_counted && (c->is_odd || c->left)) note_damage(&c->damage, &c->damage.pages, c->page_offset);
 }
 
 /* false: invalid, or another error in *out_status. */
@@ -282,6 +346,7 @@ static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
     c->rowid = (int64_t)rowid;
     uint64_t kept = local_size(file, size);
     if (kept + (kept < size ? 4 : 0) > (uint64_t)(end - at)) return false;
+    account_row(c, place, (uint64_t)(at - c->page) - place + kept + (kept < size ? 4 : 0));
     const uint8_t *record = kept == size ? at : join_overflow(out_status, c, at, kept, size, err);
     return record && parse_record(c, record, size);
 }
@@ -291,6 +356,8 @@ hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
     for (;;) {
         hd_status status = HD_OK;
         if (!c->page || c->cell == c->cells) {
+            account_page(c);
+            c->page = NULL;
             HD_TRY(next_page(c, err));
             continue;
         }
@@ -299,6 +366,7 @@ hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
         if (fine) return HD_OK;
         if (status != HD_OK) return status;
         note_damage(&c->damage, &c->damage.rows, c->page_offset);
+        c->is_counted = true;
     }
 }
 

@@ -21,7 +21,7 @@ enum { PIECE_BYTES = 1 << 20 };
 /* Some leaves of a table in progress, and their results. */
 typedef struct piece {
     const sq_plan *plan;
-    const uint32_t *pages;
+    const sq_page *pages;
     size_t count;
     hd_chunk *chunk;
     sq_damage damage;

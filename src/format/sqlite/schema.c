@@ -85,6 +85,19 @@ static bool is(const lexer *l, const char *word)
     return l->kind == 'w' && l->size == strlen(word) && strncasecmp(l->token, word, l->size) == 0;
 }
 
+/* The same, or it stands between quotes, of which a doubled one counts once. */
+static bool is_named(const lexer *l, const char *name)
+{
+    size_t i = 0;
+    if (l->kind != '"') return is(l, name);
+    bool doubles = l->token[-1] != '[';
+    for (; *name && i < l->size; name++, i++) {
+        if (strncasecmp(l->token + i, name, 1) != 0) return false;
+        i += doubles && *name == l->token[-1];
+    }
+    return !*name && i == l->size;
+}
+
 static bool begins_constraint(const lexer *l)
 {
     return is(l, "CONSTRAINT") || is(l, "PRIMARY") || is(l, "UNIQUE") || is(l, "CHECK") || is(l, "FOREIGN");
@@ -296,6 +309,7 @@ typedef struct said {
     literal fallback;
 } said;
 
+/* A column's definition. Only of the type INTEGER alone, not of INTEGER(4) or INTEGER UNSIGNED, is a key the rowid. */
 static said take_definition(lexer *l)
 {
     said out = {0};
@@ -303,12 +317,15 @@ static said take_definition(lexer *l)
     bool is_type = true;
     for (bool is_first = true; l->kind; is_first = false, take_token(l)) {
         if (level == 0 && (l->kind == ',' || l->kind == ')')) break;
+        is_type = is_type && (level || !ends_type(l));
+        if (is_type) out.is_integer = is_first && is_named(l, "INTEGER");
         level += (l->kind == '(') - (l->kind == ')');
         if (level) continue;
-        is_type &= !ends_type(l);
         if (is_type && (l->kind == 'w' || l->kind == '"')) add_type_word(&out.type, l);
-        if (is(l, "DEFAULT")) out.fallback = take_default(l);
-        out.is_integer |= is_first && is(l, "INTEGER");
+        if (is(l, "DEFAULT")) {
+            out.fallback = take_default(l);
+            continue;
+        }
         out.is_primary |= is(l, "PRIMARY");
         out.is_generated |= is(l, "AS") || is(l, "GENERATED");
         out.is_stored |= is(l, "STORED");
@@ -322,27 +339,32 @@ static said take_definition(lexer *l)
     return out;
 }
 
-/* PRIMARY KEY (id) of its own, as a constraint of the table. */
-static void take_constraint(sq_table *table, const lexer *start)
+/* Behind the PRIMARY of a table's own PRIMARY KEY (id), or (id DESC), ((id)), (id COLLATE BINARY). */
+static void take_key(sq_table *table, lexer l)
 {
-    lexer l = *start;
-    if (is(&l, "CONSTRAINT")) {
+    lexer name = {0};
+    int level = 0;
+    take_token(&l); /* KEY */
+    do {
         take_token(&l);
-        take_token(&l);
-    }
-    if (!is(&l, "PRIMARY")) return;
-    take_token(&l);
-    take_token(&l);
-    if (l.kind != '(') return;
-    take_token(&l);
-    lexer name = l;
-    take_token(&l);
-    if (l.kind != ')') return; /* of several columns */
+        level += (l.kind == '(') - (l.kind == ')');
+        if (!l.kind || l.kind == ',') return; /* of several columns */
+        if (!name.size && l.kind != '(') name = l;
+    } while (level > 0);
     for (uint32_t i = 0; i < table->column_count; i++) {
         const char *column = table->columns[i];
-        /* whether it is of type INTEGER was put before its name */
-        if (strlen(column) == name.size && strncasecmp(column, name.token, name.size) == 0 && column[name.size + 1])
-            table->rowid_column = (int)i;
+        /* whether it is of type INTEGER was put behind its name */
+        if (is_named(&name, column) && column[strlen(column) + 1]) table->rowid_column = (int)i;
+    }
+}
+
+/* What stands behind the columns, up to the next comma: constraints need none between them. */
+static void take_constraints(sq_table *table, lexer *l)
+{
+    for (int level = 0; l->kind; take_token(l)) {
+        if (level == 0 && (l->kind == ',' || l->kind == ')')) break;
+        level += (l->kind == '(') - (l->kind == ')');
+        if (level == 0 && is(l, "PRIMARY")) take_key(table, *l);
     }
 }
 
@@ -410,15 +432,14 @@ bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const c
     do {
         take_token(&l);
         lexer name = l;
-        bool is_constraint = begins_constraint(&l);
-        if (is_constraint)
-            take_constraint(table, &l);
-        else if (l.kind != 'w' && l.kind != '"')
-            return false;
-        else
-            take_token(&l);
+        if (begins_constraint(&l)) {
+            take_constraints(table, &l);
+            continue;
+        }
+        if (l.kind != 'w' && l.kind != '"') return false;
+        take_token(&l);
         said about = take_definition(&l);
-        if (is_constraint || (about.is_generated && !about.is_stored)) continue;
+        if (about.is_generated && !about.is_stored) continue;
         *out_other = table->column_count == SQ_COLUMN_LIMIT;
         if (*out_other) return false;
         if (!add_column(table, &name, &about)) {

@@ -3,8 +3,9 @@
  * In: an input with an SQLite 3 database. Out: its tables with the names of their columns, and for each table its rows,
  * in the order of their rowids. sqlite.org/fileformat.html specifies them. Only b-trees of tables are walked:
  * statements, views, triggers and indexes are never used, so a hostile schema is only a list of names. A page belongs
- * to one tree and is read once, however the pages refer to each other; an invalid page costs only its own rows. Begin
- * with file.c; map.h maps rows to events.
+ * to one tree and is read once, however the pages refer to each other; an invalid page costs only its own rows. Where
+ * the bytes of a page do not add up, or rowids do not ascend, the page is damaged: cells may be missing in it, or
+ * cells of others may be there; it is read all the same. Begin with file.c; map.h maps rows to events.
  */
 #ifndef HD_FORMAT_SQLITE_SQLITE_H
 #define HD_FORMAT_SQLITE_SQLITE_H
@@ -78,9 +79,15 @@ const char *sq_table_references(const sq_table *table, const char *column);
 
 /* ---- rows ---- */
 
+/* A page, and the rowids that it may have by the pages above it. */
+typedef struct sq_page {
+    uint32_t number;
+    int64_t least, most;
+} sq_page;
+
 /* The pages with the rows of a table, in order. Call it once per table. Free `pages`. */
 typedef struct sq_leaves {
-    uint32_t *pages;
+    sq_page *pages;
     size_t count, capacity;
     sq_damage damage;
 } sq_leaves;
@@ -92,28 +99,33 @@ typedef struct sq_cursor {
     uint32_t columns;
     int rowid_column;
     const sq_default *defaults;
-    const uint32_t *pages;
+    const sq_page *pages;
     size_t page_count, page_at;
     hd_window window, overflow;
     const uint8_t *page; /* NULL: the next has to be read */
     uint64_t page_offset;
     uint32_t cell, cells, header;
-    hd_bytes payload; /* of a row with overflow pages */
+    uint32_t left;        /* bytes of the page that are neither free nor of a cell read so far */
+    uint8_t taken[65536]; /* which bytes are */
+    int64_t least;        /* rowid */
+    bool is_odd;          /* the page does not add up */
+    bool is_counted;      /* the page, or a row of it, is counted as damaged */
+    hd_bytes payload;     /* of a row with overflow pages */
     int64_t rowid;
     sq_value values[SQ_COLUMN_LIMIT]; /* `columns` of them */
     sq_damage damage;
 } sq_cursor;
 
-void sq_cursor_begin(sq_cursor *cursor, sq_file *file, const sq_table *table, const uint32_t *pages, size_t count);
+void sq_cursor_begin(sq_cursor *cursor, sq_file *file, const sq_table *table, const sq_page *pages, size_t count);
 /* HD_OK: there is a row; HD_END. Errors: IO, MEMORY. */
 hd_status sq_cursor_next(sq_cursor *cursor, hd_error *err);
 void sq_cursor_deinit(sq_cursor *cursor);
 
 /* ---- the schema: schema.c ---- */
 
-/* Names and defaults of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory), the rows of the
- * table are of a kind that is not read (*out_other: without rowids, or too many columns), or the text is damaged. The
- * table's `columns` and `defaults` are the caller's to free, also then. */
+/* Names and defaults of the columns, as stored in rows, out of "CREATE TABLE …". false: memory ran out (*out_memory),
+ * the rows of the table are of a kind that is not read (*out_other: without rowids, or too many columns), or the text
+ * is damaged. The table's `columns` and `defaults` are the caller's to free, also then. */
 bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const char *sql, size_t size);
 
 void sq_damage_add(sq_damage *sum, const sq_damage *more);

@@ -7,6 +7,7 @@
 #include "format/numbers.h"
 #include "format/stack_text.h"
 #include "format/xplane/xplane.h"
+#include "trace/text.h"
 
 __extension__ typedef __int128 picoseconds;
 
@@ -99,20 +100,14 @@ static hd_status set_times(hd_row *row, xplane_reader *r, const event_message *m
     return xplane_add_arg(r, r->key_duration, HD_ARG_INT, (int64_t)m->duration);
 }
 
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
 /* For events of a stream; others are classified by name and track, as in other formats. */
 static uint32_t category_of(const xplane_reader *r, const xplane_event_name *name, const event_message *m)
 {
     if (!r->plane.is_device) return name->is_python ? r->category_python : HD_STRING_NONE;
     if (!r->line_is_queue || !r->line_is_stream) return HD_STRING_NONE;
     hd_string text = hd_builder_string(r->builder, name->text);
-    if (m->facts.kind == XPLANE_COPY || (!m->facts.kind && begins(text, "Memcpy"))) return r->category_copy;
-    if (m->facts.kind == XPLANE_SET || (!m->facts.kind && begins(text, "Memset"))) return r->category_set;
+    if (m->facts.kind == XPLANE_COPY || (!m->facts.kind && hd_string_begins(text, "Memcpy"))) return r->category_copy;
+    if (m->facts.kind == XPLANE_SET || (!m->facts.kind && hd_string_begins(text, "Memset"))) return r->category_set;
     return r->category_kernel;
 }
 
@@ -182,7 +177,7 @@ static int64_t stream_of(hd_string name)
     static const char word[] = "Stream #";
     size_t digits = 0, at = sizeof word - 1;
     int64_t number;
-    if (!begins(name, word)) return HD_NO_NUMBER;
+    if (!hd_string_begins(name, word)) return HD_NO_NUMBER;
     while (at + digits < name.size && hd_is_digit(name.data[at + digits])) digits++;
     return hd_text_int(&number, name.data + at, digits) ? number : HD_NO_NUMBER;
 }

@@ -9,6 +9,7 @@
 
 #include "model/identity/process.h"
 #include "model/roles/trace_roles.h"
+#include "trace/text.h"
 
 /* Where a word is looked for. */
 typedef enum convention_place {
@@ -97,12 +98,6 @@ enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 
 /* ---- words ---- */
 
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
 /* The text after `word`; NULL: it does not occur. */
 static const char *find(hd_string text, const char *word)
 {
@@ -116,7 +111,7 @@ static const char *find(hd_string text, const char *word)
 static bool is_numbered(hd_string text, const char *word)
 {
     size_t size = strlen(word);
-    if (text.size == size || !begins(text, word)) return false;
+    if (text.size == size || !hd_string_begins(text, word)) return false;
     for (size_t i = size; i < text.size; i++) {
         if (text.data[i] < '0' || text.data[i] > '9') return false;
     }
@@ -126,20 +121,20 @@ static bool is_numbered(hd_string text, const char *word)
 static bool is_tensorflow_device(hd_string name)
 {
     const char *kind = find(name, "/device:");
-    if (!begins(name, "/")) return false;
+    if (!hd_string_begins(name, "/")) return false;
     if (!kind) return find(name, "/gpu:") != NULL;
     hd_string rest = {kind, name.size - (size_t)(kind - name.data)};
-    return !begins(rest, "CPU:") && !begins(rest, "cpu:") && rest.size && rest.data[0] > '9';
+    return !hd_string_begins(rest, "CPU:") && !hd_string_begins(rest, "cpu:") && rest.size && rest.data[0] > '9';
 }
 
 static bool fits(const convention *c, hd_string text)
 {
     switch (c->match) {
-    case BEGINS: return begins(text, c->word);
+    case BEGINS: return hd_string_begins(text, c->word);
     case HAS: return find(text, c->word) != NULL;
     case NUMBERED: return is_numbered(text, c->word);
     case TF_DEVICE: return is_tensorflow_device(text);
-    default: return text.size == strlen(c->word) && begins(text, c->word);
+    default: return text.size == strlen(c->word) && hd_string_begins(text, c->word);
     }
 }
 
@@ -208,7 +203,7 @@ static uint8_t sort_of_process(const hd_trace *trace, const hd_track *track)
 
 static bool is_stream_name(const hd_trace *trace, const hd_track *track)
 {
-    return begins(hd_trace_string(trace, track->name), "Stream #");
+    return hd_string_begins(hd_trace_string(trace, track->name), "Stream #");
 }
 
 static hd_row_sort sort_in(const hd_trace *trace, const hd_track *track, uint8_t process)
@@ -219,7 +214,7 @@ static hd_row_sort sort_in(const hd_trace *trace, const hd_track *track, uint8_t
     switch (process) {
     case QUEUES: return HD_ROW_QUEUE;
     case BY_STREAM: return is_stream_name(trace, track) ? HD_ROW_QUEUE : HD_ROW_TOLD;
-    case BY_XLA: return name.size == 7 && begins(name, "XLA Ops") ? HD_ROW_QUEUE : HD_ROW_TOLD;
+    case BY_XLA: return name.size == 7 && hd_string_begins(name, "XLA Ops") ? HD_ROW_QUEUE : HD_ROW_TOLD;
     case TOLD: return HD_ROW_TOLD;
     case THREADS: return HD_ROW_THREAD;
     default: return HD_ROW_HOST;

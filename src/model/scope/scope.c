@@ -442,6 +442,13 @@ hd_status gpu_scope_init(gpu_scope *s, const hd_report_input *input, const gpu_o
     return status;
 }
 
+uint32_t gpu_work_at(const gpu_scope *s, uint32_t row)
+{
+    size_t low = 0, high = s->launches->work_count;
+    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
+    return (uint32_t)low;
+}
+
 void gpu_scope_deinit(gpu_scope *s)
 {
     hd_launches_free(s->own_launches);

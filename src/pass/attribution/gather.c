@@ -13,6 +13,7 @@
 #include "heddle/names.h"
 #include "pass/attribution/samples.h"
 #include "trace/stacks/trace_stacks.h"
+#include "trace/text.h"
 
 enum { SORT_UNSET = 255, SORT_NO_LAUNCH = 254 }; /* an API call that launches nothing */
 
@@ -42,12 +43,6 @@ typedef struct gatherer {
 
 /* ---- names ---- */
 
-static bool begins(hd_string text, const char *word)
-{
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.data, word, size) == 0;
-}
-
 static hd_string behind(hd_string text, size_t size)
 {
     return (hd_string){text.data + size, text.size - size};
@@ -67,7 +62,7 @@ static bool find_names(attribution_join *j, uint32_t *out_short, uint32_t *out_f
 {
     static const char mark[] = "[GPU_Kernel]";
     char text[HD_NAME_BYTES];
-    name = begins(name, mark) ? behind(name, sizeof mark - 1) : hd_name_plain(name);
+    name = hd_string_begins(name, mark) ? behind(name, sizeof mark - 1) : hd_name_plain(name);
     *out_short = *out_full = HD_STRING_NONE;
     if (name.size == 0) return true;
     *out_short = intern_dense(&j->names, text, hd_name_short(text, name));
@@ -106,7 +101,7 @@ static hd_string stub_kernel(hd_string frame)
     uint64_t length = 0;
     for (const char *p = frame.data; p < at; p++)
         length = isdigit((unsigned char)*p) ? length * 10 + (uint64_t)(*p - '0') : 0;
-    if (begins(frame, "_Z") && length > size && length < rest.size) rest.size = length;
+    if (hd_string_begins(frame, "_Z") && length > size && length < rest.size) rest.size = length;
     size_t end = size;
     while (end < rest.size && (isalnum((unsigned char)rest.data[end]) || memchr("_$.", rest.data[end], 3))) end++;
     rest.size = end;
@@ -118,7 +113,8 @@ static bool is_api_call(hd_string frame)
     static const char *const families[] = {"cuda", "cu", "hip"};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t size = strlen(families[i]);
-        if (begins(frame, families[i]) && frame.size > size && isupper((unsigned char)frame.data[size])) return true;
+        if (hd_string_begins(frame, families[i]) && frame.size > size && isupper((unsigned char)frame.data[size]))
+            return true;
     }
     return false;
 }
@@ -279,7 +275,7 @@ static bool is_tick(hd_string event)
     const char *slash = event.size ? memchr(event.data, '/', event.size) : NULL;
     if (slash) event = behind(event, (size_t)(slash - event.data) + 1);
     for (size_t i = 0; i < sizeof ticks / sizeof *ticks; i++) {
-        if (begins(event, ticks[i])) return true;
+        if (hd_string_begins(event, ticks[i])) return true;
     }
     return false;
 }

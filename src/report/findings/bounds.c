@@ -10,6 +10,7 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "report/findings/finding.h"
+#include "trace/event.h"
 
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
@@ -90,18 +91,57 @@ static int64_t claimed_work(const findings *f, uint32_t of)
     return sum;
 }
 
-static int64_t busiest(const findings *f)
+/* When the first of what the finding changes begins, within the whole: until then all is as it was. */
+static int64_t first_change(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t time = f->until;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+        uint32_t node = f->claims[i].node, row = f->graph->slices[node];
+        int64_t start = f->graph->starts[node];
+        if (f->claims[i].ns == HD_NO_TIME && row != HD_NONE) { /* the node is behind the wait */
+            int64_t call = hd_event_at(f->scope.trace, HD_KIND_SLICE, row).start_ns;
+            if (call < start) start = call;
+        }
+        if (start < time) time = start;
+    }
+    return time > f->from ? time : f->from;
+}
+
+/* How long the device that has most to do is busy from then on. */
+static int64_t busiest_since(const findings *f, int64_t time)
 {
     int64_t most = 0;
-    for (uint32_t d = 0; d < f->scope.device_count; d++)
-        if (f->busiest[d] > most) most = f->busiest[d];
+    for (uint32_t d = 0; d < f->scope.device_count; d++) {
+        int64_t busy = f->busiest[d] - findings_busy_until(f, d, FINDINGS_ALL_CLASSES, time);
+        if (busy > most) most = busy;
+    }
     return most;
+}
+
+static void set_not_known(finding *of, const char *reason)
+{
+    of->saves = HD_NO_TIME;
+    of->how = FINDING_NOT_KNOWN;
+    of->reason = reason;
+}
+
+/* From the first change on the device that is busiest needs that long, but for what the finding claims of it. */
+static void bound_by_host(findings *f, uint32_t index)
+{
+    finding *of = &f->list[index];
+    int64_t time = first_change(f, index);
+    int64_t host = gpu_sum(f->until - time - busiest_since(f, time), claimed_work(f, index));
+    if (host >= of->saves) return;
+    of->saves = host;
+    of->how = FINDING_BY_HOST;
 }
 
 static void bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
-    int64_t whole = findings_whole(f), host = gpu_sum(whole - busiest(f), claimed_work(f, index));
+    int64_t whole = findings_whole(f);
     if (of->reason) return;
     of->saves = whole;
     of->how = FINDING_BY_PATH;
@@ -121,14 +161,13 @@ static void bound_one(findings *f, uint32_t index)
         of->saves = of->freed;
         of->how = FINDING_BY_PATH;
     }
-    if ((of->is_of_host || of->frees_waits) && host < of->saves) {
-        of->saves = host;
-        of->how = FINDING_BY_HOST;
-    }
-    if (of->has_other_ranks && findings_is_worth(f, of->saves)) {
-        of->saves = HD_NO_TIME;
-        of->how = FINDING_NOT_KNOWN;
-        of->reason = "its time includes waiting for ranks that are not in this trace: load them together";
+    if (of->is_of_host || of->frees_waits) bound_by_host(f, index);
+    bool is_worth = findings_is_worth(f, of->saves);
+    if (of->has_other_ranks && is_worth) {
+        set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
+    } else if (of->is_of_all_ranks && !is_worth) {
+        set_not_known(of,
+                      "this rank waits for ranks that are not in this trace, and may be as slow: load them together");
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "model/host/waits.h"
+#include "report/coverage.h"
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 
@@ -92,6 +93,7 @@ typedef struct communication {
     gpu_spans *compute; /* by device */
     gpu_aggregate kinds, each;
     size_t count, sized;
+    report_covered covered;
     hd_table_builder *list;
 } communication;
 
@@ -173,6 +175,7 @@ static bool tell(collective_row *t, communication *c, uint32_t index)
         !gpu_arg_written(&t->type, &c->texts, &c->args[TYPE], block, at))
         return false;
     find_bytes(t, c);
+    report_cover(&c->covered, t->duration, t->bytes != HD_NO_NUMBER);
     t->exposed = t->duration - gpu_spans_covered(&c->compute[work->device], work->start, work->end);
     return true;
 }
@@ -390,7 +393,8 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     if (c->count)
         notes[count++] = "times are upper bounds: in one rank's recording they include waiting for the others";
     if (c->count && !c->sized) notes[count++] = "no collective has its bytes (In msg nelems, dtype)";
-    return gpu_add_notes(out, &report_communication_about, &c->scope, notes, err);
+    HD_TRY(gpu_add_notes(out, &report_communication_about, &c->scope, notes, err));
+    return report_add_coverage(out, COVERAGE_BYTES, &c->covered, "of communication", err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "model/roles/copy_ways.h"
+#include "report/coverage.h"
 #include "report/gpu/gpu.h"
 
 typedef struct copies_options {
@@ -38,6 +39,7 @@ typedef struct copies {
     gpu_arg bytes, size, direction;
     gpu_texts texts;
     gpu_aggregate kinds, sizes;
+    report_covered covered;
 } copies;
 
 /* ---- what a copy is ---- */
@@ -118,6 +120,7 @@ static bool add_copy(copies *c, size_t index)
                     (int64_t)told->row};
     if (c->options->pieces && !add_rate(c, &row.key, work, bytes)) return false;
     if (!work->is_listed) return true;
+    if (work->class == GPU_COPY) report_cover(&c->covered, time, bytes >= 0);
     if (!memory_of(&row.key.detail, c, work, name) || !gpu_aggregate_add(&c->kinds, &row)) return false;
     row.key.detail = size_class(bytes);
     return gpu_aggregate_add(&c->sizes, &row);
@@ -167,7 +170,8 @@ static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
         for (uint32_t g = 0; g < c->rates.count; g++) add_rates(b, c, g);
         HD_TRY(gpu_add(out, b, "", err));
     }
-    return gpu_add_notes(out, &report_copies_about, &c->scope, NULL, err);
+    HD_TRY(gpu_add_notes(out, &report_copies_about, &c->scope, NULL, err));
+    return report_add_coverage(out, COVERAGE_BYTES, &c->covered, "of copies", err);
 }
 
 /* ---- the report ---- */

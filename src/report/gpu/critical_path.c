@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
-#include "base/sorted.h"
 #include "heddle/graph.h"
 #include "report/gpu/gpu.h"
 #include "report/gpu/hta_path.h"
@@ -50,13 +49,6 @@ typedef struct critical_path {
 
 /* ---- what a piece is ---- */
 
-static uint32_t work_at(const gpu_scope *s, uint32_t row)
-{
-    size_t low = 0, high = s->launches->work_count;
-    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
-    return (uint32_t)low;
-}
-
 static uint32_t name_of(const critical_path *p, uint32_t node)
 {
     uint32_t row = p->graph->slices[node];
@@ -68,7 +60,7 @@ static hd_path_class class_of(const critical_path *p, const hd_graph_piece *piec
     static const hd_path_class of_work[GPU_CLASSES] = {HD_PATH_COMPUTE, HD_PATH_COMMUNICATION, HD_PATH_COPY};
     hd_path_class found = hd_graph_piece_class(p->graph, piece);
     if (found != HD_PATH_COMPUTE) return found;
-    return of_work[p->scope.works[work_at(&p->scope, p->graph->slices[piece->node])].class];
+    return of_work[p->scope.works[gpu_work_at(&p->scope, p->graph->slices[piece->node])].class];
 }
 
 /* ---- a path ---- */

@@ -14,6 +14,25 @@
 #include "model/trust/trust.h"
 #include "report/report.h"
 
+/* ---- what the time of a device is divided into ---- */
+
+typedef enum gpu_part { GPU_PART_COMPUTE, GPU_PART_COMMUNICATION, GPU_PART_COPY, GPU_PART_IDLE, GPU_PARTS } gpu_part;
+/* running: bits 1 << gpu_class of what runs, and 1 << GPU_CLASSES of a wait of a collective. Communication and copies are
+ * exposed where nothing before them in this order runs. */
+static inline gpu_part gpu_part_of(unsigned running)
+{
+    if (running & 1u << GPU_COMPUTE) return GPU_PART_COMPUTE;
+    if (running & (1u << GPU_COMMUNICATION | 1u << GPU_CLASSES)) return GPU_PART_COMMUNICATION;
+    return running & 1u << GPU_COPY ? GPU_PART_COPY : GPU_PART_IDLE;
+}
+/* Those bits of a stretch. */
+static inline unsigned gpu_running(const gpu_stretch *stretch)
+{
+    unsigned running = 0;
+    for (unsigned c = 0; c <= GPU_CLASSES; c++) running |= (unsigned)(stretch->running[c] > 0) << c;
+    return running;
+}
+
 /* ---- cells.c ---- */
 
 /* The name of a step, marked if it is guessed; null for HD_NONE. */

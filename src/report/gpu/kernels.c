@@ -9,6 +9,7 @@
 #include "heddle/attribution.h"
 #include "heddle/names.h"
 #include "model/roles/trace_roles.h"
+#include "report/coverage.h"
 #include "report/gpu/gpu.h"
 #include "trace/stacks/trace_stacks.h"
 
@@ -43,6 +44,7 @@ typedef struct kernels {
     hd_json_out stack_text;
     uint64_t stack_room; /* for the texts of stacks */
     gpu_aggregate rows;
+    report_covered shaped; /* with --by shape */
 } kernels;
 
 /* ---- what stands around the launches ---- */
@@ -218,6 +220,7 @@ static bool add_kernel(kernels *k, const gpu_work *work, const hd_work *of, int6
     if (fine && s->by & GPU_BY_SHAPE && op) fine = shape_of(&row.shape, k, op);
     if (fine && s->by & GPU_BY_GRID)
         fine = dimensions(&row.grid, k, GRID, block, at) && dimensions(&row.block, k, BLOCK, block, at);
+    if (fine && s->by & GPU_BY_SHAPE && time != HD_NO_NUMBER) report_cover(&k->shaped, time, row.shape != HD_NONE);
     return fine && gpu_aggregate_add(&k->rows, &row);
 }
 
@@ -290,7 +293,8 @@ static hd_status add_tables(hd_report *out, kernels *k, hd_error *err)
     HD_TRY(gpu_add_aggregate(out, &k->rows, "total", err));
     const char *const more[] = {k->stack_room ? NULL : "not all stacks have a text: they would take too much room",
                                 NULL};
-    return gpu_add_notes(out, &report_kernels_about, &k->scope, more, err);
+    HD_TRY(gpu_add_notes(out, &report_kernels_about, &k->scope, more, err));
+    return report_add_coverage(out, COVERAGE_SHAPES, &k->shaped, "of kernels", err);
 }
 
 /* ---- the report ---- */

@@ -11,6 +11,7 @@
 #include "base/json/write.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "report/coverage.h"
 #include "report/gpu/gpu.h"
 
 /* What ops are of one key: a name, and with --by shape a text; of modules the key of the module around. */
@@ -52,6 +53,7 @@ typedef struct operators {
     op_sum *sums;      /* by place */
     size_t state_capacity, sum_capacity;
     bool linked;
+    report_covered shaped;
     hd_json_out path; /* of a module */
     uint32_t *above;  /* keys around it */
     size_t above_capacity;
@@ -327,7 +329,11 @@ static hd_status add_gpu(operators *o, hd_error *err)
     if (status == HD_OK && !sweep_launches(o, places, count, innermost)) status = HD_NOMEM(err);
     hd_large_free(places);
     hd_large_free(innermost);
-    for (uint32_t i = 0; i < o->places.count; i++) sum += o->sums[i].gpu_self;
+    for (uint32_t i = 0; i < o->places.count; i++) {
+        const op_key *key = gpu_group_key(&o->keys, ((const op_place *)gpu_group_key(&o->places, i))->key);
+        sum += o->sums[i].gpu_self;
+        if (o->scope.by & GPU_BY_SHAPE) report_cover(&o->shaped, gpu_whole(o->sums[i].gpu_self), key->more != HD_NONE);
+    }
     if (status == HD_OK && sum != all)
         return gpu_broken("the GPU time below all operators, in ns", (int64_t)sum, (int64_t)all, err);
     return status;
@@ -401,7 +407,8 @@ static hd_status add_tables(hd_report *out, operators *o, hd_error *err)
                                     : "there are no operators in this trace",
                                 NULL};
     const char *const cut[] = {"not all modules have a name: the paths would take too much room", NULL};
-    return gpu_add_notes(out, about, &o->scope, o->path_room ? more : cut, err);
+    HD_TRY(gpu_add_notes(out, about, &o->scope, o->path_room ? more : cut, err));
+    return report_add_coverage(out, COVERAGE_SHAPES, &o->shaped, NULL, err);
 }
 
 /* ---- the report ---- */

@@ -228,6 +228,21 @@ const hd_job_member *hd_job_at(const hd_job *job, size_t member)
     return &job->members[member].about;
 }
 
+size_t job_place_of_rank(const hd_job *job, int64_t rank)
+{
+    size_t first = 0;
+    for (size_t end = job->count; first < end;) {
+        size_t middle = first + (end - first) / 2;
+        if (job->members[middle].about.rank < rank)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    if (first < job->count && job->members[first].about.rank == rank) return first;
+    if (rank < 0 || (uint64_t)rank >= job->count) return job->count;
+    return job->members[rank].about.rank == HD_NO_NUMBER ? (size_t)rank : job->count;
+}
+
 static hd_decompressor *take_spare(const hd_job *job)
 {
     hd_decompressor *taken = NULL;

@@ -143,6 +143,7 @@ static void put_inputs(hd_json_out *json, const view_sql_connection *connection)
         hd_json_put_text(json, i ? ",{" : "{");
         view_json_int(json, "trace", connection->inputs[i].trace);
         if (connection->inputs[i].rank != HD_NO_NUMBER) view_json_int(json, "rank", connection->inputs[i].rank);
+        if (connection->inputs[i].shift) view_json_digits(json, "shift_ns", connection->inputs[i].shift);
         hd_json_put_text(json, "}");
     }
     hd_json_put_text(json, "]");

@@ -132,7 +132,8 @@ static hd_status is_of_trace(bool *out, const track_maker *m, hd_error *err)
     return HD_OK;
 }
 
-static void add_cell(hd_table_builder *builder, const kept_column *kept, hd_query_value value)
+/* shift: of times, which become those of the trace. */
+static void add_cell(hd_table_builder *builder, const kept_column *kept, hd_query_value value, int64_t shift)
 {
     if (kept->value == HD_QUERY_REAL && value.type == HD_QUERY_INT) value.real = (double)value.integer;
     bool fits = value.type == kept->value || (kept->value == HD_QUERY_REAL && value.type == HD_QUERY_INT);
@@ -142,6 +143,10 @@ static void add_cell(hd_table_builder *builder, const kept_column *kept, hd_quer
         hd_table_add_string(builder, value.data, value.size);
     else if (kept->value == HD_QUERY_REAL)
         hd_table_add_decimal(builder, value.real);
+    else if (kept->type != HD_VALUE_TIME)
+        hd_table_add_int(builder, value.integer);
+    else if (__builtin_sub_overflow(value.integer, shift, &value.integer))
+        hd_table_add_null(builder);
     else
         hd_table_add_int(builder, value.integer);
 }
@@ -155,7 +160,7 @@ static hd_status add_row(track_maker *m, hd_error *err)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE,
                             "the result has more than %" PRId64 " rows: too many for tracks", m->rows_most);
     for (size_t i = 0; i < m->kept_count; i++)
-        add_cell(m->builder, &m->kept[i], hd_statement_at(m->run.statement, m->kept[i].from));
+        add_cell(m->builder, &m->kept[i], hd_statement_at(m->run.statement, m->kept[i].from), m->input->shift);
     return HD_OK;
 }
 

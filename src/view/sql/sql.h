@@ -20,7 +20,8 @@ enum { VIEW_SQL_ID_BITS = 40, VIEW_SQL_ROW_BITS = 38 };
 typedef struct view_sql_input {
     uint32_t trace; /* of the session */
     view_scene *scene;
-    int64_t rank; /* as the column `rank` has it; HD_NO_NUMBER: null */
+    int64_t rank;  /* as the column `rank` has it; HD_NO_NUMBER: null */
+    int64_t shift; /* what its times have more than those of the trace: hd_query_shift */
 } view_sql_input;
 
 typedef struct view_sql_connection {

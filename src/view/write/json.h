@@ -9,6 +9,8 @@
 void view_json_key(hd_json_out *json, const char *key);
 void view_json_text(hd_json_out *json, const char *key, hd_string text);
 void view_json_int(hd_json_out *json, const char *key, int64_t value);
+void view_json_digits(hd_json_out *json, const char *key,
+                      int64_t value); /* as a text: it may have more digits than a double */
 void view_json_double(hd_json_out *json, const char *key, double value); /* null for a non-number */
 void view_json_bool(hd_json_out *json, const char *key, bool value);
 /* The short name as `key` where it is another than the name. */

@@ -4,9 +4,10 @@ import { batch, effect } from "@preact/signals";
 import type { App } from "./app";
 import { choicesOf } from "./tracks/layout";
 import { clampRange, sameRange } from "./tools/nav";
+import { goTo } from "./tools/navigate";
 import { findStepped, say } from "./tools/select_actions";
 import { trackKey, type State } from "./state";
-import { isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
+import { eventOfId, isJump, LONGEST_SQL, parseView, viewText, type EventKey, type ViewText } from "./url_text";
 
 const WAIT_MS = 250; // for the view to come to rest
 
@@ -69,6 +70,7 @@ function applyView(state: State, view: ViewText): void {
 
 class Address {
   private waiting: EventKey[] = []; // from the address; their tracks are not loaded yet
+  private id: number | undefined; // likewise, of an event given by its id
   private asked = 0;
   private checked = false; // the range against the whole
   private timer = 0;
@@ -88,6 +90,7 @@ class Address {
     applyView(this.app.state, view);
     this.checked = false;
     this.waiting = view.selected ?? [];
+    this.id = view.id;
     this.asked++;
     this.app.state.selected.value = [];
     this.settle();
@@ -110,6 +113,12 @@ class Address {
     if (all && known.size > 0 && area?.tracks && area.tracks.some((key) => !known.has(key))) {
       const tracks = area.tracks.filter((key) => known.has(key));
       state.area.value = tracks.length > 0 ? { ...area, tracks } : null;
+    }
+    if (this.id !== undefined && all && known.size > 0) {
+      const event = eventOfId(this.id);
+      this.id = undefined;
+      if (event) void goTo(this.app, event.trace, event.kind, event.row);
+      else say(this.app, "The address names an event that has no row.", true);
     }
     // All at once, to keep their order: as soon as the track of each exists, or no more tracks will come.
     if (this.waiting.length === 0) return;
@@ -146,7 +155,7 @@ class Address {
 
   private write(): void {
     const session = this.app.state.session.value;
-    if (!session || session.traces.some((trace) => trace.state === "reading") || this.waiting.length > 0) return;
+    if (!session || session.traces.some((trace) => trace.state === "reading") || this.waiting.length > 0 || this.id !== undefined) return;
     const view = viewOf(this.app.state);
     const text = viewText(view);
     if (text === this.text) return;

@@ -18,6 +18,7 @@ export interface ViewText {
   range?: Range;
   scroll?: number;
   selected?: EventKey[];
+  id?: number; // of an event to select, as in SQL: slice.id
   area?: Range & { tracks: TrackKey[] | null };
   timing?: Range;
   marks?: Mark[];
@@ -137,6 +138,12 @@ export function parseEvent(text: string): EventKey | null {
   return { trace, track, depth, row, start };
 }
 
+// Of an id of SQL: the place of the trace, a kind, a row.
+export function eventOfId(id: number): { trace: number; kind: string; row: number } | null {
+  const kind = ["slice", "instant"][Math.floor(id / 2 ** 38) % 4];
+  return kind === undefined ? null : { trace: Math.floor(id / 2 ** 40), kind, row: id % 2 ** 38 };
+}
+
 // ---- the whole ----
 
 export function viewText(view: ViewText): string {
@@ -147,6 +154,7 @@ export function viewText(view: ViewText): string {
   put("r", view.range && rangeText(view.range));
   put("y", view.scroll ? String(Math.round(view.scroll)) : "");
   put("s", view.selected?.slice(-MOST_EVENTS).map(eventText).join(","));
+  put("id", view.id?.toString());
   if (view.area) {
     put("a", rangeText(view.area));
     put("at", view.area.tracks ? tracksText(view.area.tracks) : "");
@@ -239,6 +247,7 @@ export function parseView(text: string): ViewText {
   set("scroll", parseCount(params.get("y") ?? undefined, 2 ** 31) || null);
   const events = (params.get("s") ?? "").split(",").slice(0, MOST_EVENTS).map(parseEvent).filter((e) => e !== null);
   if (events.length > 0) view.selected = events;
+  set("id", parseCount(params.get("id") ?? undefined, 2 ** 53));
   const area = parseRange(params.get("a"), true);
   const areaTracks = parseTracks(params.get("at"));
   if (area) view.area = { ...area, tracks: areaTracks.length > 0 ? areaTracks : null };

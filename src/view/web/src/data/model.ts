@@ -21,6 +21,7 @@ export interface TraceInfo {
   clock?: ClockInfo | null; // likewise
   rank: number | null;
   unix_ns: string | null;
+  sql_shift_ns?: string; // what times of SQL have more: that of several traces is on one clock
   tracks: number;
   busy: string;
 }
@@ -425,7 +426,7 @@ export interface QueryColumn {
 export interface QueryResult {
   columns: QueryColumn[];
   rows: Json[][]; // with all digits; bytes: {hex, bytes}
-  inputs: { trace: TraceId; rank?: number }[]; // the traces that were read
+  inputs: { trace: TraceId; rank?: number; shift_ns?: string }[]; // the traces that were read; what times have more than theirs
   id_bits: number; // an id is the place of its trace among the inputs, and so many bits of a number,
   row_bits: number; // for slices: a kind, and this many bits of a row
   stopped: "rows" | "bytes" | null; // why there are no more rows

@@ -11,7 +11,7 @@ import { Waiting } from "../parts";
 import { cellAction, rowAction, showQueryTracks, startOf } from "./query_actions";
 import { QueryEditor } from "./query_editor";
 import { EXAMPLES } from "./query_examples";
-import { bigOf, canBeTrack, csvOf, isNumeric, placeOf, queryRowsWith, sortedRows, textOf, tracesOf, unitText, type QueryRow } from "./query_rows";
+import { bigOf, canBeTrack, csvOf, isNumeric, placeOf, queryRowsWith, shiftOf, sortedRows, textOf, tracesOf, unitText, type QueryRow } from "./query_rows";
 import { answer, cancel, draft, failure, follow, put, recent, runQuery, since, type Answer } from "./query_run";
 import { parametersOf } from "./query_text";
 import { ScopeBar, currentScope } from "../scope_bar";
@@ -141,7 +141,8 @@ function Cell({ app, result, row, column }: { app: App; result: Answer["result"]
   const { role } = result.columns[column];
   const text = textOf(cell);
   const trace = role === "time" ? (placeOf(result, row)?.trace ?? null) : null;
-  const unit = bigOf(cell) === null ? null : unitText(cell, role, trace === null ? null : startOf(app, trace));
+  const zero = trace === null ? null : startOf(app, trace);
+  const unit = bigOf(cell) === null ? null : unitText(cell, role, trace === null || zero === null ? null : zero + shiftOf(result, trace));
   const shown = units.value && unit !== null ? unit : text.slice(0, LONGEST_CELL);
   const title = `${text.slice(0, LONGEST_TITLE)}${unit === null ? "" : `\n${unit}${role === "time" ? " after the start" : ""}`}`;
   const go = cellAction(app, result, row, column);

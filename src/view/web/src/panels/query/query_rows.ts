@@ -104,17 +104,21 @@ function traceOf(result: QueryResult, row: QueryRow): TraceId | null {
   return isWhole(rank) ? (result.inputs.find((input) => String(input.rank) === rank.text)?.trace ?? null) : null;
 }
 
+// What times of the result have more than those of the trace.
+export const shiftOf = (result: QueryResult, trace: TraceId): bigint => BigInt(result.inputs.find((input) => input.trace === trace)?.shift_ns ?? 0);
+
 // Null: of no trace, or of one of several.
 export function placeOf(result: QueryResult, row: QueryRow): RowPlace | null {
   const trace = traceOf(result, row);
   if (trace === null) return null;
   const id = bigOf(row[columnOf(result, "slice")]);
+  const time = bigOf(row[columnOf(result, "time")]);
   const duration = bigOf(row[columnOf(result, "duration")]);
   const name = row[named(result, "name")];
   return {
     trace,
     slice: id,
-    start: bigOf(row[columnOf(result, "time")]),
+    start: time === null ? null : time - shiftOf(result, trace),
     duration: duration === null || duration < 0n ? null : Number(duration),
     name: typeof name === "string" && name !== "" ? name : null,
   };

@@ -28,13 +28,13 @@ export const caret = { from: 0, to: 0 }; // of the editor
 let going: AbortController | null = null;
 let asked = ""; // value of state.sql set here
 
-// :from and :until, on the clock of the first trace.
+// :from and :until, on the clock of SQL.
 function paramsOf(app: App, sql: string): Record<string, string> {
   const wanted = parametersOf(sql);
   const trace = app.state.session.value?.traces.find(({ state }) => state === "ready");
   if (!trace?.start_ns || !(wanted.has("from") || wanted.has("until"))) return {};
   const scope = currentScope(app);
-  const absolute = (time: number): string => String(BigInt(trace.start_ns) + BigInt(Math.round(time - offsetOf(app, trace.id))));
+  const absolute = (time: number): string => String(BigInt(trace.start_ns) + BigInt(trace.sql_shift_ns ?? 0) + BigInt(Math.round(time - offsetOf(app, trace.id))));
   return { from: absolute(scope.from), until: absolute(scope.until) };
 }
 

@@ -12,19 +12,17 @@ static bool is_communication(const findings *f, uint32_t node, void *user)
     return findings_is_of_class(f, node, GPU_COMMUNICATION);
 }
 
-/* The device on which most runs alone, and how long. false: no memory. */
-static bool most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
+/* The device on which most runs alone, and how long. */
+static void most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
 {
     *out_ns = 0;
     for (uint32_t d = 0; d < f->scope.device_count; d++) {
         int64_t both = findings_busy(f, d, 1u << GPU_COMPUTE | 1u << GPU_COMMUNICATION);
         int64_t compute = findings_busy(f, d, 1u << GPU_COMPUTE);
-        if (both < 0 || compute < 0) return false;
         if (both - compute <= *out_ns) continue;
         *out = d;
         *out_ns = both - compute;
     }
-    return true;
 }
 
 /* Half of the device's communication or more is on streams where compute runs, too. */
@@ -45,30 +43,20 @@ static bool is_on_compute_stream(const findings *f, uint32_t device)
     return all && shared >= all - shared;
 }
 
-/* One rank alone does not tell who waits for whom; several do, where the graph joins them. */
-static bool lacks_ranks(const findings *f)
-{
-    const hd_graph *g = f->graph;
-    if (!g->node_count) return true;
-    for (size_t e = 0; e < g->first_edges[g->node_count]; e++)
-        if (g->edge_kinds[e] == HD_EDGE_COLLECTIVE) return false;
-    return true;
-}
-
 static hd_status find_with(findings *f, const finding_rule *rule, bool on_compute_stream, hd_error *err)
 {
     finding *of;
     uint32_t device = HD_NONE;
     int64_t exposed;
     char amount[96], name[72];
-    if (!most_exposed(&device, &exposed, f)) return HD_NOMEM(err);
+    most_exposed(&device, &exposed, f);
     if (!findings_is_worth(f, exposed) || is_on_compute_stream(f, device) != on_compute_stream) return HD_OK;
     HD_TRY(findings_gather(&of, f, rule, is_communication, NULL, err));
     if (!of) return HD_OK;
-    of->amount = exposed;
+    if (exposed < of->amount) of->amount = exposed; /* what other findings have of it is not here */
     of->device = device;
     of->rank = f->scope.devices[device].rank;
-    of->has_other_ranks = lacks_ranks(f);
+    of->has_other_ranks = findings_lacks_ranks(f);
     uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
     hd_string kernel = longest == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(f->scope.trace, longest);
     const char *collective = gpu_collective_names[gpu_collective_of(kernel)];

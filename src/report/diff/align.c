@@ -1,0 +1,515 @@
+/* align.c - which operator, module, kernel of one side is which of the other
+ *
+ * Nodes (operators, ranges, modules) level by level from the roots: by name, else those that stand between the same two
+ * neighbours, if there are as many on both sides. Then what runs on GPUs, below nodes that are one: by name; by what it
+ * was split into or fused from, as time and calls tell; by short name, grid, or place; at last by name anywhere.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory/vector.h"
+#include "heddle/names.h"
+#include "report/diff/diff.h"
+
+const char *const diff_match_names[DIFF_MATCHES] = {"same",  "place", "order", "shape", "renamed", "split",
+                                                    "fused", "moved", "graph", "new",   "gone"};
+
+typedef struct aligner {
+    diff_aligned *out;
+    const diff_units *units;
+    const hd_diff_side *side[2];
+    uint8_t *by_place[2]; /* by node: it was matched by its place */
+} aligner;
+
+/* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] … first[1]). */
+typedef struct children {
+    uint32_t *first, *list;
+} children;
+
+/* ---- what both share ---- */
+
+static bool share_texts(aligner *a)
+{
+    for (int h = 0; h < 2; h++) {
+        const gpu_texts *texts = &a->side[h]->texts;
+        uint32_t *of = a->out->text_of[h] = malloc(((size_t)texts->count + 1) * sizeof *of);
+        if (!of) return false;
+        for (uint32_t i = 0; i < texts->count; i++) {
+            hd_string text = gpu_text_of(texts, i);
+            of[i] = gpu_text(&a->out->texts, text.data, text.size);
+            if (of[i] == HD_NONE) return false;
+        }
+    }
+    return true;
+}
+
+static bool sum_items(aligner *a)
+{
+    for (int h = 0; h < 2; h++) {
+        const hd_diff_side *s = a->side[h];
+        double *time = a->out->time[h] = calloc((size_t)s->items.count + 1, sizeof *time);
+        double *calls = a->out->calls[h] = calloc((size_t)s->items.count + 1, sizeof *calls);
+        uint32_t *pair_of = a->out->pair_of[h] = malloc(((size_t)s->items.count + 1) * sizeof *pair_of);
+        double used = a->units->half[h].used ? a->units->half[h].used : 1;
+        if (!time || !calls || !pair_of) return false;
+        for (uint32_t i = 0; i < s->items.count; i++) pair_of[i] = HD_NONE;
+        for (size_t i = 0; i < s->entry_count; i++) {
+            const diff_entry *e = &s->entries[i];
+            if (a->units->half[h].unit_of[e->sample] == HD_NONE) continue;
+            time[e->item] += (double)e->time / used;
+            calls[e->item] += e->calls / used;
+        }
+    }
+    return true;
+}
+
+static bool find_children(children *out, uint32_t count, uint32_t nodes, uint32_t (*parent_of)(const void *, uint32_t),
+                          const void *user)
+{
+    out->first = calloc((size_t)nodes + 4, sizeof *out->first);
+    out->list = malloc(((size_t)count + 1) * sizeof *out->list);
+    if (!out->first || !out->list) return false;
+    for (uint32_t i = 0; i < count; i++) out->first[parent_of(user, i) + 1 + 2]++;
+    for (uint32_t i = 2; i < nodes + 4; i++) out->first[i] += out->first[i - 1];
+    for (uint32_t i = 0; i < count; i++) out->list[out->first[parent_of(user, i) + 1 + 1]++] = i;
+    return true;
+}
+
+static uint32_t parent_of_node(const void *side, uint32_t node)
+{
+    return diff_node(side, node)->parent;
+}
+
+/* What runs on GPUs; all else is of no node. */
+static uint32_t node_of_item(const void *side, uint32_t item)
+{
+    const diff_item_key *key = diff_key(side, item);
+    return diff_is_work(key->kind) ? key->node : HD_NONE;
+}
+
+/* ---- nodes ---- */
+
+static bool are_like(double x, double y)
+{
+    return fabs(x - y) <= 0.1 * (x > y ? x : y);
+}
+
+static void match_nodes(aligner *a, uint32_t before, uint32_t after)
+{
+    a->out->node_of[0][before] = after;
+    a->out->node_of[1][after] = before;
+}
+
+/* Of each child that has no match, the one before it that has; those with the same are paired, if as many are there. */
+static void match_by_place(aligner *a, const children *all, uint32_t before, uint32_t after)
+{
+    uint32_t at[2] = {all[0].first[before + 1], all[1].first[after + 1]};
+    const uint32_t end[2] = {all[0].first[before + 2], all[1].first[after + 2]};
+    while (at[0] < end[0] && at[1] < end[1]) {
+        uint32_t free_count[2], start[2], kinds = 0;
+        for (int h = 0; h < 2; h++) {
+            start[h] = at[h];
+            while (at[h] < end[h] && a->out->node_of[h][all[h].list[at[h]]] == HD_NONE) at[h]++;
+            free_count[h] = at[h] - start[h];
+        }
+        bool same_end = at[0] == end[0]
+                            ? at[1] == end[1]
+                            : at[1] < end[1] && a->out->node_of[0][all[0].list[at[0]]] == all[1].list[at[1]];
+        for (uint32_t i = 0; i < free_count[0] && free_count[0] == free_count[1]; i++)
+            kinds += diff_node(a->side[0], all[0].list[start[0] + i])->is_module ==
+                     diff_node(a->side[1], all[1].list[start[1] + i])->is_module;
+        for (uint32_t i = 0; same_end && kinds == free_count[0] && free_count[0] == free_count[1] && i < kinds; i++) {
+            match_nodes(a, all[0].list[start[0] + i], all[1].list[start[1] + i]);
+            a->by_place[1][all[1].list[start[1] + i]] = 1;
+        }
+        if (!same_end) return; /* the order is another one */
+        for (int h = 0; h < 2; h++) at[h] += at[h] < end[h];
+    }
+}
+
+static bool align_children(aligner *a, const children *all, gpu_groups *known, uint32_t before, uint32_t after)
+{
+    for (uint32_t i = all[1].first[after + 1]; i < all[1].first[after + 2]; i++) {
+        const diff_node_key *key = diff_node(a->side[1], all[1].list[i]);
+        const diff_node_key wanted = {before, a->out->text_of[1][key->name], key->is_module};
+        uint32_t found = gpu_group(known, &wanted);
+        if (found == HD_NONE) return false;
+        if (found < a->side[0]->nodes.count) match_nodes(a, found, all[1].list[i]);
+    }
+    match_by_place(a, all, before, after);
+    return true;
+}
+
+/* Parents stand before their children, so that theirs are known. */
+static bool align_nodes(aligner *a)
+{
+    children all[2] = {{0}, {0}};
+    gpu_groups known = {.key_size = sizeof(diff_node_key)};
+    bool fine = true;
+    for (int h = 0; fine && h < 2; h++) {
+        uint32_t count = a->side[h]->nodes.count;
+        a->out->node_of[h] = malloc(((size_t)count + 1) * sizeof *a->out->node_of[h]);
+        a->by_place[h] = calloc((size_t)count + 1, 1);
+        fine = a->out->node_of[h] && a->by_place[h] && find_children(&all[h], count, count, parent_of_node, a->side[h]);
+        for (uint32_t i = 0; fine && i < count; i++) a->out->node_of[h][i] = HD_NONE;
+    }
+    for (uint32_t i = 0; fine && i < a->side[0]->nodes.count; i++) {
+        diff_node_key key = *diff_node(a->side[0], i);
+        key.name = a->out->text_of[0][key.name];
+        fine = gpu_group(&known, &key) == i;
+    }
+    fine = fine && align_children(a, all, &known, HD_NONE, HD_NONE);
+    for (uint32_t i = 0; fine && i < a->side[1]->nodes.count; i++)
+        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, &known, a->out->node_of[1][i], i);
+    for (int h = 0; h < 2; h++) {
+        free(all[h].first);
+        free(all[h].list);
+    }
+    gpu_groups_deinit(&known);
+    return fine;
+}
+
+/* ---- items ---- */
+
+static bool add_pair(aligner *a, uint32_t before, uint32_t after, diff_match match)
+{
+    diff_aligned *out = a->out;
+    if (!hd_grow((void **)&out->pairs, &out->capacity, out->count, sizeof *out->pairs)) return false;
+    out->pairs[out->count] = (diff_pair){{before, after}, {HD_NONE, HD_NONE}, (uint8_t)match};
+    if (before != HD_NONE) out->pair_of[0][before] = (uint32_t)out->count;
+    if (after != HD_NONE) out->pair_of[1][after] = (uint32_t)out->count;
+    out->count++;
+    return true;
+}
+
+static bool is_free(const aligner *a, int h, uint32_t item)
+{
+    return item != HD_NONE && a->out->pair_of[h][item] == HD_NONE && a->out->calls[h][item] > 0;
+}
+
+static uint32_t text_of_item(const aligner *a, int h, uint32_t item)
+{
+    uint32_t name = diff_key(a->side[h], item)->name;
+    return name == HD_NONE ? HD_NONE : a->out->text_of[h][name];
+}
+
+/* Of the same key, where nodes are translated. */
+static bool align_by_key(aligner *a)
+{
+    gpu_groups known = {.key_size = sizeof(diff_item_key)};
+    bool fine = true;
+    for (uint32_t i = 0; fine && i < a->side[0]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[0], i);
+        key.name = text_of_item(a, 0, i);
+        fine = gpu_group(&known, &key) == i;
+    }
+    for (uint32_t i = 0; fine && i < a->side[1]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[1], i);
+        bool has_node = key.kind != DIFF_GAP && key.node != HD_NONE;
+        bool by_place = has_node && !diff_is_work(key.kind) && a->by_place[1][key.node];
+        if (has_node) key.node = a->out->node_of[1][key.node];
+        if (has_node && key.node == HD_NONE) continue;
+        key.name = text_of_item(a, 1, i);
+        uint32_t found = gpu_group(&known, &key);
+        if (found == HD_NONE) fine = false;
+        if (fine && found < a->side[0]->items.count) fine = add_pair(a, found, i, by_place ? DIFF_PLACE : DIFF_SAME);
+    }
+    gpu_groups_deinit(&known);
+    return fine;
+}
+
+/* Two of one side do what one of the other does: it calls each as often, and their times add up. The first of them may be
+ * paired with it already. */
+static bool are_parts(const aligner *a, int h, uint32_t first, uint32_t second, uint32_t whole)
+{
+    const double *time = a->out->time[h], *calls = a->out->calls[h];
+    double of_whole = a->out->time[!h][whole], sum = time[first] + time[second];
+    return are_like(calls[first], calls[second]) && are_like(calls[first], a->out->calls[!h][whole]) &&
+           diff_key(a->side[h], first)->kind == diff_key(a->side[!h], whole)->kind &&
+           diff_key(a->side[h], second)->kind == diff_key(a->side[!h], whole)->kind && time[first] < 0.95 * of_whole &&
+           time[second] < 0.95 * of_whole && fabs(sum - of_whole) <= 0.35 * of_whole;
+}
+
+/* What is new beside something that got shorter is split from it; what is gone beside something that got longer is fused
+ * into it. h: the side of the two. */
+static void find_parts(aligner *a, int h)
+{
+    for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
+        if (!is_free(a, h, i) || !diff_is_work(diff_key(a->side[h], i)->kind)) continue;
+        const uint32_t beside[2] = {a->side[h]->about[i].before, a->side[h]->about[i].after};
+        for (int k = 0; k < 2; k++) {
+            uint32_t pair = beside[k] == HD_NONE ? HD_NONE : a->out->pair_of[h][beside[k]];
+            diff_pair *p = pair == HD_NONE ? NULL : &a->out->pairs[pair];
+            if (!p || p->item[!h] == HD_NONE || p->more[0] != HD_NONE || p->more[1] != HD_NONE) continue;
+            if (p->item[h] != beside[k] || !are_parts(a, h, beside[k], i, p->item[!h])) continue;
+            p->more[h] = i;
+            p->match = h ? DIFF_SPLIT : DIFF_FUSED;
+            a->out->pair_of[h][i] = pair;
+            break;
+        }
+    }
+}
+
+/* Two that both are free, and one of the other side that is, between what is matched. */
+static bool find_free_parts(aligner *a, int h)
+{
+    for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
+        const diff_item *about = &a->side[h]->about[i];
+        if (!is_free(a, h, i) || !is_free(a, h, about->after) || about->before == HD_NONE ||
+            !diff_is_work(diff_key(a->side[h], i)->kind))
+            continue;
+        uint32_t pair = a->out->pair_of[h][about->before];
+        uint32_t there = pair == HD_NONE ? HD_NONE : a->out->pairs[pair].item[!h];
+        uint32_t whole = there == HD_NONE ? HD_NONE : a->side[!h]->about[there].after;
+        if (!is_free(a, !h, whole) || !are_parts(a, h, i, about->after, whole)) continue;
+        if (!add_pair(a, h ? whole : i, h ? i : whole, h ? DIFF_SPLIT : DIFF_FUSED)) return false;
+        a->out->pairs[a->out->count - 1].more[h] = about->after;
+        a->out->pair_of[h][about->after] = (uint32_t)a->out->count - 1;
+    }
+    return true;
+}
+
+static hd_string short_name(char out[HD_NAME_BYTES], const aligner *a, int h, uint32_t item)
+{
+    hd_string name = gpu_text_of(&a->out->texts, text_of_item(a, h, item));
+    return (hd_string){out, hd_name_short(out, name)};
+}
+
+static bool have_one_short_name(const aligner *a, uint32_t before, uint32_t after)
+{
+    char x[HD_NAME_BYTES], y[HD_NAME_BYTES];
+    hd_string a_name = short_name(x, a, 0, before), b_name = short_name(y, a, 1, after);
+    return a_name.size && a_name.size == b_name.size && memcmp(a_name.data, b_name.data, a_name.size) == 0;
+}
+
+static bool have_one_grid(const aligner *a, uint32_t before, uint32_t after)
+{
+    uint32_t x = a->side[0]->about[before].grid, y = a->side[1]->about[after].grid;
+    return x != HD_NONE && y != HD_NONE && a->out->text_of[0][x] == a->out->text_of[1][y];
+}
+
+/* 0: no; by their names, by grid, by the order alone. */
+static int resemble(const aligner *a, uint32_t before, uint32_t after, int how)
+{
+    if (diff_key(a->side[0], before)->kind != diff_key(a->side[1], after)->kind) return 0;
+    if (how == 0) return have_one_short_name(a, before, after);
+    if (!are_like(a->out->calls[0][before], a->out->calls[1][after])) return 0;
+    return how > 1 || have_one_grid(a, before, after);
+}
+
+enum { WINDOW = 64 }; /* how many that are free are looked at for one: linear */
+
+/* What is left below one node. */
+static bool align_group(aligner *a, const children *all, uint32_t before, uint32_t after)
+{
+    for (int how = 0; how < 3; how++) {
+        uint32_t from = all[0].first[before + 1], end = all[0].first[before + 2];
+        for (uint32_t i = all[1].first[after + 1]; i < all[1].first[after + 2]; i++) {
+            uint32_t item = all[1].list[i];
+            if (!is_free(a, 1, item) || !diff_is_work(diff_key(a->side[1], item)->kind)) continue;
+            while (from < end && !is_free(a, 0, all[0].list[from])) from++;
+            for (uint32_t k = from; k < end && k < from + WINDOW; k++) {
+                uint32_t other = all[0].list[k];
+                if (!is_free(a, 0, other) || !diff_is_work(diff_key(a->side[0], other)->kind) ||
+                    !resemble(a, other, item, how))
+                    continue;
+                if (!add_pair(a, other, item, DIFF_RENAMED)) return false;
+                break;
+            }
+        }
+    }
+    return true;
+}
+
+/* Before what is left is taken for renamed: one became two, or two one. */
+static bool split_group(aligner *a, const children *all, uint32_t before, uint32_t after)
+{
+    uint32_t left[2][3], count[2] = {0, 0};
+    const uint32_t node[2] = {before, after};
+    for (int h = 0; h < 2; h++)
+        for (uint32_t i = all[h].first[node[h] + 1]; i < all[h].first[node[h] + 2] && count[h] < 3; i++)
+            if (is_free(a, h, all[h].list[i]) && diff_is_work(diff_key(a->side[h], all[h].list[i])->kind))
+                left[h][count[h]++] = all[h].list[i];
+    for (int h = 0; h < 2; h++) {
+        if (count[h] != 2 || count[!h] != 1 || !are_parts(a, h, left[h][0], left[h][1], left[!h][0])) continue;
+        if (!add_pair(a, left[0][0], left[1][0], h ? DIFF_SPLIT : DIFF_FUSED)) return false;
+        a->out->pairs[a->out->count - 1].more[h] = left[h][1];
+        a->out->pair_of[h][left[h][1]] = (uint32_t)a->out->count - 1;
+    }
+    return true;
+}
+
+static bool align_below_nodes(aligner *a)
+{
+    children all[2] = {{0}, {0}};
+    bool fine = true;
+    for (int h = 0; fine && h < 2; h++)
+        fine = find_children(&all[h], a->side[h]->items.count, a->side[h]->nodes.count, node_of_item, a->side[h]);
+    for (uint32_t i = 0; fine && i <= a->side[1]->nodes.count; i++) {
+        uint32_t after = i == a->side[1]->nodes.count ? HD_NONE : i;
+        uint32_t before = after == HD_NONE ? HD_NONE : a->out->node_of[1][after];
+        if (after != HD_NONE && before == HD_NONE) continue;
+        fine = split_group(a, all, before, after) && align_group(a, all, before, after);
+    }
+    for (int h = 0; h < 2; h++) {
+        free(all[h].first);
+        free(all[h].list);
+    }
+    return fine;
+}
+
+/* The same name anywhere, those of one name in their order. */
+static bool align_by_name(aligner *a)
+{
+    gpu_groups names = {.key_size = sizeof(diff_item_key)};
+    uint32_t *next = malloc(((size_t)a->side[0]->items.count + 1) * sizeof *next), *first = NULL, *last = NULL;
+    size_t first_capacity = 0, last_capacity = 0;
+    bool fine = next != NULL;
+    for (uint32_t i = 0; fine && i < a->side[0]->items.count; i++) {
+        const diff_item_key key = {diff_key(a->side[0], i)->kind, 0, text_of_item(a, 0, i)};
+        if (!is_free(a, 0, i) || !diff_is_work(key.kind)) continue;
+        uint32_t count = names.count, group = gpu_group(&names, &key);
+        fine = group != HD_NONE && hd_grow((void **)&first, &first_capacity, group, sizeof *first) &&
+               hd_grow((void **)&last, &last_capacity, group, sizeof *last);
+        if (!fine) break;
+        if (group == count)
+            first[group] = i;
+        else
+            next[last[group]] = i;
+        last[group] = i;
+        next[i] = HD_NONE;
+    }
+    uint32_t known = names.count;
+    for (uint32_t i = 0; fine && i < a->side[1]->items.count; i++) {
+        const diff_item_key key = {diff_key(a->side[1], i)->kind, 0, text_of_item(a, 1, i)};
+        if (!is_free(a, 1, i) || !diff_is_work(key.kind)) continue;
+        uint32_t group = gpu_group(&names, &key);
+        fine = group != HD_NONE;
+        if (!fine || group >= known || first[group] == HD_NONE) continue;
+        uint32_t other = first[group];
+        first[group] = next[other];
+        fine = add_pair(a, other, i, DIFF_PLACE);
+    }
+    gpu_groups_deinit(&names);
+    free(next);
+    free(first);
+    free(last);
+    return fine;
+}
+
+/* What follows the same on both sides. */
+static bool align_by_order(aligner *a)
+{
+    for (uint32_t i = 0; i < a->side[0]->items.count; i++) {
+        uint32_t last = a->side[0]->about[i].before;
+        if (!is_free(a, 0, i) || last == HD_NONE || a->out->pair_of[0][last] == HD_NONE) continue;
+        uint32_t there = a->out->pairs[a->out->pair_of[0][last]].item[1];
+        uint32_t other = there == HD_NONE ? HD_NONE : a->side[1]->about[there].after;
+        if (!is_free(a, 1, other) || !resemble(a, i, other, 2)) continue;
+        if (!are_like(a->out->time[0][i] / 2, a->out->time[1][other] / 2) && !have_one_grid(a, i, other)) continue;
+        if (!add_pair(a, i, other, DIFF_ORDER)) return false;
+    }
+    return true;
+}
+
+/* ---- streams and graphs ---- */
+
+typedef struct stream_vote {
+    int64_t before, after;
+} stream_vote;
+
+/* Which stream of before is which of after: streams have other numbers in each run. Those that most calls are on. */
+static bool find_moved(aligner *a)
+{
+    gpu_groups before = {.key_size = sizeof(int64_t)}, votes = {.key_size = sizeof(stream_vote)};
+    double *weight = NULL, *best = NULL;
+    int64_t *chosen = NULL;
+    size_t weight_capacity = 0, best_capacity = 0, chosen_capacity = 0;
+    bool fine = true;
+    for (size_t i = 0; fine && i < a->out->count; i++) {
+        const diff_pair *p = &a->out->pairs[i];
+        if (p->item[0] == HD_NONE || p->item[1] == HD_NONE || !diff_is_work(diff_key(a->side[0], p->item[0])->kind))
+            continue;
+        const stream_vote key = {a->side[0]->about[p->item[0]].stream, a->side[1]->about[p->item[1]].stream};
+        uint32_t count = votes.count, vote = gpu_group(&votes, &key), stream = gpu_group(&before, &key.before);
+        fine = vote != HD_NONE && stream != HD_NONE &&
+               hd_grow((void **)&weight, &weight_capacity, vote, sizeof *weight) &&
+               hd_grow((void **)&best, &best_capacity, stream, sizeof *best) &&
+               hd_grow((void **)&chosen, &chosen_capacity, stream, sizeof *chosen);
+        if (!fine) break;
+        if (vote == count) weight[vote] = 0;
+        weight[vote] += a->out->calls[0][p->item[0]];
+    }
+    for (uint32_t s = 0; fine && s < before.count; s++) best[s] = -1;
+    for (uint32_t v = 0; fine && v < votes.count; v++) {
+        const stream_vote *key = gpu_group_key(&votes, v);
+        uint32_t stream = gpu_group(&before, &key->before);
+        bool keeps = key->before == key->after;
+        if (weight[v] < best[stream] || (weight[v] == best[stream] && !keeps)) continue;
+        best[stream] = weight[v];
+        chosen[stream] = key->after;
+    }
+    for (size_t i = 0; fine && i < a->out->count; i++) {
+        diff_pair *p = &a->out->pairs[i];
+        if (p->item[0] == HD_NONE || p->item[1] == HD_NONE || !diff_is_work(diff_key(a->side[0], p->item[0])->kind))
+            continue;
+        const diff_item *x = &a->side[0]->about[p->item[0]], *y = &a->side[1]->about[p->item[1]];
+        bool plain = p->match == DIFF_SAME || p->match == DIFF_PLACE;
+        if (plain && (2 * x->in_graphs > x->works) != (2 * y->in_graphs > y->works))
+            p->match = DIFF_GRAPH;
+        else if (plain && chosen[gpu_group(&before, &x->stream)] != y->stream)
+            p->match = DIFF_MOVED;
+    }
+    gpu_groups_deinit(&before);
+    gpu_groups_deinit(&votes);
+    free(weight);
+    free(best);
+    free(chosen);
+    return fine;
+}
+
+/* ---- all ---- */
+
+static bool add_rest(aligner *a)
+{
+    for (int h = 0; h < 2; h++)
+        for (uint32_t i = 0; i < a->side[h]->items.count; i++)
+            if (is_free(a, h, i) && !add_pair(a, h ? HD_NONE : i, h ? i : HD_NONE, h ? DIFF_NEW : DIFF_GONE))
+                return false;
+    return true;
+}
+
+hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
+{
+    aligner a = {.out = out, .units = units, .side = {units->half[0].side, units->half[1].side}};
+    *out = (diff_aligned){0};
+    bool fine = share_texts(&a) && sum_items(&a) && align_nodes(&a) && align_by_key(&a);
+    if (fine) {
+        find_parts(&a, 1);
+        find_parts(&a, 0);
+        fine = align_below_nodes(&a);
+    }
+    if (fine) {
+        find_parts(&a, 1);
+        find_parts(&a, 0);
+        fine = find_free_parts(&a, 1) && find_free_parts(&a, 0) && align_by_name(&a) && align_by_order(&a) &&
+               find_moved(&a) && add_rest(&a);
+    }
+    for (int h = 0; h < 2; h++) free(a.by_place[h]);
+    return fine ? HD_OK : HD_NOMEM(err);
+}
+
+void diff_aligned_deinit(diff_aligned *d)
+{
+    for (int h = 0; h < 2; h++) {
+        free(d->text_of[h]);
+        free(d->node_of[h]);
+        free(d->pair_of[h]);
+        free(d->time[h]);
+        free(d->calls[h]);
+    }
+    gpu_texts_deinit(&d->texts);
+    free(d->pairs);
+}
