@@ -91,7 +91,7 @@ static hd_status add_note(hd_report *report, const char *text, hd_error *err)
     return HD_OK;
 }
 
-/* The trust of the report with one more row, of which nothing is said but this. */
+/* The trust of the report with one more row, which is its only statement. */
 static hd_status add_more(hd_report *report, const char *code, const char *level, uint64_t count, const int64_t *of,
                           const char *text, const char *figures, hd_error *err)
 {

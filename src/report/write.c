@@ -78,7 +78,7 @@ static hd_status print_json(hd_sink sink, const hd_report_part *parts, size_t co
 
 /* ---- Markdown ---- */
 
-/* Text of a line, of which nothing means anything to Markdown or HTML. */
+/* Text of a line, with Markdown and HTML escaped. */
 static hd_status markdown_text(hd_sink sink, const char *text)
 {
     for (; *text; text++) {
@@ -225,7 +225,7 @@ static hd_status write_output(void *user, const char *data, size_t size)
     return hd_output_write(file->output, data, size, file->err);
 }
 
-/* Written, but not yet there. The caller ends *out with commit or abort, also after a failure. */
+/* Written, but not committed. The caller ends *out with commit or abort, also after a failure. */
 static hd_status prepare_file(hd_output **out, const char *path, hd_report_format format, const hd_report_part *parts,
                               size_t count, hd_error *err)
 {

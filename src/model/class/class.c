@@ -1,8 +1,8 @@
-/* class.c - the table of rules: what kernels of which names do, and which collective a text tells
+/* class.c - the table of rules: classes of kernels by name, and the collective in a text
  *
- * Of a kernel the first rule counts that its short name fits (heddle/names.h: without return type, template arguments
- * and parameters, so that what only takes an ncclComm computes). Names that fit none compute. Rules that the user has read
- * come first, and their globs may as well fit the name as it is.
+ * The class of a kernel is that of the first rule that matches its short name (heddle/names.h: without return type,
+ * template arguments and parameters, so that a kernel with an ncclComm parameter still computes). Names without a match
+ * are compute. Rules from the user come first, and their globs may also match the unmodified name.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,13 @@ const char *const gpu_collective_names[GPU_COLLECTIVES + 1] = {"AllReduce", "All
                                                                "Gather",    "Scatter"};
 
 typedef enum rule_match {
-    BEGINS, /* the name begins so, whatever the case */
+    BEGINS, /* the name begins with it, ignoring case */
     WORD,   /* a word of the name begins so: all_reduce, AllReduce, all-reduce for "allreduce" */
-    OP,     /* an operation of XLA: the pattern, then nothing or what numbers it: "send.3" */
-    GLOB,   /* of the user */
+    OP,     /* an operation of XLA: the pattern, then nothing or a number suffix: "send.3" */
+    GLOB,   /* a rule from the user */
 } rule_match;
 
-enum { AS_NAMED = GPU_NO_COLLECTIVE }; /* the words below tell the collective */
+enum { AS_NAMED = GPU_NO_COLLECTIVE }; /* the words below give the collective */
 
 typedef struct rule {
     uint8_t match;
@@ -119,14 +119,14 @@ static bool is_joint(char c)
     return c == '_' || c == '-' || c == ' ';
 }
 
-/* A word begins behind what is no letter, and with a capital behind a small letter: two|Shot|All|Reduce. */
+/* A word begins after a character that is not a letter, and at a capital after a small letter: two|Shot|All|Reduce. */
 static bool begins_word(hd_string text, size_t at)
 {
     if (at == 0 || !is_letter(text.data[at - 1])) return true;
     return is_upper(text.data[at]) && !is_upper(text.data[at - 1]);
 }
 
-/* Whether the word stands at a place, whatever the case; joints may part it: all_reduce, AllReduce. */
+/* Whether the word is at a position, ignoring case and separators: all_reduce, AllReduce. */
 static bool stands_at(hd_string text, size_t at, const char *word)
 {
     for (bool first = true; *word; first = false, at++) {
@@ -223,8 +223,8 @@ void gpu_classes_deinit(gpu_classes *classes)
     *classes = (gpu_classes){0};
 }
 
-/* A kernel that tells of a collective is communication, but not one that begins with "hip", or that the user says
- * computes. */
+/* A kernel whose name contains a collective is communication, unless it begins with "hip" or a rule from the user says
+ * that it computes. */
 gpu_class gpu_class_of(gpu_classes *classes, const hd_work *work)
 {
     if (work->role == HD_ROLE_SET) return GPU_COMPUTE;

@@ -1,9 +1,9 @@
-/* producers.c - who wrote a trace, and which of its rows are a device's: the conventions of producers, one a line
+/* producers.c - recognises the producer of a trace, and the tracks of devices: conventions of producers, one per line
  *
- * Queues   tracks that are streams, and rows that the table says
- * Told     all else of a device: spans of collectives, sums, modules, steps, idle time. They run at the time of the
- *          queues' work and are no work themselves, nor the time of a CPU.
- * Host     the rest. "/device:CPU:0" and "/host:CPU" are threads.
+ * Queues   tracks that are streams, and tracks listed in the table
+ * Told     other tracks of a device: spans of collectives, sums, modules, steps, idle time. They overlap the queues'
+ *          activities and are neither activities nor CPU time
+ * Host     all others. "/device:CPU:0" and "/host:CPU" are threads
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef enum convention_place {
     ROW,      /* names of rows */
     METADATA, /* top-level keys */
     TEXTS,    /* any name, category or key of an argument */
-    CATEGORY, /* the same; slices of that category are told apart by their names, as if they had none */
+    CATEGORY, /* the same; slices of that category are classified by name, as if they had none */
 } convention_place;
 
 typedef enum convention_match {
@@ -29,8 +29,8 @@ typedef enum convention_match {
     TF_DEVICE, /* "/device:GPU:0", "/job:localhost/replica:0/task:0/device:TPU:1 Compute", of old "/gpu:0" */
 } convention_match;
 
-/* What a process is by that. BY_STREAM: of its rows those called "Stream #13(Kernel)" are queues; BY_XLA: "XLA Ops" is,
- * as on a TPU, which has no streams, until a row is a stream. */
+/* The kind of a process by that. BY_STREAM: its tracks called "Stream #13(Kernel)" are queues; BY_XLA: "XLA Ops" is, as
+ * on a TPU, which has no streams, until a track is a stream. */
 enum { HOST = HD_ROW_HOST, QUEUES = HD_ROW_QUEUE, THREADS = HD_ROW_THREAD, TOLD = HD_ROW_TOLD, BY_STREAM, BY_XLA };
 
 typedef struct convention {
@@ -41,7 +41,7 @@ typedef struct convention {
     uint8_t sort; /* of PROCESS and LABELS; of ROW within a device's process */
 } convention;
 
-/* What our own readers and writers add says nothing of the producer: the keys baseTimeNanoseconds, distributedInfo and
+/* Keys added by our own readers and writers are no evidence for a producer: baseTimeNanoseconds, distributedInfo and
  * deviceProperties, which Kineto has as well. */
 /* clang-format off */
 static const convention conventions[] = {
@@ -77,7 +77,8 @@ static const convention conventions[] = {
     {"rocprof",                      PROCESS,  IS,        "COPY", QUEUES},
     {"rocmProfileData",              ROW,      BEGINS,    "Hip ", HOST},
     {NULL,                           PROCESS,  NUMBERED,  "GPU", QUEUES},
-    {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:all", TOLD}, /* what the numbered streams have */
+    {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:all", TOLD}, /* the same activities as the numbered
+                                                                                   streams */
     {"TensorFlow 1",                 PROCESS,  HAS,       "/stream:", QUEUES},
     {"TensorFlow 1",                 PROCESS,  BEGINS,    "/job:", BY_XLA},
     {"TensorFlow or JAX",            PROCESS,  TF_DEVICE, "", BY_XLA},
@@ -97,7 +98,7 @@ enum { CONVENTIONS = sizeof conventions / sizeof *conventions };
 
 /* ---- words ---- */
 
-/* What stands behind `word` in a text; NULL: it is not in it. */
+/* The text after `word`; NULL: it does not occur. */
 static const char *find(hd_string text, const char *word)
 {
     size_t size = strlen(word);
@@ -190,7 +191,7 @@ uint32_t hd_producer_unsaid(const hd_trace *trace, const char *producer, size_t 
 
 /* ---- rows ---- */
 
-/* A TensorFlow 1 device without streams is told apart by its rows, as those of its followers. */
+/* A TensorFlow 1 device without streams is recognised by its tracks, like those of its successors. */
 static uint8_t sort_of_process(const hd_trace *trace, const hd_track *track)
 {
     const convention *name = convention_of(trace, PROCESS, track->name);
@@ -235,7 +236,7 @@ void hd_row_sorts_find(uint8_t *out, const hd_trace *trace)
         process = hd_process_of(trace, t);
         if (process != HD_NONE && out[process] == BY_XLA && is_stream_name(trace, track)) out[process] = BY_STREAM;
     }
-    for (int own = 0; own < 2; own++) { /* rows of processes themselves last: theirs is what the others are asked by */
+    for (int own = 0; own < 2; own++) { /* tracks of processes themselves last: others depend on theirs */
         for (uint32_t t = 0; t < count; t++) {
             const hd_track *track = hd_trace_track_at(trace, t);
             process = hd_process_of(trace, t);

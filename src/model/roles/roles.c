@@ -1,4 +1,4 @@
-/* roles.c - what a slice is, by category and name; what a call launches, by its name */
+/* roles.c - the role of a slice, by category and name; what a call launches, by its name */
 #include <string.h>
 
 #include "model/roles/copy_ways.h"
@@ -80,7 +80,7 @@ static const word_role categories[] = {
     {"hsa_api", HD_ROLE_DRIVER},
 };
 
-/* What OTF2, TensorFlow 1 ("Op") and unitrace ("gpu_op") say of calls, or kernels and copies, alike. */
+/* Categories that OTF2, TensorFlow 1 ("Op") and unitrace ("gpu_op") use for different roles. */
 bool hd_role_is_unsaid(hd_string category)
 {
     static const char *const paradigms[] = {"cuda", "hip", "opencl", "op", "gpu_op"};
@@ -109,7 +109,7 @@ static hd_role role_of_category(hd_string category, hd_string name)
 
 /* ---- names without a category ---- */
 
-/* How the names begin that CUPTI injections, Kineto and ROCm give to what has no category. */
+/* Prefixes of the names that CUPTI injections, Kineto and ROCm give to slices without a category. */
 static const word_role beginnings[] = {
     {"Kernel: ", HD_ROLE_KERNEL},     {"MemCopy: ", HD_ROLE_COPY},    {"Memcpy: ", HD_ROLE_COPY},
     {"MemSet: ", HD_ROLE_SET},        {"Memset: ", HD_ROLE_SET},      {"Memset (", HD_ROLE_SET},
@@ -145,13 +145,14 @@ hd_role hd_role_of(hd_string category, hd_string name)
 
 /* ---- rows ---- */
 
-/* What stands on a device's queue and is no work, as Ascend and others call it; spaces and underscores are one. */
+/* Events on a device's queue that are not activities, in the names of Ascend and others; spaces and underscores are
+ * equal. */
 static const char *const waits[] = {
     "event_wait",  "event_record", "event_reset", "notify_wait",      "notify_record",
     "write_value", "wait_value",   "free",        "profiling_enable", "profiling_disable",
 };
 
-/* "copy-done.1", "all-reduce-done": XLA waits for what it began before. */
+/* "copy-done.1", "all-reduce-done": XLA waits for an operation begun before. */
 static bool is_done(hd_string name)
 {
     static const char word[] = "-done";
@@ -174,7 +175,8 @@ static bool is_wait(hd_string name)
     return is_done(name);
 }
 
-/* Of a command that unitrace calls as the call that gave it; what is no copy and no fill is a barrier or an event. */
+/* The role of a command that unitrace names after the call that submitted it; anything but copies and fills is a
+ * barrier or an event. */
 static hd_role role_of_command(hd_string name)
 {
     switch (hd_launch_sort_of(name)) {
@@ -185,7 +187,7 @@ static hd_role role_of_command(hd_string name)
     }
 }
 
-/* Of a slice on a queue whose category says nothing. */
+/* The role of a slice on a queue whose category gives none. */
 static hd_role role_on_queue(hd_string name)
 {
     if (is_wait(name)) return HD_ROLE_SYNC;
@@ -208,8 +210,8 @@ hd_role hd_role_on(hd_string category, hd_string name, hd_row_sort row)
 
 /* ---- what a call launches ---- */
 
-/* Of "cudaError cudaLaunchKernel<char>(…)", "Runtime: cudaLaunchKernel_v7000", "_ZL16cudaLaunchKernelIcE…" and
- * "__cudaLaunchKernel@plt" what begins with the function's own name. */
+/* For "cudaError cudaLaunchKernel<char>(…)", "Runtime: cudaLaunchKernel_v7000", "_ZL16cudaLaunchKernelIcE…" and
+ * "__cudaLaunchKernel@plt" the part from the function's own name on. */
 static hd_string bare_name(hd_string name)
 {
     static const char *const before[] = {"Runtime: ",   "Driver: ",  "static ",      "cudaError_t ", "cudaError ",

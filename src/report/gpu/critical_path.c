@@ -1,7 +1,7 @@
-/* critical_path.c - what the time of a trace, or of each step, waits for: see "critical path" in definitions.md
+/* critical_path.c - the critical path of a trace, or of each step: see "critical path" in definitions.md
  *
- * The graph (heddle/graph.h) has what waits for what. The path goes back from the end of the time, each piece of it has
- * a class and the name of what runs or waits to run, and the pieces are summed up.
+ * The graph (heddle/graph.h) has the dependencies. The path goes back from the end of the time range; each part of it
+ * has a class and the name of the node that runs or waits to run, and the parts are summed up.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -201,8 +201,8 @@ static hd_status add_hta(critical_path *p, hd_error *err)
 
 /* ---- which paths ---- */
 
-/* Where the thread of a step is when it ends; while a call waits then, the work that it waits for. HD_NONE: the graph
- * has no such thread. */
+/* The node of a step's thread at the end of the step; if a call waits then, the activity that it waits for. HD_NONE:
+ * the graph has no such thread. */
 static uint32_t node_of_step(const critical_path *p, const gpu_step *step)
 {
     const hd_graph *g = p->graph;
@@ -273,7 +273,7 @@ static void add_event(const critical_path *p, uint32_t node, int64_t slack)
     report_cell_int(p->slack, from == HD_NONE ? HD_NO_NUMBER : (int64_t)from);
 }
 
-/* A row per event that has nodes: the least slack of them, and what the first of them waited for. */
+/* A row per event with nodes: the least slack of them, and what the first of them waited for. */
 static hd_status add_slack(critical_path *p, hd_error *err)
 {
     const hd_graph *g = p->graph;

@@ -113,7 +113,7 @@ static hd_status find_lines(kernels *k, hd_error *err)
     return status;
 }
 
-/* The stacks of work with one frame for all steps, as flame graphs have them. */
+/* The stacks of activities with one frame for all steps, as in flame graphs. */
 static hd_status merge_steps(kernels *k, hd_error *err)
 {
     const hd_stacks *stacks = k->attribution->stacks;
@@ -134,7 +134,7 @@ static hd_status merge_steps(kernels *k, hd_error *err)
     return HD_OK;
 }
 
-/* What flame graphs put under the kernels. */
+/* The stacks that flame graphs show for the kernels. */
 static hd_status find_stacks(kernels *k, hd_error *err)
 {
     const hd_attribution_options options = {.size = sizeof options};
@@ -146,7 +146,7 @@ static hd_status find_stacks(kernels *k, hd_error *err)
 
 /* ---- keys ---- */
 
-/* "[4, 1, 1]" as "4x1x1"; HD_NONE for what is no list of three. false: no memory. */
+/* "[4, 1, 1]" as "4x1x1"; HD_NONE for anything but a list of three. false: no memory. */
 static bool dimensions(uint32_t *out, kernels *k, int argument, const hd_block *block, uint32_t row)
 {
     char text[128];

@@ -1,4 +1,4 @@
-/* ranges.c - annotations and steps, with the GPU work that was launched in them: see "ranges" and "steps" in
+/* ranges.c - annotations and steps, with the GPU activities launched in them: see "ranges" and "steps" in
  * docs/reports/definitions.md
  */
 #include <stdlib.h>
@@ -100,7 +100,7 @@ typedef struct ranges {
     gpu_scope scope;
     gpu_ranges ranges;
     launched launched;
-    gpu_projection *below; /* by range: of what it covers and no range of its name before it */
+    gpu_projection *below; /* by range: the part that it covers and no earlier range of its name does */
     int64_t *from;         /* by range: from when on it does */
     bool linked;
     gpu_aggregate rows;
@@ -121,7 +121,7 @@ static bool find_from(ranges *r)
     return fine;
 }
 
-/* Of the launches of its lane in [from, end): those up to which place of the list of works. */
+/* Of the launches of its lane in [from, end): the range in the list of activities. */
 static gpu_projection works_in(const launched *l, uint32_t lane, int64_t from, int64_t end)
 {
     size_t first = find_place(l, lane, from), until = find_place(l, lane, end);
@@ -206,7 +206,7 @@ static hd_status run_ranges(hd_report *out, const hd_report_input *input, const 
 
 /* ---- steps ---- */
 
-/* Works by step: those of step i are out[first[i]] … out[first[i + 1]]. false: no memory. */
+/* Activities by step: those of step i are out[first[i]] … out[first[i + 1]]. false: no memory. */
 static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope *s)
 {
     uint32_t *step_of = hd_large_new(s->launches->work_count + 1, sizeof *step_of, s->large);
@@ -228,7 +228,7 @@ static bool works_of_steps(uint32_t **out, uint32_t **out_first, const gpu_scope
     return fine;
 }
 
-/* Bits of what the activities of a step rest on. */
+/* Bits of the defects that affect the activities of a step. */
 static unsigned doubts_of_works(const gpu_trust *trust, const uint32_t *works, const gpu_projection *below)
 {
     unsigned doubts = 0;

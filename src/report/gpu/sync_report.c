@@ -1,4 +1,4 @@
-/* sync_report.c - what waits for the GPU, and from where: see "syncs" in docs/reports/definitions.md */
+/* sync_report.c - calls that wait for the GPU, and where: see "syncs" in docs/reports/definitions.md */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,7 +15,7 @@ typedef struct sync_row {
     int64_t duration, busy;
 } sync_row;
 
-/* When some work of a rank, or of one of its processes, runs. */
+/* When activities of a rank, or of one of its processes, run. */
 typedef struct rank_busy {
     int64_t rank;
     uint32_t process; /* HD_NONE: all */
@@ -25,7 +25,7 @@ typedef struct rank_busy {
 typedef struct syncs {
     gpu_scope scope;
     gpu_slices calls;
-    uint32_t *ops, *frames; /* by call: names of what stands around it */
+    uint32_t *ops, *frames; /* by call: names of the slices around it */
     rank_busy *busy;
     size_t busy_count, busy_capacity;
     gpu_texts texts;
@@ -35,7 +35,7 @@ typedef struct syncs {
 
 /* ---- when the GPUs of a rank work ---- */
 
-/* Of works, order[0] … order[count - 1], those of a process. */
+/* Of the activities order[0] … order[count - 1], those of a process. */
 static bool add_busy(syncs *t, int64_t rank, uint32_t process, const uint32_t *order, size_t count)
 {
     const gpu_scope *s = &t->scope;
@@ -63,7 +63,7 @@ static size_t busy_at(const syncs *t, int64_t rank, uint32_t process)
     return i;
 }
 
-/* Devices stand by rank. */
+/* Devices are sorted by rank. */
 static bool find_busy(syncs *t)
 {
     const gpu_scope *s = &t->scope;
@@ -86,7 +86,7 @@ static bool find_busy(syncs *t)
     return fine;
 }
 
-/* A call of a process that launches nothing may wait for what any of the rank did. */
+/* A call of a process that launches nothing may wait for any activity of the rank. */
 static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
 {
     size_t i = busy_at(t, rank, gpu_process_at(&t->scope, call->lane));
@@ -95,7 +95,7 @@ static int64_t busy_in(const syncs *t, int64_t rank, const gpu_slice *call)
 
 /* ---- calls ---- */
 
-/* The names of what stands around each call. */
+/* The names of the slices around each call. */
 static hd_status find_around(uint32_t **out, const syncs *t, hd_role role, hd_error *err)
 {
     size_t count = t->calls.count;

@@ -1,9 +1,10 @@
-/* write.c - what /api/session says: the traces, how far they are, and where they stand on one axis
+/* write.c - the answer of /api/session: the traces, their progress, and their offsets on a common axis
  *
- * The axis of the page is that of the first trace that is ready, and offset_ns puts another there:
+ * The axis of the web UI is that of the first ready trace, and offset_ns converts other traces:
  *   unix   by Unix time, if all traces know theirs
  *   clock  else by their own clocks, as `heddle convert --ranks` does
- *   start  all begin together, if those would lie further apart than all of them are long: they are of different runs
+ *   start  all begin together, if they would otherwise be further apart than their total length: they are of different
+ *          runs
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +86,7 @@ static void write_or_null(hd_json_out *out, const char *key, int64_t value)
     hd_json_put_text(out, "null");
 }
 
-/* As `heddle` prints errors, without the name that stands beside it. */
+/* As `heddle` prints errors, without the name shown next to it. */
 static void write_error(hd_json_out *out, const hd_error *err)
 {
     char text[HD_ERROR_TEXT_BYTES];

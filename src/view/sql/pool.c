@@ -104,7 +104,7 @@ static hd_status open_connection(view_sql_connection **out, view_session *sessio
 
 /* ---- taking and giving back ---- */
 
-/* Traces that are ready stay so: as many as there were are the same ones. */
+/* Ready traces stay ready: an equal number means the same traces. */
 static bool is_of_all(const view_sql_connection *connection, view_session *session)
 {
     return connection->input_count == view_session_count_of(session, VIEW_READY);

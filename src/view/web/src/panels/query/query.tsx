@@ -1,4 +1,4 @@
-// Query: SQL over all traces that are open, its result as a table whose rows go to their events.
+// Query: SQL over all open traces, with a result table whose rows lead to their events.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -47,7 +47,7 @@ export function QueryPanel({ app }: { app: App }): JSX.Element {
   );
 }
 
-// A list of queries to put into the editor; it says nothing of what is there.
+// A list of queries to put into the editor; it shows no current value.
 function Pick({ label, options }: { label: string; options: readonly (readonly [string, string])[] }): JSX.Element {
   return (
     <select class="small" aria-label={label} value="" onChange={(event) => {
@@ -90,7 +90,7 @@ function Elapsed(): JSX.Element {
   return <span class="dim">{(Math.max(0, now - (since.value ?? now)) / 1000).toFixed(1)} s …</span>;
 }
 
-// How many rows there are, and what they are not.
+// The number of rows, and limits that cut them.
 function Told({ answer: { result } }: { answer: Answer }): JSX.Element {
   const notes = [
     result.stopped !== null && `there are more${result.stopped === "bytes" ? ": that is all that fits an answer" : ""}`,
@@ -118,7 +118,7 @@ function Empty(): JSX.Element {
   );
 }
 
-// The widest text takes what room is left.
+// The widest text column takes the remaining width.
 function columnsOf(app: App, result: Answer["result"]): Column<QueryRow>[] {
   const shown = result.columns.slice(0, MOST_COLUMNS);
   const widths = shown.map(({ name }, c) =>

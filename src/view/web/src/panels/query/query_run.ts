@@ -1,4 +1,4 @@
-// The query of the panel: its text, the run that goes on, what came of it. All of it stays while another panel is shown.
+// The query of the panel: its text, the current run, the result. All of it stays while another panel is shown.
 import { signal } from "@preact/signals";
 import type { App } from "../../app";
 import type { QueryResult } from "../../data/model";
@@ -22,11 +22,11 @@ export interface Answer {
 export const draft = signal("");
 export const answer = signal<Answer | null>(null);
 export const failure = signal<Failure | null>(null);
-export const since = signal<number | null>(null); // when what runs was begun; null: nothing runs
+export const since = signal<number | null>(null); // start of the current run; null: none
 export const caret = { from: 0, to: 0 }; // of the editor
 
 let going: AbortController | null = null;
-let asked = ""; // what state.sql was set to here
+let asked = ""; // value of state.sql set here
 
 // :from and :until, on the clock of SQL.
 function paramsOf(app: App, sql: string): Record<string, string> {
@@ -58,7 +58,7 @@ async function ask(app: App, text: string, wanted: Runnable, signal: AbortSignal
   remember(wanted.kept);
 }
 
-// Runs what is marked, else the statement of the caret. Another run that goes on is given up.
+// Runs the marked text, else the statement at the caret. Another current run is aborted.
 export async function runQuery(app: App): Promise<void> {
   const text = draft.value;
   const wanted = runnable(text, caret.from, caret.to);
@@ -115,6 +115,6 @@ function remember(sql: string): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(recent.value));
   } catch {
-    // it is forgotten with the page
+    // lost when the tab is closed
   }
 }
