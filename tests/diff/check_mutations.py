@@ -148,7 +148,7 @@ def main():
             low, high = answer["step"]["low_ns"], answer["step"]["high_ns"]
             if low is not None and kind != "move":
                 covered.append(low <= truth["step_change_ns"] <= high)
-            if args.verbose or not right or differs or not matched[-1:] == [True]:
+            if args.verbose or not right or differs or kind not in QUIET and not matched[-1]:
                 top = [f"{row['kind']} {row['name'][:50]} {row['matched']} {row['verdict']} {row['change_ns']}" for row in answer["rows"][:3]]
                 print(f"seed {seed}, {kind}: {'right' if right else 'not right'}, first {said}; step {answer['verdict']} "
                       f"{answer['step']['change_ns']} in [{low}, {high}], truth {truth['step_change_ns']}, GPU {truth['gpu_ns']}, "
