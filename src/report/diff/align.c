@@ -20,7 +20,10 @@ typedef struct aligner {
     diff_aligned *out;
     const diff_units *units;
     const hd_diff_side *side[2];
-    uint8_t *by_place[2]; /* by node: it was matched by its place */
+    uint8_t *by_place[2];  /* by node: it was matched by its place */
+    double *node_calls[2]; /* by node */
+    gpu_groups nodes[2],
+        items[2]; /* by key, where names are those of both sides; their numbers are those of the side */
 } aligner;
 
 /* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] … first[1]). */
@@ -53,13 +56,16 @@ static bool sum_items(aligner *a)
         double *calls = a->out->calls[h] = calloc((size_t)s->items.count + 1, sizeof *calls);
         uint32_t *pair_of = a->out->pair_of[h] = malloc(((size_t)s->items.count + 1) * sizeof *pair_of);
         double used = a->units->half[h].used ? a->units->half[h].used : 1;
-        if (!time || !calls || !pair_of) return false;
+        double *node_calls = a->node_calls[h] = calloc((size_t)s->nodes.count + 1, sizeof *node_calls);
+        if (!time || !calls || !pair_of || !node_calls) return false;
         for (uint32_t i = 0; i < s->items.count; i++) pair_of[i] = HD_NONE;
         for (size_t i = 0; i < s->entry_count; i++) {
             const diff_entry *e = &s->entries[i];
             if (a->units->half[h].unit_of[e->sample] == HD_NONE) continue;
             time[e->item] += (double)e->time / used;
             calls[e->item] += e->calls / used;
+            const diff_item_key *key = diff_key(s, e->item);
+            if (key->kind == DIFF_OPERATOR || key->kind == DIFF_MODULE) node_calls[key->node] += e->calls / used;
         }
     }
     return true;
@@ -129,16 +135,65 @@ static void match_by_place(aligner *a, const children *all, uint32_t before, uin
     }
 }
 
-static bool align_children(aligner *a, const children *all, gpu_groups *known, uint32_t before, uint32_t after)
+/* The node of side h below `parent`, a node of it, whose name is that of a node of the other; HD_NONE. */
+static bool find_node(uint32_t *out, aligner *a, int h, uint32_t parent, uint32_t like)
+{
+    const diff_node_key *key = diff_node(a->side[!h], like);
+    const diff_node_key wanted = {parent, a->out->text_of[!h][key->name], key->is_module};
+    uint32_t found = gpu_group(&a->nodes[h], &wanted);
+    *out = found < a->side[h]->nodes.count ? found : HD_NONE;
+    return found != HD_NONE;
+}
+
+static bool align_children(aligner *a, const children *all, uint32_t before, uint32_t after)
 {
     for (uint32_t i = all[1].first[after + 1]; i < all[1].first[after + 2]; i++) {
-        const diff_node_key *key = diff_node(a->side[1], all[1].list[i]);
-        const diff_node_key wanted = {before, a->out->text_of[1][key->name], key->is_module};
-        uint32_t found = gpu_group(known, &wanted);
-        if (found == HD_NONE) return false;
-        if (found < a->side[0]->nodes.count) match_nodes(a, found, all[1].list[i]);
+        uint32_t found;
+        if (!find_node(&found, a, 0, before, all[1].list[i])) return false;
+        if (found != HD_NONE) match_nodes(a, found, all[1].list[i]);
     }
     match_by_place(a, all, before, after);
+    return true;
+}
+
+/* What stands one level deeper in side h, in an operator that is not on the other: it is what the other has without that
+ * level, if together they are called as often. */
+static bool align_wrapped(aligner *a, int h)
+{
+    uint32_t count = a->side[h]->nodes.count, others = a->side[!h]->nodes.count;
+    uint32_t *stands_for = malloc(((size_t)count + 1) * sizeof *stands_for); /* what children are sought below */
+    uint32_t *wrapped = malloc(((size_t)count + 1) * sizeof *wrapped);
+    double *calls = calloc((size_t)others + 1, sizeof *calls);
+    bool fine = stands_for && wrapped && calls;
+    for (uint32_t i = 0; fine && i < count; i++) {
+        uint32_t parent = diff_node(a->side[h], i)->parent, match = a->out->node_of[h][i];
+        uint32_t place = parent == HD_NONE ? HD_NONE : stands_for[parent];
+        wrapped[i] = HD_NONE;
+        if (match == HD_NONE && parent != HD_NONE) fine = find_node(&wrapped[i], a, !h, place, i);
+        stands_for[i] = match != HD_NONE ? match : wrapped[i] != HD_NONE ? wrapped[i] : place;
+        if (match != HD_NONE) calls[match] += a->node_calls[h][i];
+        if (wrapped[i] != HD_NONE) calls[wrapped[i]] += a->node_calls[h][i];
+    }
+    for (uint32_t i = 0; fine && i < count; i++) {
+        uint32_t other = wrapped[i];
+        if (other == HD_NONE || !are_like(calls[other], a->node_calls[!h][other])) continue;
+        a->out->node_of[h][i] = other;
+        if (a->out->node_of[!h][other] == HD_NONE) a->out->node_of[!h][other] = i;
+    }
+    free(stands_for);
+    free(wrapped);
+    free(calls);
+    return fine;
+}
+
+static bool know_nodes(aligner *a, int h)
+{
+    a->nodes[h].key_size = sizeof(diff_node_key);
+    for (uint32_t i = 0; i < a->side[h]->nodes.count; i++) {
+        diff_node_key key = *diff_node(a->side[h], i);
+        key.name = a->out->text_of[h][key.name];
+        if (gpu_group(&a->nodes[h], &key) != i) return false;
+    }
     return true;
 }
 
@@ -146,29 +201,23 @@ static bool align_children(aligner *a, const children *all, gpu_groups *known, u
 static bool align_nodes(aligner *a)
 {
     children all[2] = {{0}, {0}};
-    gpu_groups known = {.key_size = sizeof(diff_node_key)};
     bool fine = true;
     for (int h = 0; fine && h < 2; h++) {
         uint32_t count = a->side[h]->nodes.count;
         a->out->node_of[h] = malloc(((size_t)count + 1) * sizeof *a->out->node_of[h]);
         a->by_place[h] = calloc((size_t)count + 1, 1);
-        fine = a->out->node_of[h] && a->by_place[h] && find_children(&all[h], count, count, parent_of_node, a->side[h]);
+        fine = a->out->node_of[h] && a->by_place[h] && know_nodes(a, h) &&
+               find_children(&all[h], count, count, parent_of_node, a->side[h]);
         for (uint32_t i = 0; fine && i < count; i++) a->out->node_of[h][i] = HD_NONE;
     }
-    for (uint32_t i = 0; fine && i < a->side[0]->nodes.count; i++) {
-        diff_node_key key = *diff_node(a->side[0], i);
-        key.name = a->out->text_of[0][key.name];
-        fine = gpu_group(&known, &key) == i;
-    }
-    fine = fine && align_children(a, all, &known, HD_NONE, HD_NONE);
+    fine = fine && align_children(a, all, HD_NONE, HD_NONE);
     for (uint32_t i = 0; fine && i < a->side[1]->nodes.count; i++)
-        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, &known, a->out->node_of[1][i], i);
+        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, a->out->node_of[1][i], i);
     for (int h = 0; h < 2; h++) {
         free(all[h].first);
         free(all[h].list);
     }
-    gpu_groups_deinit(&known);
-    return fine;
+    return fine && align_wrapped(a, 1) && align_wrapped(a, 0);
 }
 
 /* ---- items ---- */
@@ -195,45 +244,63 @@ static uint32_t text_of_item(const aligner *a, int h, uint32_t item)
     return name == HD_NONE ? HD_NONE : a->out->text_of[h][name];
 }
 
-/* Of the same key, where nodes are translated. */
-static bool align_by_key(aligner *a)
+static bool know_items(aligner *a, int h)
 {
-    gpu_groups known = {.key_size = sizeof(diff_item_key)};
-    bool fine = true;
-    for (uint32_t i = 0; fine && i < a->side[0]->items.count; i++) {
-        diff_item_key key = *diff_key(a->side[0], i);
-        key.name = text_of_item(a, 0, i);
-        fine = gpu_group(&known, &key) == i;
+    a->items[h].key_size = sizeof(diff_item_key);
+    for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[h], i);
+        key.name = text_of_item(a, h, i);
+        if (gpu_group(&a->items[h], &key) != i) return false;
     }
-    for (uint32_t i = 0; fine && i < a->side[1]->items.count; i++) {
-        diff_item_key key = *diff_key(a->side[1], i);
-        bool has_node = key.kind != DIFF_GAP && key.node != HD_NONE;
-        bool by_place = has_node && !diff_is_work(key.kind) && a->by_place[1][key.node];
-        if (has_node) key.node = a->out->node_of[1][key.node];
-        if (has_node && key.node == HD_NONE) continue;
-        key.name = text_of_item(a, 1, i);
-        uint32_t found = gpu_group(&known, &key);
-        if (found == HD_NONE) fine = false;
-        if (fine && found < a->side[0]->items.count) fine = add_pair(a, found, i, by_place ? DIFF_PLACE : DIFF_SAME);
-    }
-    gpu_groups_deinit(&known);
-    return fine;
+    return true;
 }
 
-/* Two of one side do what one of the other does: it calls each as often, and their times add up. The first of them may be
- * paired with it already. */
+/* Items of side h by their keys, where nodes are translated. Several may be one of the other side: what stands at
+ * several depths; all but the first are then pairs without one. */
+static bool align_by_key(aligner *a, int h)
+{
+    for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[h], i);
+        bool has_node = key.kind != DIFF_GAP && key.node != HD_NONE;
+        bool by_place = h && has_node && !diff_is_work(key.kind) && a->by_place[h][key.node];
+        if (has_node) key.node = a->out->node_of[h][key.node];
+        if (!is_free(a, h, i) || (has_node && key.node == HD_NONE)) continue;
+        key.name = text_of_item(a, h, i);
+        uint32_t found = gpu_group(&a->items[!h], &key);
+        if (found == HD_NONE) return false;
+        if (found >= a->side[!h]->items.count) continue;
+        uint32_t other = is_free(a, !h, found) ? found : HD_NONE;
+        if (!add_pair(a, h ? other : i, h ? i : other, by_place ? DIFF_PLACE : DIFF_SAME)) return false;
+    }
+    return true;
+}
+
+/* What may become one another: a kernel that is not known to communicate may be a collective's. */
+static bool are_of_one_kind(const aligner *a, int h, uint32_t item, uint32_t other)
+{
+    uint32_t x = diff_key(a->side[h], item)->kind, y = diff_key(a->side[!h], other)->kind;
+    return x == y || (x <= DIFF_COLLECTIVE && y <= DIFF_COLLECTIVE);
+}
+
+/* Two of one side are called as often as one of the other. */
+static bool are_called_alike(const aligner *a, int h, uint32_t first, uint32_t second, uint32_t whole)
+{
+    const double *calls = a->out->calls[h];
+    return are_like(calls[first], calls[second]) && are_like(calls[first], a->out->calls[!h][whole]) &&
+           are_of_one_kind(a, h, first, whole) && are_of_one_kind(a, h, second, whole);
+}
+
+/* And their times add up to it. */
 static bool are_parts(const aligner *a, int h, uint32_t first, uint32_t second, uint32_t whole)
 {
-    const double *time = a->out->time[h], *calls = a->out->calls[h];
+    const double *time = a->out->time[h];
     double of_whole = a->out->time[!h][whole], sum = time[first] + time[second];
-    return are_like(calls[first], calls[second]) && are_like(calls[first], a->out->calls[!h][whole]) &&
-           diff_key(a->side[h], first)->kind == diff_key(a->side[!h], whole)->kind &&
-           diff_key(a->side[h], second)->kind == diff_key(a->side[!h], whole)->kind && time[first] < 0.95 * of_whole &&
+    return are_called_alike(a, h, first, second, whole) && time[first] < 0.95 * of_whole &&
            time[second] < 0.95 * of_whole && fabs(sum - of_whole) <= 0.35 * of_whole;
 }
 
-/* What is new beside something that got shorter is split from it; what is gone beside something that got longer is fused
- * into it. h: the side of the two. */
+/* What is new beside something that got shorter, or another name, is split from it; what is gone beside something that got
+ * longer, or another name, is fused into it. h: the side of the two. */
 static void find_parts(aligner *a, int h)
 {
     for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
@@ -243,7 +310,9 @@ static void find_parts(aligner *a, int h)
             uint32_t pair = beside[k] == HD_NONE ? HD_NONE : a->out->pair_of[h][beside[k]];
             diff_pair *p = pair == HD_NONE ? NULL : &a->out->pairs[pair];
             if (!p || p->item[!h] == HD_NONE || p->more[0] != HD_NONE || p->more[1] != HD_NONE) continue;
-            if (p->item[h] != beside[k] || !are_parts(a, h, beside[k], i, p->item[!h])) continue;
+            if (p->item[h] != beside[k] ||
+                !(p->match == DIFF_RENAMED ? are_called_alike : are_parts)(a, h, beside[k], i, p->item[!h]))
+                continue;
             p->more[h] = i;
             p->match = h ? DIFF_SPLIT : DIFF_FUSED;
             a->out->pair_of[h][i] = pair;
@@ -293,7 +362,7 @@ static bool have_one_grid(const aligner *a, uint32_t before, uint32_t after)
 /* 0: no; by their names, by grid, by the order alone. */
 static int resemble(const aligner *a, uint32_t before, uint32_t after, int how)
 {
-    if (diff_key(a->side[0], before)->kind != diff_key(a->side[1], after)->kind) return 0;
+    if (!are_of_one_kind(a, 0, before, after)) return 0;
     if (how == 0) return have_one_short_name(a, before, after);
     if (!are_like(a->out->calls[0][before], a->out->calls[1][after])) return 0;
     return how > 1 || have_one_grid(a, before, after);
@@ -485,7 +554,8 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
 {
     aligner a = {.out = out, .units = units, .side = {units->half[0].side, units->half[1].side}};
     *out = (diff_aligned){0};
-    bool fine = share_texts(&a) && sum_items(&a) && align_nodes(&a) && align_by_key(&a);
+    bool fine = share_texts(&a) && sum_items(&a) && align_nodes(&a) && know_items(&a, 0) && know_items(&a, 1) &&
+                align_by_key(&a, 1) && align_by_key(&a, 0);
     if (fine) {
         find_parts(&a, 1);
         find_parts(&a, 0);
@@ -497,7 +567,12 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
         fine = find_free_parts(&a, 1) && find_free_parts(&a, 0) && align_by_name(&a) && align_by_order(&a) &&
                find_moved(&a) && add_rest(&a);
     }
-    for (int h = 0; h < 2; h++) free(a.by_place[h]);
+    for (int h = 0; h < 2; h++) {
+        free(a.by_place[h]);
+        free(a.node_calls[h]);
+        gpu_groups_deinit(&a.nodes[h]);
+        gpu_groups_deinit(&a.items[h]);
+    }
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
