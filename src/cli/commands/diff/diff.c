@@ -220,6 +220,7 @@ const cli_command cmd_diff = {
     .usage = "[BEFORE AFTER]",
     .offer = "<files>",
     .description =
+        " heddle diff --fail-if 'step>3%' before.json.gz after.json.gz\n\n"
         "Compares steps: the median before and after, with an interval of 99 %, and what the change is made of. Each "
         "side "
         "is a trace, a folder or a pattern with {rank} of a job's traces, or files given by --before and --after; a "
