@@ -1,7 +1,7 @@
 /* align.c - which operator, module, kernel of one side is which of the other
  *
- * Nodes (operators, ranges, modules) level by level from the roots: by name, else those that stand between the same two
- * neighbours, if there are as many on both sides. Then what runs on GPUs, below nodes that are one: by name; by what it
+ * Nodes (operators, ranges, modules) level by level from the roots: by name, also where one side has a level more; else
+ * those that stand between the same two neighbours, if there are as many on both sides. Then what runs on GPUs, below nodes that are one: by name; by what it
  * was split into or fused from, as time and calls tell; by short name, grid, or place; at last by name anywhere.
  */
 #include <math.h>
@@ -21,6 +21,8 @@ typedef struct aligner {
     const diff_units *units;
     const hd_diff_side *side[2];
     uint8_t *by_place[2];  /* by node: it was matched by its place */
+    uint8_t *is_level[2];  /* by node: what is in it is on the other side without it */
+    uint32_t *free[2];     /* room for nodes */
     double *node_calls[2]; /* by node */
     gpu_groups nodes[2],
         items[2]; /* by key, where names are those of both sides; their numbers are those of the side */
@@ -62,10 +64,14 @@ static bool sum_items(aligner *a)
         for (size_t i = 0; i < s->entry_count; i++) {
             const diff_entry *e = &s->entries[i];
             if (a->units->half[h].unit_of[e->sample] == HD_NONE) continue;
-            time[e->item] += (double)e->time / used;
-            calls[e->item] += e->calls / used;
-            const diff_item_key *key = diff_key(s, e->item);
-            if (key->kind == DIFF_OPERATOR || key->kind == DIFF_MODULE) node_calls[key->node] += e->calls / used;
+            time[e->item] += (double)e->time;
+            calls[e->item] += e->calls;
+        }
+        for (uint32_t i = 0; i < s->items.count; i++) {
+            const diff_item_key *key = diff_key(s, i);
+            time[i] /= used;
+            calls[i] /= used;
+            if (key->kind == DIFF_OPERATOR || key->kind == DIFF_MODULE) node_calls[key->node] = calls[i];
         }
     }
     return true;
@@ -108,30 +114,50 @@ static void match_nodes(aligner *a, uint32_t before, uint32_t after)
     a->out->node_of[1][after] = before;
 }
 
-/* Of each child that has no match, the one before it that has; those with the same are paired, if as many are there. */
+typedef enum place_state { PLACE_SKIPPED, PLACE_FREE, PLACE_ANCHOR } place_state;
+
+/* Of a child of side h: whether it is sought, or stands below the same parent on the other side. */
+static place_state place_of(const aligner *a, int h, uint32_t child, uint32_t other_parent)
+{
+    uint32_t other = a->out->node_of[h][child];
+    if (other == HD_NONE) return a->is_level[h][child] ? PLACE_SKIPPED : PLACE_FREE;
+    return diff_node(a->side[!h], other)->parent == other_parent ? PLACE_ANCHOR : PLACE_SKIPPED;
+}
+
+/* The children of side h from `at` on that are free, until the next that is an anchor; how many. */
+static uint32_t take_free(const aligner *a, int h, uint32_t *out, uint32_t *at, uint32_t end, const uint32_t *list,
+                          uint32_t other_parent)
+{
+    uint32_t count = 0;
+    for (; *at < end; ++*at) {
+        place_state here = place_of(a, h, list[*at], other_parent);
+        if (here == PLACE_ANCHOR) break;
+        if (here == PLACE_FREE) out[count++] = list[*at];
+    }
+    return count;
+}
+
+/* Children that have no match, between the same two that have: they are paired, if as many are there. */
 static void match_by_place(aligner *a, const children *all, uint32_t before, uint32_t after)
 {
     uint32_t at[2] = {all[0].first[before + 1], all[1].first[after + 1]};
-    const uint32_t end[2] = {all[0].first[before + 2], all[1].first[after + 2]};
-    while (at[0] < end[0] && at[1] < end[1]) {
-        uint32_t free_count[2], start[2], kinds = 0;
-        for (int h = 0; h < 2; h++) {
-            start[h] = at[h];
-            while (at[h] < end[h] && a->out->node_of[h][all[h].list[at[h]]] == HD_NONE) at[h]++;
-            free_count[h] = at[h] - start[h];
-        }
-        bool same_end = at[0] == end[0]
-                            ? at[1] == end[1]
-                            : at[1] < end[1] && a->out->node_of[0][all[0].list[at[0]]] == all[1].list[at[1]];
-        for (uint32_t i = 0; i < free_count[0] && free_count[0] == free_count[1]; i++)
-            kinds += diff_node(a->side[0], all[0].list[start[0] + i])->is_module ==
-                     diff_node(a->side[1], all[1].list[start[1] + i])->is_module;
-        for (uint32_t i = 0; same_end && kinds == free_count[0] && free_count[0] == free_count[1] && i < kinds; i++) {
-            match_nodes(a, all[0].list[start[0] + i], all[1].list[start[1] + i]);
-            a->by_place[1][all[1].list[start[1] + i]] = 1;
-        }
+    const uint32_t end[2] = {all[0].first[before + 2], all[1].first[after + 2]}, parent[2] = {before, after};
+    for (;;) {
+        uint32_t count[2], kinds = 0;
+        for (int h = 0; h < 2; h++) count[h] = take_free(a, h, a->free[h], &at[h], end[h], all[h].list, parent[!h]);
+        bool ends = at[0] == end[0] || at[1] == end[1];
+        bool same_end =
+            ends ? at[0] == end[0] && at[1] == end[1] : a->out->node_of[0][all[0].list[at[0]]] == all[1].list[at[1]];
         if (!same_end) return; /* the order is another one */
-        for (int h = 0; h < 2; h++) at[h] += at[h] < end[h];
+        for (uint32_t i = 0; count[0] == count[1] && i < count[0]; i++)
+            kinds += diff_node(a->side[0], a->free[0][i])->is_module == diff_node(a->side[1], a->free[1][i])->is_module;
+        for (uint32_t i = 0; count[0] == count[1] && kinds == count[0] && i < kinds; i++) {
+            match_nodes(a, a->free[0][i], a->free[1][i]);
+            a->by_place[1][a->free[1][i]] = 1;
+        }
+        if (ends) return;
+        at[0]++;
+        at[1]++;
     }
 }
 
@@ -145,15 +171,24 @@ static bool find_node(uint32_t *out, aligner *a, int h, uint32_t parent, uint32_
     return found != HD_NONE;
 }
 
-static bool align_children(aligner *a, const children *all, uint32_t before, uint32_t after)
+static bool align_children(aligner *a, const children *all, uint32_t before, uint32_t after, bool by_place)
 {
     for (uint32_t i = all[1].first[after + 1]; i < all[1].first[after + 2]; i++) {
         uint32_t found;
         if (!find_node(&found, a, 0, before, all[1].list[i])) return false;
-        if (found != HD_NONE) match_nodes(a, found, all[1].list[i]);
+        if (found != HD_NONE && a->out->node_of[0][found] == HD_NONE) match_nodes(a, found, all[1].list[i]);
     }
-    match_by_place(a, all, before, after);
+    if (by_place) match_by_place(a, all, before, after);
     return true;
+}
+
+/* Parents stand before their children, so that theirs are known. */
+static bool align_all_children(aligner *a, const children *all, bool by_place)
+{
+    bool fine = align_children(a, all, HD_NONE, HD_NONE, by_place);
+    for (uint32_t i = 0; fine && i < a->side[1]->nodes.count; i++)
+        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, a->out->node_of[1][i], i, by_place);
+    return fine;
 }
 
 /* What stands one level deeper in side h, in an operator that is not on the other: it is what the other has without that
@@ -178,6 +213,9 @@ static bool align_wrapped(aligner *a, int h)
         uint32_t other = wrapped[i];
         if (other == HD_NONE || !are_like(calls[other], a->node_calls[!h][other])) continue;
         a->out->node_of[h][i] = other;
+        for (uint32_t at = diff_node(a->side[h], i)->parent; at != HD_NONE && a->out->node_of[h][at] == HD_NONE;
+             at = diff_node(a->side[h], at)->parent)
+            a->is_level[h][at] = 1;
         if (a->out->node_of[!h][other] == HD_NONE) a->out->node_of[!h][other] = i;
     }
     free(stands_for);
@@ -197,7 +235,6 @@ static bool know_nodes(aligner *a, int h)
     return true;
 }
 
-/* Parents stand before their children, so that theirs are known. */
 static bool align_nodes(aligner *a)
 {
     children all[2] = {{0}, {0}};
@@ -206,18 +243,19 @@ static bool align_nodes(aligner *a)
         uint32_t count = a->side[h]->nodes.count;
         a->out->node_of[h] = malloc(((size_t)count + 1) * sizeof *a->out->node_of[h]);
         a->by_place[h] = calloc((size_t)count + 1, 1);
-        fine = a->out->node_of[h] && a->by_place[h] && know_nodes(a, h) &&
+        a->is_level[h] = calloc((size_t)count + 1, 1);
+        a->free[h] = malloc(((size_t)count + 1) * sizeof *a->free[h]);
+        fine = a->out->node_of[h] && a->by_place[h] && a->is_level[h] && a->free[h] && know_nodes(a, h) &&
                find_children(&all[h], count, count, parent_of_node, a->side[h]);
         for (uint32_t i = 0; fine && i < count; i++) a->out->node_of[h][i] = HD_NONE;
     }
-    fine = fine && align_children(a, all, HD_NONE, HD_NONE);
-    for (uint32_t i = 0; fine && i < a->side[1]->nodes.count; i++)
-        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, a->out->node_of[1][i], i);
+    fine = fine && align_all_children(a, all, false) && align_wrapped(a, 1) && align_wrapped(a, 0) &&
+           align_all_children(a, all, true);
     for (int h = 0; h < 2; h++) {
         free(all[h].first);
         free(all[h].list);
     }
-    return fine && align_wrapped(a, 1) && align_wrapped(a, 0);
+    return fine;
 }
 
 /* ---- items ---- */
@@ -569,6 +607,8 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
     }
     for (int h = 0; h < 2; h++) {
         free(a.by_place[h]);
+        free(a.is_level[h]);
+        free(a.free[h]);
         free(a.node_calls[h]);
         gpu_groups_deinit(&a.nodes[h]);
         gpu_groups_deinit(&a.items[h]);

@@ -478,6 +478,7 @@ static void judge(row *r, const maker *m)
     bool beyond = (c->low > 0 || c->high < 0) && fabs(c->change) >= (least > m->min_ns ? least : m->min_ns);
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
     bool is_own = fabs(c->change - r->elsewhere) >= 0.2 * fabs(c->change);
+    if (r->key.kind == DIFF_GAP && m->out->verdict == HD_DIFF_SAME) is_own = false; /* it makes up for something else */
     r->tier = c->is_known && beyond && is_own ? 0 : is_structural(r) || (c->is_known && beyond) ? 1 : 2;
     if (is_one_sided && r->tier < 2)
         r->verdict = r->key.match == DIFF_NEW ? ROW_NEW : ROW_GONE;
@@ -488,7 +489,7 @@ static void judge(row *r, const maker *m)
     double weight = is_one_sided && r->key.kind == DIFF_OPERATOR ? 1.02 : weights[r->key.kind];
     double most = c->before > c->after ? c->before : c->after, cpu = r->cpu[0] > r->cpu[1] ? r->cpu[0] : r->cpu[1];
     r->score = weight * (r->tier == 1 ? (most > cpu ? most : cpu) : fabs(c->change));
-    if (!is_own && r->key.kind == DIFF_OPERATOR) r->score /= 1000; /* behind what went over */
+    if (!is_own) r->score /= 1000; /* behind what went over */
 }
 
 static int by_score(const void *a, const void *b)
@@ -588,7 +589,8 @@ static hd_status add_rows(maker *m, hd_error *err)
                                      {0}};
     hd_table_builder *b;
     HD_TRY(new_table(&b, "rows", columns, err));
-    for (uint32_t i = 0; i < m->rows.count; i++) {
+    bool both = m->units.half[0].used && m->units.half[1].used; /* what one side alone has is no change */
+    for (uint32_t i = 0; both && i < m->rows.count; i++) {
         const row *r = &m->list[i];
         bool is_anything = r->calls[0] > 0 || r->calls[1] > 0 || r->change.before > 0 || r->change.after > 0;
         if (is_anything && (m->all || r->tier < 2)) add_row(b, m, r);
@@ -608,10 +610,11 @@ static hd_status add_step(maker *m, hd_error *err)
     const diff_change *c = &m->step;
     hd_table_builder *b;
     HD_TRY(new_table(&b, "step", columns, err));
-    add_ns(b, c->before);
-    add_ns(b, c->after);
-    add_ns(b, c->change);
-    if (c->before > 0)
+    bool has[2] = {m->units.half[0].used, m->units.half[1].used}, both = has[0] && has[1];
+    add_ns(b, has[0] ? c->before : INFINITY);
+    add_ns(b, has[1] ? c->after : INFINITY);
+    add_ns(b, both ? c->change : INFINITY);
+    if (c->before > 0 && both)
         hd_table_add_decimal(b, 100 * c->change / c->before);
     else
         hd_table_add_null(b);
