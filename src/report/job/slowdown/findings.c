@@ -211,7 +211,7 @@ static void add_starved(job_state *s, const job_starved *of, double after)
         snprintf(at_once, sizeof at_once, " For %.0f %% of the time %u of %u do so at once, as if there %s %u CPU%s.",
                  of->most_for, of->most, of->ranks, running == 1 ? "was" : "were", running, running == 1 ? "" : "s");
     snprintf(text, sizeof text,
-             "The hosts' threads stand still for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
+             "The hosts' threads stall for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
              hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
              100 * of->still / s->whole, of->names, at_once);
     add_row(s, about_starved(), after, of->still, text, NULL);
