@@ -45,7 +45,7 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
     finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy,
     finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments,
-    finding_default_stream;
+    finding_default_stream, finding_low_clock;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
