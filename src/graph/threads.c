@@ -225,7 +225,8 @@ static hd_status find_waits_of(finder *f, uint32_t lane, const uint32_t *sibling
         f->contained[siblings[i]] = f->contained_times[siblings[i]] = 0;
         if (siblings[i] != lane && !find_waits_for(f, lane, siblings[i])) return HD_NOMEM(err);
     }
-    if (!hd_large_sort(f->waits + first, f->count - first, sizeof *f->waits, by_stretch, f->m->large))
+    if (f->count > first &&
+        !hd_large_sort(f->waits + first, f->count - first, sizeof *f->waits, by_stretch, f->m->large))
         return HD_NOMEM(err);
     return decide(f, &f->m->g->lanes[lane], first, err);
 }
