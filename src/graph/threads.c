@@ -120,9 +120,8 @@ static hd_status is_backward(bool *out, finder *f, const hd_graph_lane *thread, 
                        f->backward[at].backward != wanted.backward ? f->backward[at].backward < wanted.backward
                        : f->backward[at].forward != wanted.forward ? f->backward[at].forward < wanted.forward
                                                                    : f->backward[at].start_ns < from);
-    const forward_thread *found = &f->backward[low];
-    *out = low < f->backward_count && found->backward == wanted.backward && found->forward == wanted.forward &&
-           found->start_ns < until;
+    const forward_thread *found = low < f->backward_count ? &f->backward[low] : NULL;
+    *out = found && found->backward == wanted.backward && found->forward == wanted.forward && found->start_ns < until;
     return HD_OK;
 }
 
