@@ -330,9 +330,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 /* ---- about ---- */
 
 #define DEVICE                                                                                                         \
-    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: a process that tells none"},              \
+    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: the process has no device number"},       \
     {                                                                                                                  \
-        "process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number"           \
+        "process", HD_VALUE_STRING, "identifies a device without a number; null if it has a number"                    \
     }
 
 static const hd_report_column findings_columns[] = {
@@ -394,7 +394,7 @@ static const hd_report_column kernels_columns[] = {
 };
 static const hd_report_column idle_columns[] = {
     DEVICE,
-    {"cause", HD_VALUE_STRING, "why nothing ran; heddle help report idle tells what each means"},
+    {"cause", HD_VALUE_STRING, "why nothing ran; see heddle help report idle"},
     {"total", HD_VALUE_DURATION, "sum of its gaps"},
     {"share", HD_VALUE_DECIMAL, "percent of idle time"},
     {"gaps", HD_VALUE_COUNT, "how many"},

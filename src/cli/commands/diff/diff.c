@@ -216,7 +216,7 @@ static int run(cli_run *run)
 const cli_command cmd_diff = {
     .name = "diff",
     .group = CLI_LOOK,
-    .summary = "tell what changed between two runs, and whether it is real",
+    .summary = "compare two runs: what changed, and whether it is significant",
     .usage = "[BEFORE AFTER]",
     .offer = "<files>",
     .description =

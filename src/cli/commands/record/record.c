@@ -371,7 +371,7 @@ static const cli_option options[] = {
     {.name = "strict",
      .kind = CLI_FLAG,
      FIELD(strict),
-     .help = "do not run the command if it cannot be captured; else that is said and it runs"},
+     .help = "do not run the command if it cannot be captured; else it runs with a message"},
     {.name = "keep",
      .letter = 'k',
      .kind = CLI_FLAG,
