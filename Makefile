@@ -67,7 +67,7 @@ dist: static-libs build/static/build.ninja  ## an archive in build/dist that run
 	@tools/dist.sh build/static build/dist
 
 test-dist: dist       ## unpack that archive in an empty root, and use it there
-	@tests/dist.py build/dist/heddle-*.tar.zst
+	@tests/tree/dist.py build/dist/heddle-*.tar.zst
 
 wheel: static-libs    ## the Python package in build/wheel, with all inside: pip install build/wheel/heddle_trace-*.whl
 	@tools/wheel.sh build/wheel
@@ -88,14 +88,14 @@ dist-aarch64: static-libs-aarch64 build/static-aarch64/build.ninja  ## the same 
 	@tools/dist.sh build/static-aarch64 build/dist-aarch64 aarch64
 
 test-dist-aarch64: dist-aarch64  ## the unit tests, and what is in that archive, under qemu-user
-	@tests/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
+	@tests/tree/dist_aarch64.sh build/static-aarch64 build/dist-aarch64
 
 deb:                  ## Debian's packages, in build/deb
 	@tools/setup.sh deb
 	@tools/deb.sh build/deb
 
 test-deb: deb         ## install, use and remove them in a small Debian (debootstrap, as root), and do what packaging/Containerfile says
-	@tests/deb.py build/deb
+	@tests/tree/deb.py build/deb
 
 release:              ## check all that a release needs, and prepare it in build/release-VERSION, unpublished (RELEASE_KEY=… signs)
 	@tools/release.py

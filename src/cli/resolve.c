@@ -16,6 +16,7 @@ static const struct {
     {"analyze", "summary", NULL},
     {"stats", "summary", NULL},
     {"open", "view", NULL},
+    {"compare", "diff", NULL},
     {"export", "convert", NULL},
     {"profile", "record", NULL},
     {"benchmark", NULL, "'heddle replay --run TRACE' launches the GPU activity of a trace again and times it"},

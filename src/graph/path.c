@@ -7,12 +7,32 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "heddle/graph.h"
+#include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
+#include "trace/text.h"
 
 static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
 {
     return g->ends[from] <= g->starts[to] ? g->ends[from] : g->starts[from];
+}
+
+static hd_string name_of(const hd_graph *g, uint32_t node)
+{
+    if (g->slices[node] == HD_NONE) return (hd_string){"", 0};
+    return hd_trace_string(g->trace, hd_event_at(g->trace, HD_KIND_SLICE, g->slices[node]).name);
+}
+
+/* Of two nodes that are ready at one time: whether the path goes by `b`. It is work rather than a thread's, then what
+ * began later, then what is called more: the order of nodes is that of the file, and would make another path of the
+ * same trace in another format. */
+static bool is_preferred(const hd_graph *g, uint32_t b, uint32_t a)
+{
+    bool is_work_a = g->kinds[a] == HD_NODE_WORK, is_work_b = g->kinds[b] == HD_NODE_WORK;
+    if (is_work_a != is_work_b) return is_work_b;
+    if (g->starts[a] != g->starts[b]) return g->starts[b] > g->starts[a];
+    int order = hd_string_compare(name_of(g, a), name_of(g, b));
+    return order ? order < 0 : b > a;
 }
 
 size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
@@ -22,6 +42,9 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
     for (size_t e = graph->first_edges[node]; e < graph->first_edges[node + 1]; e++) {
         int64_t ready = ready_at(graph, graph->froms[e], node);
         if (bound != SIZE_MAX && ready < *out_ready) continue;
+        if (bound != SIZE_MAX && ready == *out_ready && graph->edge_kinds[e] == graph->edge_kinds[bound] &&
+            !is_preferred(graph, graph->froms[e], graph->froms[bound]))
+            continue;
         *out_ready = ready;
         bound = e;
     }
@@ -87,7 +110,7 @@ uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         if (graph->starts[n] >= until_ns || (graph->starts[n] < from_ns && graph->ends[n] <= from_ns)) continue;
         int64_t end = graph->ends[n] < until_ns ? graph->ends[n] : until_ns;
-        if (end < latest) continue;
+        if (end < latest || (end == latest && last != HD_NONE && !is_preferred(graph, n, last))) continue;
         latest = end;
         last = n;
     }

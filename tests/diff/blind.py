@@ -29,7 +29,7 @@ def main():
         right = 0
         for n, said in enumerate(args.judge):
             truth = json.loads((args.out / f"pair{n}" / "truth.json").read_text())
-            names = [*truth["names"], truth["renamed"] or "", truth["kind"]]
+            names = [*truth["names"], truth["renamed"] or ""] if truth["names"] else [truth["kind"]]
             good = any(said.lower() in name.lower() for name in names) if truth["kind"] != "noise" else said == "nothing"
             right += good
             print(f"pair{n}: {truth['kind']} {[name[:60] for name in truth['names'][:3]]}: {'right' if good else 'not right'} ({said})")

@@ -68,8 +68,8 @@ def rows_of_matched(answer, truth):
                                            for row in answer["rows"])
 
 
-def figures(answer, paths):
-    """What differs between the answer and the oracle."""
+def figures(answer, everything, paths):
+    """What differs between the answer (`everything`: with all rows, or None) and the oracle."""
     wrong = []
     whole = [[step for step in oracle.account(path) if step["work"]] for path in paths]
     sides = oracle.compared(*whole)
@@ -97,6 +97,16 @@ def figures(answer, paths):
         whole = sum(s["window_ns"] for s in steps)
         if sum(part[n] for part in parts.values()) != whole:
             wrong.append(f"parts of side {n} do not add up to {whole}")
+        side = ("before", "after")[n]
+        for count in answer["counts"]:
+            value = sum(s[count["what"]] for s in steps) / len(steps) if count["what"] in ("kernels", "copies") else count[side]
+            if abs(count[side] - value) > 1e-5:
+                wrong.append(f"{count['what']} {side} {count[side]}, not {value}")
+        if everything:
+            rows = [row for row in everything["rows"] if row["kind"] in ("kernel", "collective", "copy")]
+            value = sum(s["gpu_ns"] for s in steps) / len(steps)
+            if abs(sum(row[side + "_ns"] or 0 for row in rows) - value) > len(rows):
+                wrong.append(f"rows {side} do not add up to the GPU time, {value}")
     return wrong
 
 
@@ -143,12 +153,13 @@ def main():
             (quiet if kind in QUIET else found).append(right)
             if kind not in QUIET:
                 matched.append(rows_of_matched(answer, truth))
-            differs = figures(answer, (before, after))
+            everything = diff(args.heddle, "--all", before, after) if n % 4 == 0 else None
+            differs = figures(answer, everything, (before, after))
             wrong += [f"seed {seed}, {kind}: {text}" for text in differs]
             low, high = answer["step"]["low_ns"], answer["step"]["high_ns"]
             if low is not None and kind != "move":
                 covered.append(low <= truth["step_change_ns"] <= high)
-            if args.verbose or not right or differs or not matched[-1:] == [True]:
+            if args.verbose or not right or differs or kind not in QUIET and not matched[-1]:
                 top = [f"{row['kind']} {row['name'][:50]} {row['matched']} {row['verdict']} {row['change_ns']}" for row in answer["rows"][:3]]
                 print(f"seed {seed}, {kind}: {'right' if right else 'not right'}, first {said}; step {answer['verdict']} "
                       f"{answer['step']['change_ns']} in [{low}, {high}], truth {truth['step_change_ns']}, GPU {truth['gpu_ns']}, "

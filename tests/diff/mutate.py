@@ -9,7 +9,7 @@ and an API call; `after` has one change as well:
 
   slow        one kernel of one operator takes 10 % to 50 % longer
   rename      a kernel has another name, and its time
-  split       a kernel became two, with a launch each, 20 % to 60 % longer together
+  split       a kernel became two, with a launch each, 10 % to 30 % longer together
   fuse        two kernels of neighbouring operators became one, 20 % to 40 % faster; the second operator is gone
   move        a kernel is on another stream
   drop        a step is missing
@@ -64,12 +64,12 @@ class Mutation:
         self.total = sum(a.length for a in self.in_steps)
         getattr(self, kind)()
 
-    def pick(self, wanted=lambda name, operators: not communication(name) and operators, least=0.02, kind="kernel", each=True):
-        """A group in each step that takes a share of the GPU time, and twice LEAST in a step."""
+    def pick(self, wanted=lambda name, operators: not communication(name) and operators, least=0.02, kind="kernel", each=True, grows=0.5):
+        """A group in each step that takes a share of the GPU time, and so much that growing by `grows` is LEAST in a step."""
         found = [key for key, group in self.groups.items() if group[0].kind == kind and wanted(*key)
                  and (not each or len({self.trace.step_of(a) for a in group}) == self.steps)]
         share = {key: sum(a.length for a in self.groups[key]) / self.total for key in found}
-        fit = [key for key in found if share[key] >= max(least, 2 * LEAST * self.steps / self.total)]
+        fit = [key for key in found if share[key] >= max(least, LEAST / grows * self.steps / self.total)]
         fit = fit or sorted(found, key=lambda key: (share[key], key))[-1:]
         key = self.rng.choice(sorted(fit))
         self.names |= {key[0], *key[1]}
@@ -120,8 +120,8 @@ class Mutation:
         self.names, self.rows, self.matched, self.renamed = {old}, {"kernel", "operator"}, "renamed", new
 
     def split(self):
-        key, group = self.pick()
-        factor, part = self.factor(group, 1.2, 1.6), self.rng.uniform(0.3, 0.7)
+        key, group = self.pick(grows=0.3)
+        factor, part = self.factor(group, 1.1, 1.3), self.rng.uniform(0.3, 0.7)
         second = "splitKreduce_" + key[0]
         for a in group:
             self.edits.length[a] = int(a.length * factor * part)

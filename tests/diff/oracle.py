@@ -58,13 +58,13 @@ def read(path):
 
 def account(path):
     """One dictionary for each step, in order: its name, its length on the host, its window on the device, parts, counts, and
-    the ns of each kernel. Traces with one device and one process."""
+    the sum of the durations of its activities. Traces with one device and one process."""
     events = [event for event in read(path) if event.get("ph") == "X"]
     steps = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e.get("dur", 0)), e["name"]) for e in events
                    if re.match(r"ProfilerStep#\d+$", e["name"]) and "gpu" not in e.get("cat", ""))
     calls = {e["args"]["correlation"]: ns(e["ts"]) for e in events
              if e.get("cat", "").lower() in ("cuda_runtime", "cuda_driver", "runtime") and "correlation" in (e.get("args") or {})}
-    out = [{"name": name, "host_ns": end - begin, "work": [], "launches": 0, "syncs": 0} for begin, end, name in steps]
+    out = [{"name": name, "host_ns": end - begin, "work": [], "kernels": 0, "copies": 0} for begin, end, name in steps]
 
     def step_at(t):
         found = None
@@ -85,6 +85,8 @@ def account(path):
         step = None if launch is None else step_at(launch)
         if step is not None:
             out[step]["work"].append((begin, end, event["name"]))
+            out[step]["kernels"] += event["cat"].lower() == "kernel"
+            out[step]["copies"] += kind == "copy"
     covered = {kind: union(intervals) for kind, intervals in every.items()}
     order = sorted((n for n in range(len(out)) if out[n]["work"]), key=lambda n: (max(w[1] for w in out[n]["work"]), steps[n][0]))
     before = None
@@ -96,9 +98,7 @@ def account(path):
         comm = length(inside["compute"] + inside["communication"])
         busy = length(inside["compute"] + inside["communication"] + inside["copy"])
         out[n].update(window=(first, last), window_ns=last - first, compute=compute, exposed_communication=comm - compute,
-                      exposed_copy=busy - comm, idle=last - first - busy, kernels={})
-        for begin, end, name in out[n]["work"]:
-            out[n]["kernels"][name] = out[n]["kernels"].get(name, 0) + end - begin
+                      exposed_copy=busy - comm, idle=last - first - busy, gpu_ns=sum(w[1] - w[0] for w in out[n]["work"]))
         before = last
     return out
 

@@ -145,6 +145,11 @@ def is_sync(call, ends_at):
     return "emcpy" in call.name and ends_at is not None and call.start < ends_at <= call.end
 
 
+def track(tid, stream):
+    """The track of another stream: a number, or a text that ends with it."""
+    return stream if isinstance(tid, int) else re.sub(r"\d+$", str(stream), str(tid))
+
+
 def retime(trace, edits):
     """Raw events of the new run, with ts and dur as text of microseconds."""
     own = {}
@@ -243,7 +248,7 @@ def retime(trace, edits):
             added.append((call, begin + inner, begin + inner + 5_000))
             end = last.get((like.device, stream), (None, None))[1]
             start = max(begin + inner + LATENCY, (end or 0) + 900)
-            raw = {**like.raw, "name": name, "tid": stream if like.raw["tid"] == like.stream else like.raw["tid"],
+            raw = {**like.raw, "name": name, "tid": track(like.raw["tid"], stream),
                    "args": {**like.raw["args"], "correlation": correlation, "stream": stream}}
             if kind == "copy":
                 raw = {key: raw[key] for key in ("ph", "pid", "tid")} | {"cat": "gpu_memcpy", "name": name, "args": {
@@ -270,7 +275,7 @@ def retime(trace, edits):
             raw = {**raw, "name": edits.name[event]}
         if event in edits.stream:
             to = edits.stream[event]
-            raw = {**raw, "tid": to if raw["tid"] == event.stream else raw["tid"], "args": {**raw["args"], "stream": to}}
+            raw = {**raw, "tid": track(raw["tid"], to), "args": {**raw["args"], "stream": to}}
         out.append((raw, start, end))
     return out + added
 

@@ -14,7 +14,7 @@
 #include "format/out_folder.h"
 #include "format/parquet/parquet.h"
 #include "heddle/arrow.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 
 /* ---- the folder ---- */
 

@@ -1,6 +1,7 @@
 /* told.h - data of a track that Perfetto has no field for, which our writer stores in the track's description
  *
- * "tid stream 7 of 500, labels NPU, no name, no order, rank 3, GPU stream 7 of device 0", each if it applies.
+ * "tid stream 7 of 500, labels NPU, no name, no order, rank 3, GPU stream 7 of device 0", each if it applies. Texts of
+ * the trace that could pass for several items are in quotes: "labels \"a, rank 3\"".
  */
 #ifndef HD_FORMAT_PERFETTO_TOLD_H
 #define HD_FORMAT_PERFETTO_TOLD_H

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "trace/shift.h"
+#include "trace/clock.h"
 
 bool hd_clock_shifts(int64_t *shifts, int64_t *out_base, const int64_t *bases, size_t count)
 {

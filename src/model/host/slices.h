@@ -63,6 +63,8 @@ hd_status gpu_around(const gpu_slices *slices, const gpu_place *places, size_t c
 /* The launches of counted activities as sorted places; a launch requested by an operator of another thread is where
  * that operator begins; id is the launch. The caller frees them with hd_large_free. */
 hd_status gpu_launch_places(gpu_place **out, size_t *out_count, const gpu_scope *scope, hd_error *err);
+/* Of these places those of launches within a backward operator are where its forward operator began; sorted again. */
+hd_status gpu_places_to_forward(gpu_place *places, size_t count, const gpu_scope *scope, hd_error *err);
 /* By launch, the innermost slice around it. The caller frees it with hd_large_free. */
 hd_status gpu_innermost_of_launches(uint32_t **out, const gpu_scope *scope, const gpu_slices *slices, hd_error *err);
 

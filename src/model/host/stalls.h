@@ -28,6 +28,6 @@ typedef struct gpu_stalls {
 hd_status gpu_stalls_init(gpu_stalls *out, const gpu_scope *scope, hd_error *err);
 void gpu_stalls_deinit(gpu_stalls *stalls);
 /* Whether so many operators have one that it is none of theirs. */
-enum { GPU_STALL_NAMES = 5 };
+enum { GPU_STALL_NAMES = 5, GPU_STALL_NS = 1000000 };
 
 #endif

@@ -17,6 +17,7 @@ enum {
     GPU_BY_STREAM = 128,
     GPU_BY_CLASS = 256,
     GPU_BY_STACK = 512,
+    GPU_BY_LINE = 1024,
 };
 
 /* The first member of each report's options. */

@@ -1,7 +1,7 @@
 /* align.c - which operator, module, kernel of one side is which of the other
  *
- * Nodes (operators, ranges, modules) level by level from the roots: by name, else those that stand between the same two
- * neighbours, if there are as many on both sides. Then what runs on GPUs, below nodes that are one: by name; by what it
+ * Nodes (operators, ranges, modules) level by level from the roots: by name, also where one side has a level more; else
+ * those that stand between the same two neighbours, if there are as many on both sides. Then what runs on GPUs, below nodes that are one: by name; by what it
  * was split into or fused from, as time and calls tell; by short name, grid, or place; at last by name anywhere.
  */
 #include <math.h>
@@ -20,7 +20,12 @@ typedef struct aligner {
     diff_aligned *out;
     const diff_units *units;
     const hd_diff_side *side[2];
-    uint8_t *by_place[2]; /* by node: it was matched by its place */
+    uint8_t *by_place[2];  /* by node: it was matched by its place */
+    uint8_t *is_level[2];  /* by node: what is in it is on the other side without it */
+    uint32_t *free[2];     /* room for nodes */
+    double *node_calls[2]; /* by node */
+    gpu_groups nodes[2],
+        items[2]; /* by key, where names are those of both sides; their numbers are those of the side */
 } aligner;
 
 /* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] … first[1]). */
@@ -53,13 +58,20 @@ static bool sum_items(aligner *a)
         double *calls = a->out->calls[h] = calloc((size_t)s->items.count + 1, sizeof *calls);
         uint32_t *pair_of = a->out->pair_of[h] = malloc(((size_t)s->items.count + 1) * sizeof *pair_of);
         double used = a->units->half[h].used ? a->units->half[h].used : 1;
-        if (!time || !calls || !pair_of) return false;
+        double *node_calls = a->node_calls[h] = calloc((size_t)s->nodes.count + 1, sizeof *node_calls);
+        if (!time || !calls || !pair_of || !node_calls) return false;
         for (uint32_t i = 0; i < s->items.count; i++) pair_of[i] = HD_NONE;
         for (size_t i = 0; i < s->entry_count; i++) {
             const diff_entry *e = &s->entries[i];
             if (a->units->half[h].unit_of[e->sample] == HD_NONE) continue;
-            time[e->item] += (double)e->time / used;
-            calls[e->item] += e->calls / used;
+            time[e->item] += (double)e->time;
+            calls[e->item] += e->calls;
+        }
+        for (uint32_t i = 0; i < s->items.count; i++) {
+            const diff_item_key *key = diff_key(s, i);
+            time[i] /= used;
+            calls[i] /= used;
+            if (key->kind == DIFF_OPERATOR || key->kind == DIFF_MODULE) node_calls[key->node] = calls[i];
         }
     }
     return true;
@@ -102,72 +114,147 @@ static void match_nodes(aligner *a, uint32_t before, uint32_t after)
     a->out->node_of[1][after] = before;
 }
 
-/* Of each child that has no match, the one before it that has; those with the same are paired, if as many are there. */
+typedef enum place_state { PLACE_SKIPPED, PLACE_FREE, PLACE_ANCHOR } place_state;
+
+/* Of a child of side h: whether it is sought, or stands below the same parent on the other side. */
+static place_state place_of(const aligner *a, int h, uint32_t child, uint32_t other_parent)
+{
+    uint32_t other = a->out->node_of[h][child];
+    if (other == HD_NONE) return a->is_level[h][child] ? PLACE_SKIPPED : PLACE_FREE;
+    return diff_node(a->side[!h], other)->parent == other_parent ? PLACE_ANCHOR : PLACE_SKIPPED;
+}
+
+/* The children of side h from `at` on that are free, until the next that is an anchor; how many. */
+static uint32_t take_free(const aligner *a, int h, uint32_t *out, uint32_t *at, uint32_t end, const uint32_t *list,
+                          uint32_t other_parent)
+{
+    uint32_t count = 0;
+    for (; *at < end; ++*at) {
+        place_state here = place_of(a, h, list[*at], other_parent);
+        if (here == PLACE_ANCHOR) break;
+        if (here == PLACE_FREE) out[count++] = list[*at];
+    }
+    return count;
+}
+
+/* Children that have no match, between the same two that have: they are paired, if as many are there. */
 static void match_by_place(aligner *a, const children *all, uint32_t before, uint32_t after)
 {
     uint32_t at[2] = {all[0].first[before + 1], all[1].first[after + 1]};
-    const uint32_t end[2] = {all[0].first[before + 2], all[1].first[after + 2]};
-    while (at[0] < end[0] && at[1] < end[1]) {
-        uint32_t free_count[2], start[2], kinds = 0;
-        for (int h = 0; h < 2; h++) {
-            start[h] = at[h];
-            while (at[h] < end[h] && a->out->node_of[h][all[h].list[at[h]]] == HD_NONE) at[h]++;
-            free_count[h] = at[h] - start[h];
-        }
-        bool same_end = at[0] == end[0]
-                            ? at[1] == end[1]
-                            : at[1] < end[1] && a->out->node_of[0][all[0].list[at[0]]] == all[1].list[at[1]];
-        for (uint32_t i = 0; i < free_count[0] && free_count[0] == free_count[1]; i++)
-            kinds += diff_node(a->side[0], all[0].list[start[0] + i])->is_module ==
-                     diff_node(a->side[1], all[1].list[start[1] + i])->is_module;
-        for (uint32_t i = 0; same_end && kinds == free_count[0] && free_count[0] == free_count[1] && i < kinds; i++) {
-            match_nodes(a, all[0].list[start[0] + i], all[1].list[start[1] + i]);
-            a->by_place[1][all[1].list[start[1] + i]] = 1;
-        }
+    const uint32_t end[2] = {all[0].first[before + 2], all[1].first[after + 2]}, parent[2] = {before, after};
+    for (;;) {
+        uint32_t count[2], kinds = 0;
+        for (int h = 0; h < 2; h++) count[h] = take_free(a, h, a->free[h], &at[h], end[h], all[h].list, parent[!h]);
+        bool ends = at[0] == end[0] || at[1] == end[1];
+        bool same_end =
+            ends ? at[0] == end[0] && at[1] == end[1] : a->out->node_of[0][all[0].list[at[0]]] == all[1].list[at[1]];
         if (!same_end) return; /* the order is another one */
-        for (int h = 0; h < 2; h++) at[h] += at[h] < end[h];
+        for (uint32_t i = 0; count[0] == count[1] && i < count[0]; i++)
+            kinds += diff_node(a->side[0], a->free[0][i])->is_module == diff_node(a->side[1], a->free[1][i])->is_module;
+        for (uint32_t i = 0; count[0] == count[1] && kinds == count[0] && i < kinds; i++) {
+            match_nodes(a, a->free[0][i], a->free[1][i]);
+            a->by_place[1][a->free[1][i]] = 1;
+        }
+        if (ends) return;
+        at[0]++;
+        at[1]++;
     }
 }
 
-static bool align_children(aligner *a, const children *all, gpu_groups *known, uint32_t before, uint32_t after)
+/* The node of side h below `parent`, a node of it, whose name is that of a node of the other; HD_NONE. */
+static bool find_node(uint32_t *out, aligner *a, int h, uint32_t parent, uint32_t like)
+{
+    const diff_node_key *key = diff_node(a->side[!h], like);
+    const diff_node_key wanted = {parent, a->out->text_of[!h][key->name], key->is_module};
+    uint32_t found = gpu_group(&a->nodes[h], &wanted);
+    *out = found < a->side[h]->nodes.count ? found : HD_NONE;
+    return found != HD_NONE;
+}
+
+static bool align_children(aligner *a, const children *all, uint32_t before, uint32_t after, bool by_place)
 {
     for (uint32_t i = all[1].first[after + 1]; i < all[1].first[after + 2]; i++) {
-        const diff_node_key *key = diff_node(a->side[1], all[1].list[i]);
-        const diff_node_key wanted = {before, a->out->text_of[1][key->name], key->is_module};
-        uint32_t found = gpu_group(known, &wanted);
-        if (found == HD_NONE) return false;
-        if (found < a->side[0]->nodes.count) match_nodes(a, found, all[1].list[i]);
+        uint32_t found;
+        if (!find_node(&found, a, 0, before, all[1].list[i])) return false;
+        if (found != HD_NONE && a->out->node_of[0][found] == HD_NONE) match_nodes(a, found, all[1].list[i]);
     }
-    match_by_place(a, all, before, after);
+    if (by_place) match_by_place(a, all, before, after);
     return true;
 }
 
 /* Parents stand before their children, so that theirs are known. */
+static bool align_all_children(aligner *a, const children *all, bool by_place)
+{
+    bool fine = align_children(a, all, HD_NONE, HD_NONE, by_place);
+    for (uint32_t i = 0; fine && i < a->side[1]->nodes.count; i++)
+        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, a->out->node_of[1][i], i, by_place);
+    return fine;
+}
+
+/* What stands one level deeper in side h, in an operator that is not on the other: it is what the other has without that
+ * level, if together they are called as often. */
+static bool align_wrapped(aligner *a, int h)
+{
+    uint32_t count = a->side[h]->nodes.count, others = a->side[!h]->nodes.count;
+    uint32_t *stands_for = malloc(((size_t)count + 1) * sizeof *stands_for); /* what children are sought below */
+    uint32_t *wrapped = malloc(((size_t)count + 1) * sizeof *wrapped);
+    double *calls = calloc((size_t)others + 1, sizeof *calls);
+    bool fine = stands_for && wrapped && calls;
+    for (uint32_t i = 0; fine && i < count; i++) {
+        uint32_t parent = diff_node(a->side[h], i)->parent, match = a->out->node_of[h][i];
+        uint32_t place = parent == HD_NONE ? HD_NONE : stands_for[parent];
+        wrapped[i] = HD_NONE;
+        if (match == HD_NONE && parent != HD_NONE) fine = find_node(&wrapped[i], a, !h, place, i);
+        stands_for[i] = match != HD_NONE ? match : wrapped[i] != HD_NONE ? wrapped[i] : place;
+        if (match != HD_NONE) calls[match] += a->node_calls[h][i];
+        if (wrapped[i] != HD_NONE) calls[wrapped[i]] += a->node_calls[h][i];
+    }
+    for (uint32_t i = 0; fine && i < count; i++) {
+        uint32_t other = wrapped[i];
+        if (other == HD_NONE || !are_like(calls[other], a->node_calls[!h][other])) continue;
+        a->out->node_of[h][i] = other;
+        for (uint32_t at = diff_node(a->side[h], i)->parent; at != HD_NONE && a->out->node_of[h][at] == HD_NONE;
+             at = diff_node(a->side[h], at)->parent)
+            a->is_level[h][at] = 1;
+        if (a->out->node_of[!h][other] == HD_NONE) a->out->node_of[!h][other] = i;
+    }
+    free(stands_for);
+    free(wrapped);
+    free(calls);
+    return fine;
+}
+
+static bool know_nodes(aligner *a, int h)
+{
+    a->nodes[h].key_size = sizeof(diff_node_key);
+    for (uint32_t i = 0; i < a->side[h]->nodes.count; i++) {
+        diff_node_key key = *diff_node(a->side[h], i);
+        key.name = a->out->text_of[h][key.name];
+        if (gpu_group(&a->nodes[h], &key) != i) return false;
+    }
+    return true;
+}
+
 static bool align_nodes(aligner *a)
 {
     children all[2] = {{0}, {0}};
-    gpu_groups known = {.key_size = sizeof(diff_node_key)};
     bool fine = true;
     for (int h = 0; fine && h < 2; h++) {
         uint32_t count = a->side[h]->nodes.count;
         a->out->node_of[h] = malloc(((size_t)count + 1) * sizeof *a->out->node_of[h]);
         a->by_place[h] = calloc((size_t)count + 1, 1);
-        fine = a->out->node_of[h] && a->by_place[h] && find_children(&all[h], count, count, parent_of_node, a->side[h]);
+        a->is_level[h] = calloc((size_t)count + 1, 1);
+        a->free[h] = malloc(((size_t)count + 1) * sizeof *a->free[h]);
+        fine = a->out->node_of[h] && a->by_place[h] && a->is_level[h] && a->free[h] && know_nodes(a, h) &&
+               find_children(&all[h], count, count, parent_of_node, a->side[h]);
         for (uint32_t i = 0; fine && i < count; i++) a->out->node_of[h][i] = HD_NONE;
     }
-    for (uint32_t i = 0; fine && i < a->side[0]->nodes.count; i++) {
-        diff_node_key key = *diff_node(a->side[0], i);
-        key.name = a->out->text_of[0][key.name];
-        fine = gpu_group(&known, &key) == i;
-    }
-    fine = fine && align_children(a, all, &known, HD_NONE, HD_NONE);
-    for (uint32_t i = 0; fine && i < a->side[1]->nodes.count; i++)
-        if (a->out->node_of[1][i] != HD_NONE) fine = align_children(a, all, &known, a->out->node_of[1][i], i);
+    fine = fine && align_all_children(a, all, false) && align_wrapped(a, 1) && align_wrapped(a, 0) &&
+           align_all_children(a, all, true);
     for (int h = 0; h < 2; h++) {
         free(all[h].first);
         free(all[h].list);
     }
-    gpu_groups_deinit(&known);
     return fine;
 }
 
@@ -195,45 +282,63 @@ static uint32_t text_of_item(const aligner *a, int h, uint32_t item)
     return name == HD_NONE ? HD_NONE : a->out->text_of[h][name];
 }
 
-/* Of the same key, where nodes are translated. */
-static bool align_by_key(aligner *a)
+static bool know_items(aligner *a, int h)
 {
-    gpu_groups known = {.key_size = sizeof(diff_item_key)};
-    bool fine = true;
-    for (uint32_t i = 0; fine && i < a->side[0]->items.count; i++) {
-        diff_item_key key = *diff_key(a->side[0], i);
-        key.name = text_of_item(a, 0, i);
-        fine = gpu_group(&known, &key) == i;
+    a->items[h].key_size = sizeof(diff_item_key);
+    for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[h], i);
+        key.name = text_of_item(a, h, i);
+        if (gpu_group(&a->items[h], &key) != i) return false;
     }
-    for (uint32_t i = 0; fine && i < a->side[1]->items.count; i++) {
-        diff_item_key key = *diff_key(a->side[1], i);
-        bool has_node = key.kind != DIFF_GAP && key.node != HD_NONE;
-        bool by_place = has_node && !diff_is_work(key.kind) && a->by_place[1][key.node];
-        if (has_node) key.node = a->out->node_of[1][key.node];
-        if (has_node && key.node == HD_NONE) continue;
-        key.name = text_of_item(a, 1, i);
-        uint32_t found = gpu_group(&known, &key);
-        if (found == HD_NONE) fine = false;
-        if (fine && found < a->side[0]->items.count) fine = add_pair(a, found, i, by_place ? DIFF_PLACE : DIFF_SAME);
-    }
-    gpu_groups_deinit(&known);
-    return fine;
+    return true;
 }
 
-/* Two of one side do what one of the other does: it calls each as often, and their times add up. The first of them may be
- * paired with it already. */
+/* Items of side h by their keys, where nodes are translated. Several may be one of the other side: what stands at
+ * several depths; all but the first are then pairs without one. */
+static bool align_by_key(aligner *a, int h)
+{
+    for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
+        diff_item_key key = *diff_key(a->side[h], i);
+        bool has_node = key.kind != DIFF_GAP && key.node != HD_NONE;
+        bool by_place = h && has_node && !diff_is_work(key.kind) && a->by_place[h][key.node];
+        if (has_node) key.node = a->out->node_of[h][key.node];
+        if (!is_free(a, h, i) || (has_node && key.node == HD_NONE)) continue;
+        key.name = text_of_item(a, h, i);
+        uint32_t found = gpu_group(&a->items[!h], &key);
+        if (found == HD_NONE) return false;
+        if (found >= a->side[!h]->items.count) continue;
+        uint32_t other = is_free(a, !h, found) ? found : HD_NONE;
+        if (!add_pair(a, h ? other : i, h ? i : other, by_place ? DIFF_PLACE : DIFF_SAME)) return false;
+    }
+    return true;
+}
+
+/* What may become one another: a kernel that is not known to communicate may be a collective's. */
+static bool are_of_one_kind(const aligner *a, int h, uint32_t item, uint32_t other)
+{
+    uint32_t x = diff_key(a->side[h], item)->kind, y = diff_key(a->side[!h], other)->kind;
+    return x == y || (x <= DIFF_COLLECTIVE && y <= DIFF_COLLECTIVE);
+}
+
+/* Two of one side are called as often as one of the other. */
+static bool are_called_alike(const aligner *a, int h, uint32_t first, uint32_t second, uint32_t whole)
+{
+    const double *calls = a->out->calls[h];
+    return are_like(calls[first], calls[second]) && are_like(calls[first], a->out->calls[!h][whole]) &&
+           are_of_one_kind(a, h, first, whole) && are_of_one_kind(a, h, second, whole);
+}
+
+/* And their times add up to it. */
 static bool are_parts(const aligner *a, int h, uint32_t first, uint32_t second, uint32_t whole)
 {
-    const double *time = a->out->time[h], *calls = a->out->calls[h];
+    const double *time = a->out->time[h];
     double of_whole = a->out->time[!h][whole], sum = time[first] + time[second];
-    return are_like(calls[first], calls[second]) && are_like(calls[first], a->out->calls[!h][whole]) &&
-           diff_key(a->side[h], first)->kind == diff_key(a->side[!h], whole)->kind &&
-           diff_key(a->side[h], second)->kind == diff_key(a->side[!h], whole)->kind && time[first] < 0.95 * of_whole &&
+    return are_called_alike(a, h, first, second, whole) && time[first] < 0.95 * of_whole &&
            time[second] < 0.95 * of_whole && fabs(sum - of_whole) <= 0.35 * of_whole;
 }
 
-/* What is new beside something that got shorter is split from it; what is gone beside something that got longer is fused
- * into it. h: the side of the two. */
+/* What is new beside something that got shorter, or another name, is split from it; what is gone beside something that got
+ * longer, or another name, is fused into it. h: the side of the two. */
 static void find_parts(aligner *a, int h)
 {
     for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
@@ -243,7 +348,9 @@ static void find_parts(aligner *a, int h)
             uint32_t pair = beside[k] == HD_NONE ? HD_NONE : a->out->pair_of[h][beside[k]];
             diff_pair *p = pair == HD_NONE ? NULL : &a->out->pairs[pair];
             if (!p || p->item[!h] == HD_NONE || p->more[0] != HD_NONE || p->more[1] != HD_NONE) continue;
-            if (p->item[h] != beside[k] || !are_parts(a, h, beside[k], i, p->item[!h])) continue;
+            if (p->item[h] != beside[k] ||
+                !(p->match == DIFF_RENAMED ? are_called_alike : are_parts)(a, h, beside[k], i, p->item[!h]))
+                continue;
             p->more[h] = i;
             p->match = h ? DIFF_SPLIT : DIFF_FUSED;
             a->out->pair_of[h][i] = pair;
@@ -293,7 +400,7 @@ static bool have_one_grid(const aligner *a, uint32_t before, uint32_t after)
 /* 0: no; by their names, by grid, by the order alone. */
 static int resemble(const aligner *a, uint32_t before, uint32_t after, int how)
 {
-    if (diff_key(a->side[0], before)->kind != diff_key(a->side[1], after)->kind) return 0;
+    if (!are_of_one_kind(a, 0, before, after)) return 0;
     if (how == 0) return have_one_short_name(a, before, after);
     if (!are_like(a->out->calls[0][before], a->out->calls[1][after])) return 0;
     return how > 1 || have_one_grid(a, before, after);
@@ -485,7 +592,8 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
 {
     aligner a = {.out = out, .units = units, .side = {units->half[0].side, units->half[1].side}};
     *out = (diff_aligned){0};
-    bool fine = share_texts(&a) && sum_items(&a) && align_nodes(&a) && align_by_key(&a);
+    bool fine = share_texts(&a) && sum_items(&a) && align_nodes(&a) && know_items(&a, 0) && know_items(&a, 1) &&
+                align_by_key(&a, 1) && align_by_key(&a, 0);
     if (fine) {
         find_parts(&a, 1);
         find_parts(&a, 0);
@@ -497,7 +605,14 @@ hd_status diff_align(diff_aligned *out, const diff_units *units, hd_error *err)
         fine = find_free_parts(&a, 1) && find_free_parts(&a, 0) && align_by_name(&a) && align_by_order(&a) &&
                find_moved(&a) && add_rest(&a);
     }
-    for (int h = 0; h < 2; h++) free(a.by_place[h]);
+    for (int h = 0; h < 2; h++) {
+        free(a.by_place[h]);
+        free(a.is_level[h]);
+        free(a.free[h]);
+        free(a.node_calls[h]);
+        gpu_groups_deinit(&a.nodes[h]);
+        gpu_groups_deinit(&a.items[h]);
+    }
     return fine ? HD_OK : HD_NOMEM(err);
 }
 

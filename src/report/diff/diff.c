@@ -30,6 +30,7 @@ static const char *const row_verdict_names[] = {"noise", "slower", "faster", "ne
 typedef struct row {
     row_key key;
     diff_change change;
+    double elsewhere; /* of an operator's change, what went over from or to another operator */
     double calls[2], cpu[2];
     double score;
     uint32_t tier; /* 0: beyond noise; 1: not the same, whatever it takes; 2: noise */
@@ -47,6 +48,7 @@ typedef struct maker {
     hd_table_builder *reasons;
     uint32_t reason_count;
     gpu_groups rows;  /* of row_key */
+    double *over[2];  /* by node: what it has of pairs whose operators differ */
     uint32_t *row_of; /* by pair */
     row *list;
 } maker;
@@ -128,7 +130,7 @@ static void refuse_facts(maker *m)
                    m->side[0]->places.count == 1 ? "" : "s", m->side[1]->places.count);
 }
 
-/* A doubt that one side has and the other has not, of more than a hundredth of what was looked at. */
+/* A doubt that one side has and the other has not, of more than a twentieth of what was looked at. */
 static void refuse_doubts(maker *m)
 {
     for (int i = 0; i < GPU_DOUBTS; i++) {
@@ -140,7 +142,7 @@ static void refuse_doubts(maker *m)
             share[h] = (double)m->side[h]->doubts[i] / (of > 0 ? of : 1);
         }
         int worse = share[1] > share[0];
-        if (share[worse] - share[!worse] <= 0.01) continue;
+        if (share[worse] - share[!worse] <= 0.05) continue;
         add_reason(m, "%s cannot be trusted as %s can: %s of %llu", side_names[worse], side_names[!worse], about->code,
                    (unsigned long long)m->side[worse]->doubts[i]);
     }
@@ -417,6 +419,8 @@ static void put_item(maker *m, row *r, int h, uint32_t item)
 {
     const diff_half *half = &m->units.half[h];
     if (item == HD_NONE) return;
+    const diff_item_key *key = diff_key(m->side[h], item);
+    if (key->kind == DIFF_OPERATOR) r->elsewhere += h ? m->over[1][key->node] : -m->over[0][key->node];
     r->calls[h] += m->aligned.calls[h][item];
     for (uint32_t i = half->first[item]; i < half->first[item + 1]; i++) {
         const diff_entry *e = &half->side->entries[half->order[i]];
@@ -425,6 +429,38 @@ static void put_item(maker *m, row *r, int h, uint32_t item)
         diff_put(&m->units, h, unit, (double)e->time);
         r->cpu[h] += (double)e->cpu / half->used;
     }
+}
+
+/* Activities that went over to another operator, as when two kernels are fused, are no change of those that had them. */
+static bool find_over(maker *m)
+{
+    for (int h = 0; h < 2; h++) {
+        m->over[h] = calloc((size_t)m->side[h]->nodes.count + 1, sizeof *m->over[h]);
+        if (!m->over[h]) return false;
+    }
+    for (size_t i = 0; i < m->aligned.count; i++) {
+        const diff_pair *p = &m->aligned.pairs[i];
+        uint32_t there = HD_NONE; /* node of `after`, of all that have a counterpart */
+        bool stays = true;
+        if (p->item[0] == HD_NONE || p->item[1] == HD_NONE || !diff_is_work(diff_key(m->side[0], p->item[0])->kind))
+            continue;
+        for (int k = 0; k < 4; k++) {
+            int h = k >= 2;
+            uint32_t item = k % 2 ? p->more[h] : p->item[h];
+            if (item == HD_NONE) continue;
+            uint32_t node = diff_key(m->side[h], item)->node;
+            uint32_t at = h || node == HD_NONE ? node : m->aligned.node_of[0][node];
+            stays = stays && (k == 0 || at == there) && (at != HD_NONE || node == HD_NONE);
+            there = at;
+        }
+        for (int k = 0; k < 4 && !stays; k++) {
+            int h = k >= 2;
+            uint32_t item = k % 2 ? p->more[h] : p->item[h];
+            uint32_t node = item == HD_NONE ? HD_NONE : diff_key(m->side[h], item)->node;
+            if (node != HD_NONE) m->over[h][node] += m->aligned.time[h][item];
+        }
+    }
+    return true;
 }
 
 static bool is_structural(const row *r)
@@ -441,7 +477,9 @@ static void judge(row *r, const maker *m)
     double least = m->noise * c->before;
     bool beyond = (c->low > 0 || c->high < 0) && fabs(c->change) >= (least > m->min_ns ? least : m->min_ns);
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
-    r->tier = c->is_known && beyond ? 0 : is_structural(r) ? 1 : 2;
+    bool is_own = fabs(c->change - r->elsewhere) >= 0.2 * fabs(c->change);
+    if (r->key.kind == DIFF_GAP && m->out->verdict == HD_DIFF_SAME) is_own = false; /* it makes up for something else */
+    r->tier = c->is_known && beyond && is_own ? 0 : is_structural(r) || (c->is_known && beyond) ? 1 : 2;
     if (is_one_sided && r->tier < 2)
         r->verdict = r->key.match == DIFF_NEW ? ROW_NEW : ROW_GONE;
     else if (!c->is_known)
@@ -451,6 +489,7 @@ static void judge(row *r, const maker *m)
     double weight = is_one_sided && r->key.kind == DIFF_OPERATOR ? 1.02 : weights[r->key.kind];
     double most = c->before > c->after ? c->before : c->after, cpu = r->cpu[0] > r->cpu[1] ? r->cpu[0] : r->cpu[1];
     r->score = weight * (r->tier == 1 ? (most > cpu ? most : cpu) : fabs(c->change));
+    if (!is_own) r->score /= 1000; /* behind what went over */
 }
 
 static int by_score(const void *a, const void *b)
@@ -466,7 +505,7 @@ static hd_status find_rows(maker *m, hd_error *err)
     size_t count = m->aligned.count;
     uint32_t *first = NULL, *order = malloc((count + 1) * sizeof *order);
     m->row_of = malloc((count + 1) * sizeof *m->row_of);
-    bool fine = order && m->row_of;
+    bool fine = order && m->row_of && find_over(m);
     for (size_t i = 0; fine && i < count; i++) {
         row_key key;
         fine = key_of_pair(&key, m, &m->aligned.pairs[i]);
@@ -550,7 +589,8 @@ static hd_status add_rows(maker *m, hd_error *err)
                                      {0}};
     hd_table_builder *b;
     HD_TRY(new_table(&b, "rows", columns, err));
-    for (uint32_t i = 0; i < m->rows.count; i++) {
+    bool both = m->units.half[0].used && m->units.half[1].used; /* what one side alone has is no change */
+    for (uint32_t i = 0; both && i < m->rows.count; i++) {
         const row *r = &m->list[i];
         bool is_anything = r->calls[0] > 0 || r->calls[1] > 0 || r->change.before > 0 || r->change.after > 0;
         if (is_anything && (m->all || r->tier < 2)) add_row(b, m, r);
@@ -570,10 +610,11 @@ static hd_status add_step(maker *m, hd_error *err)
     const diff_change *c = &m->step;
     hd_table_builder *b;
     HD_TRY(new_table(&b, "step", columns, err));
-    add_ns(b, c->before);
-    add_ns(b, c->after);
-    add_ns(b, c->change);
-    if (c->before > 0)
+    bool has[2] = {m->units.half[0].used, m->units.half[1].used}, both = has[0] && has[1];
+    add_ns(b, has[0] ? c->before : INFINITY);
+    add_ns(b, has[1] ? c->after : INFINITY);
+    add_ns(b, both ? c->change : INFINITY);
+    if (c->before > 0 && both)
         hd_table_add_decimal(b, 100 * c->change / c->before);
     else
         hd_table_add_null(b);
@@ -704,6 +745,7 @@ hd_status hd_diff_new(hd_diff **out, const hd_diff_side *before, const hd_diff_s
     diff_units_deinit(&m.units);
     diff_aligned_deinit(&m.aligned);
     gpu_groups_deinit(&m.rows);
+    for (int h = 0; h < 2; h++) free(m.over[h]);
     free(m.row_of);
     free(m.list);
     if (status == HD_OK) return HD_OK;

@@ -14,23 +14,28 @@
 
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
+/* Nothing is claimed any more: what is left of nodes and on the path is not needed, and their room is used again. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
     size_t count = (size_t)g->node_count + 1;
-    uint32_t *spare = hd_large_new(count, sizeof *spare, f->scope.large);
     f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
-    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
-    f->new_starts = hd_large_new(count, sizeof *f->new_starts, f->scope.large);
-    f->new_ends = hd_large_new(count, sizeof *f->new_ends, f->scope.large);
     f->freed = hd_large_zeroed(count, 1, f->scope.large);
-    bool fine = spare && f->order && f->taken && f->new_starts && f->new_ends && f->freed;
-    for (uint32_t n = 0; fine && n < g->node_count; n++) f->order[n] = n;
-    if (fine)
-        HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
-                     g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
-    hd_large_free(spare);
-    return fine;
+    if (!f->order || !f->freed) return false;
+    f->taken = f->left;
+    f->new_starts = f->on_path;
+    f->left = f->on_path = NULL;
+    uint32_t *spare = (uint32_t *)f->new_starts;
+    for (uint32_t n = 0; n < g->node_count; n++) f->order[n] = n;
+    HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
+                 g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
+    memset(f->taken, 0, count * sizeof *f->taken);
+    return true;
+}
+
+static int64_t new_end(const findings *f, uint32_t n)
+{
+    return f->new_starts[n] + (f->graph->ends[n] - f->graph->starts[n]) - f->taken[n];
 }
 
 static int64_t new_start(const findings *f, uint32_t n)
@@ -42,7 +47,7 @@ static int64_t new_start(const findings *f, uint32_t n)
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
         if (f->freed[n] && g->edge_kinds[e] == HD_EDGE_SYNC) continue;
-        int64_t now = g->ends[from] <= g->starts[n] ? f->new_ends[from] : f->new_starts[from];
+        int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
         if (e == bound) now += g->starts[n] - ready;
         if (now > start) start = now;
     }
@@ -57,11 +62,10 @@ static int64_t saved(const findings *f)
     for (uint32_t i = 0; i < g->node_count; i++) {
         uint32_t n = f->order[i];
         f->new_starts[n] = new_start(f, n);
-        f->new_ends[n] = f->new_starts[n] + (g->ends[n] - g->starts[n]) - f->taken[n];
         if (!findings_is_measured(f, n)) continue;
         int64_t beyond = g->ends[n] > f->until ? g->ends[n] - f->until : 0;
         if (g->ends[n] - beyond > before) before = g->ends[n] - beyond;
-        if (f->new_ends[n] - beyond > after) after = f->new_ends[n] - beyond;
+        if (new_end(f, n) - beyond > after) after = new_end(f, n) - beyond;
     }
     return before > after ? before - after : 0;
 }

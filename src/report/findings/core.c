@@ -259,11 +259,10 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->works,       (void **)&f->left,     (void **)&f->on_path,
-                            (void **)&f->lanes,       (void **)&f->sync_ops, (void **)&f->order,
-                            (void **)&f->taken,       (void **)&f->claims,   (void **)&f->new_starts,
-                            (void **)&f->new_ends,    (void **)&f->freed,    (void **)&f->sync_is_taken,
-                            (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->works, (void **)&f->left,          (void **)&f->on_path,
+                            (void **)&f->lanes, (void **)&f->sync_ops,      (void **)&f->order,
+                            (void **)&f->taken, (void **)&f->claims,        (void **)&f->new_starts,
+                            (void **)&f->freed, (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;

@@ -108,7 +108,7 @@ struct findings {
     size_t claim_count, claim_capacity;
     /* bounds.c */
     uint32_t *order;
-    int64_t *taken, *new_starts, *new_ends; /* by node */
+    int64_t *taken, *new_starts; /* by node */
     uint8_t *freed;
 };
 
@@ -174,6 +174,16 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
 /* The same of the longest slice that shows the finding. */
 const char *findings_longest(char out[72], const findings *f, const finding *of);
 
+/* lines.c */
+/* The line of the user's code (model/host/lines.h) around these sorted places to which most of `lengths` (by id) belongs;
+ * HD_STRING_NONE: the trace has no frames. */
+hd_status findings_line(uint32_t *out, const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
+                        hd_error *err);
+/* The same around the longest slice that shows the last finding. */
+hd_status findings_line_of_longest(uint32_t *out, const findings *f, hd_error *err);
+/* ", called by train.py(88): step", or "". Returns out. */
+const char *findings_line_text(char out[96], const findings *f, uint32_t line);
+
 /* claims.c */
 /* A new finding; NULL: no memory. Valid until the next is added. */
 finding *findings_add(findings *f, const finding_rule *rule);
@@ -196,6 +206,9 @@ typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err);
+/* By string, whether a slice of the trace has this name and `is_name` says yes; *any: of some. The caller frees it. NULL:
+ * no memory. */
+uint8_t *findings_choose_names(bool *any, const findings *f, findings_is_name *is_name);
 /* The same of all that threads do within host slices with such a name, whatever is within them; events and evidence are
  * the outermost of these slices. */
 hd_status findings_gather_within(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_name,

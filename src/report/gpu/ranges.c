@@ -8,7 +8,6 @@
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
-#include "model/flows/forward.h"
 #include "model/host/ranges.h"
 #include "report/gpu/projection.h"
 #include "trace/event.h"
@@ -52,61 +51,12 @@ static bool add_processes(launched *l, const gpu_scope *s)
     return true;
 }
 
-/* Ops with a known forward op, whose row is then their `user`. */
-typedef struct forward_ops {
-    forward_pair *pairs; /* by backward row */
-    size_t count;
-} forward_ops;
-
-static bool has_forward(void *user, gpu_slice *op)
-{
-    const forward_ops *f = user;
-    size_t low = 0, high = f->count;
-    HD_PARTITION_POINT(low, high, at, f->pairs[at].backward < op->row);
-    if (low == f->count || f->pairs[low].backward != op->row) return false;
-    op->user = (uint32_t)f->pairs[low].forward;
-    return true;
-}
-
-/* Launches within a backward op count where its forward op began. */
-static hd_status move_to_forward(launched *l, const gpu_scope *s, hd_error *err)
-{
-    forward_ops f = {0};
-    gpu_slices ops = {0};
-    uint32_t *op_of = NULL;
-    hd_status status = forward_pairs(&f.pairs, &f.count, s->trace, err);
-    if (status == HD_OK && f.count) status = gpu_slices_init(&ops, s, 1u << HD_ROLE_OP, err);
-    if (status == HD_OK && f.count) {
-        gpu_slices_keep_outermost(&ops, s, has_forward, &f);
-        status = gpu_innermost_of_launches(&op_of, s, &ops, err);
-    }
-    for (size_t i = 0; op_of && i < l->place_count; i++) {
-        uint32_t op = op_of[l->places[i].id];
-        if (op == HD_NONE) continue;
-        hd_event forward = hd_event_at(s->trace, HD_KIND_SLICE, ops.list[op].user);
-        uint32_t lane = gpu_lane_of(s->trace, forward.track);
-        if (lane == HD_NONE || forward.start_ns == HD_NO_TIME) continue;
-        l->places[i].lane = lane;
-        l->places[i].time = gpu_time(forward.start_ns);
-    }
-    gpu_place *spare = op_of ? hd_large_new(l->place_count + 1, sizeof *spare, s->large) : NULL;
-    if (spare)
-        HD_SORT_RUNS(l->places, spare, l->place_count, x, y,
-                     x->lane != y->lane ? x->lane < y->lane : x->time < y->time);
-    if (op_of && !spare) status = HD_NOMEM(err);
-    hd_large_free(spare);
-    hd_large_free(op_of);
-    hd_large_free(f.pairs);
-    gpu_slices_deinit(&ops);
-    return status;
-}
-
 static hd_status launched_init(launched *l, const gpu_scope *s, bool by_process, bool across, hd_error *err)
 {
     uint32_t sum = 0;
     *l = (launched){0};
     HD_TRY(gpu_launch_places(&l->places, &l->place_count, s, err));
-    if (across) HD_TRY(move_to_forward(l, s, err));
+    if (across) HD_TRY(gpu_places_to_forward(l->places, l->place_count, s, err));
     if (by_process && !add_processes(l, s)) return HD_NOMEM(err);
     l->works = hd_large_new((by_process ? 2 : 1) * s->counted + 1, sizeof *l->works, s->large);
     l->first = hd_large_new(l->place_count + 1, sizeof *l->first, s->large);

@@ -7,7 +7,7 @@
 #include "model/roles/trace_roles.h"
 #include "report/info/info.h"
 #include "report/report.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/index/lane_index.h"
 #include "trace/lazy.h"
 

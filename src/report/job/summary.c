@@ -13,7 +13,7 @@
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
 #include "report/job/job.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/ranks.h"
 
 /* ---- what a summary has ---- */

@@ -13,7 +13,7 @@
 #include "report/clocks/clocks.h"
 #include "report/job/clock_events.h"
 #include "report/job/job.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "view/ranks/impl.h"
 #include "view/session/session.h"
 

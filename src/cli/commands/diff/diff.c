@@ -6,15 +6,16 @@
 
 #include "cli/job_in.h"
 #include "cli/report_out.h"
+#include "cli/shared_options.h"
 #include "cli/table_out.h"
 #include "heddle/diff.h"
 
 struct diff_options {
     cli_texts before, after, fail_if;
-    const char *step, *min;
+    const char *step, *min, *binary;
     double noise;
-    uint64_t seed, threads;
-    bool all, csv, markdown;
+    uint64_t seed, threads, memory_limit;
+    bool all, csv, markdown, strict;
 };
 
 #define FIELD(member) .field = offsetof(struct diff_options, member)
@@ -57,12 +58,10 @@ static const cli_option options[] = {
     {.name = "csv", .kind = CLI_FLAG, FIELD(csv), .help = "the rows as CSV"},
     {.name = "markdown", .kind = CLI_FLAG, FIELD(markdown), .help = "Markdown, for a comment on a pull request"},
     {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "of the bootstrap's random numbers"},
-    {.name = "threads",
-     .kind = CLI_COUNT,
-     .value = "N",
-     .max = 1024,
-     FIELD(threads),
-     .help = "threads that read a trace; 0: one per core"},
+    OPTION_THREADS(FIELD(threads), "threads that read a trace"),
+    OPTION_MEMORY_LIMIT(FIELD(memory_limit)),
+    OPTION_STRICT(FIELD(strict)),
+    OPTION_BINARY(FIELD(binary)),
     {0},
 };
 
@@ -73,8 +72,13 @@ enum { ROWS_SHOWN = 12, DIFF_UNKNOWN = 2 };
 static hd_status add_file(hd_diff_side *side, cli_run *run, const char *path)
 {
     const struct diff_options *o = run->options;
+    const hd_read_options read = {.strict = o->strict,
+                                  .lazy = true,
+                                  .threads = (unsigned)o->threads,
+                                  .memory_limit = o->memory_limit,
+                                  .binary = o->binary};
     hd_trace *trace;
-    hd_status status = report_read(&trace, run, path, (hd_read_options){.lazy = true, .threads = (unsigned)o->threads});
+    hd_status status = report_read(&trace, run, path, read);
     if (status != HD_OK) return status;
     status = hd_diff_side_add(side, trace, path, &run->err);
     if (status == HD_OK) status = report_check_read(trace, path, &run->err);
@@ -216,10 +220,11 @@ static int run(cli_run *run)
 const cli_command cmd_diff = {
     .name = "diff",
     .group = CLI_LOOK,
-    .summary = "compare two runs: what changed, and whether it is significant",
+    .summary = "compare two runs: what changed, and whether it is real",
     .usage = "[BEFORE AFTER]",
     .offer = "<files>",
     .description =
+        " heddle diff --fail-if 'step>3%' before.json.gz after.json.gz\n\n"
         "Compares steps: the median before and after, with an interval of 99 %, and what the change is made of. Each "
         "side "
         "is a trace, a folder or a pattern with {rank} of a job's traces, or files given by --before and --after; a "

@@ -65,9 +65,20 @@ static hd_status find_in(findings *f, const finding_rule *rule, const gpu_stalls
     return HD_OK;
 }
 
+/* Looking for stalls takes time: only where nodes of hosts that are so long are worth it. */
+static bool is_wanted(const findings *f)
+{
+    const hd_graph *g = f->graph;
+    int64_t sum = 0;
+    for (uint32_t n = 0; n < f->first_work; n++)
+        if (g->ends[n] - g->starts[n] >= GPU_STALL_NS && g->kinds[n] != HD_NODE_SYNC) sum = gpu_sum(sum, f->left[n]);
+    return sum >= findings_whole(f) / LEAST_PART;
+}
+
 static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
 {
     gpu_stalls stalls;
+    if (!is_wanted(f)) return HD_OK;
     hd_status status = gpu_stalls_init(&stalls, &f->scope, err);
     if (status == HD_OK && stalls.count >= GPU_STALL_NAMES) status = find_in(f, rule, &stalls, err);
     gpu_stalls_deinit(&stalls);

@@ -1,11 +1,23 @@
-/* shift.c - a trace on another clock: the base of each block's column of starts moves */
-#include "trace/shift.h"
+/* clock.c - what the times of a trace count from, and a trace on another clock: the base of each block's column of starts
+ * moves */
+#include "trace/clock.h"
 
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "trace/column.h"
 #include "trace/impl.h"
+
+#define YEAR_2000_NS INT64_C(946684800000000000)
+#define YEAR_2200_NS INT64_C(7258118400000000000)
+
+int64_t hd_trace_clock_base(const hd_trace *trace)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    if (facts->start_ns == HD_NO_TIME) return facts->base_ns;
+    if (facts->start_ns >= YEAR_2000_NS && facts->start_ns < YEAR_2200_NS) return 0;
+    return facts->base_ns;
+}
 
 static int64_t later(int64_t time, int64_t ns)
 {

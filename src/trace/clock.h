@@ -1,8 +1,12 @@
-/* shift.h - a trace on another clock */
-#ifndef HD_TRACE_SHIFT_H
-#define HD_TRACE_SHIFT_H
+/* clock.h - what the times of a trace count from, and a trace on another clock */
+#ifndef HD_TRACE_CLOCK_H
+#define HD_TRACE_CLOCK_H
 
 #include "heddle/trace.h"
+
+/* Unix time of the clock's zero; 0 if the times are Unix times themselves, which those from 2000 to 2199 are;
+ * HD_NO_TIME: unknown. */
+int64_t hd_trace_clock_base(const hd_trace *trace);
 
 /* Adds `ns` to all times, and subtracts it from facts.base_ns; before any other thread uses the trace. A block costs
  * one addition, unless some of its rows have no time; unloaded blocks are shifted when they are loaded. Top-level keys
