@@ -1,6 +1,6 @@
-/* summary.c - one screen: what to do first, and what the other reports say
+/* summary.c - one screen: the findings, and the main figures of other reports
  *
- * The findings are those of finding.h; the tables behind them are the first rows of other reports, so that no figure is
+ * The findings are those of finding.h; the tables below them are the first rows of other reports, so that no figure is
  * computed twice.
  */
 #include <stdio.h>
@@ -86,7 +86,7 @@ typedef struct step_sum {
     char name[96];
 } step_sum;
 
-/* Of the steps of a rank, which stand in rows [from, until). */
+/* Sums over the steps of a rank, in rows [from, until). */
 static bool sum_steps(step_sum *out, const reader *steps, size_t from, size_t until)
 {
     size_t count = until - from, slowest = from;
