@@ -220,7 +220,7 @@ static bool add_sample(adder *a, uint32_t window, uint32_t place)
     hd_diff_side *s = a->side;
     const gpu_window *w = &a->windows.windows[window];
     a->sample_of[window] = HD_NONE;
-    if (w->step == HD_NONE && a->scope.step_count) return true; /* beside the steps */
+    if (w->step == HD_NONE && a->scope.step_count) return true; /* besides the steps */
     if (!hd_grow((void **)&s->samples, &s->sample_capacity, s->sample_count, sizeof *s->samples)) return false;
     uint32_t name = w->step == HD_NONE ? HD_NONE : text_of(a, a->scope.steps[w->step].name);
     uint32_t sample = a->sample_of[window] = (uint32_t)s->sample_count++;

@@ -56,7 +56,7 @@ typedef struct row {
     int64_t sequence, bytes, size;
     uint32_t operation;
     bool is_counted, has_rank;
-    packed_row packed; /* but for the meeting */
+    packed_row packed; /* except the meeting */
 } row;
 
 static int64_t duration_of(int64_t start, int64_t end)

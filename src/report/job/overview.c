@@ -63,7 +63,7 @@ typedef struct overview {
     hd_table_builder *job, *findings, *missing, *doubles, *worlds, *other_steps, *behind, *ledgers, *lost;
 } overview;
 
-/* ---- what members tell ---- */
+/* ---- data of members ---- */
 
 static part *find_part(overview *o, uint32_t member, int64_t rank)
 {
