@@ -15,7 +15,7 @@
 
 #define HD_SLOTS_NONE UINT32_MAX
 
-/* ---- numbers, mostly of elements of a list that the caller keeps; the keys stand there ---- */
+/* ---- numbers, mostly of elements of a list that the caller keeps; the keys are in the list ---- */
 
 /* Zero-initialised is empty. */
 typedef struct hd_slots {

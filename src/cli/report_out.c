@@ -1,4 +1,4 @@
-/* report_out.c - what the commands that print reports share */
+/* report_out.c - shared by commands that print reports */
 #include "cli/report_out.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "cli/report_out.h"
 #include "cli/table_out.h"
 
-/* What else than its tables a report's text is. */
+/* Texts of reports besides their tables. */
 static const struct {
     const char *report;
     void (*print)(const report_text *text);

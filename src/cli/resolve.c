@@ -1,4 +1,4 @@
-/* resolve.c - what the first words of a command line name: a command, a report, a trace, or a word of another tool */
+/* resolve.c - resolves the first words of a command line: a command, a report, a trace, or another tool's command */
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>

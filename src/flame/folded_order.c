@@ -121,7 +121,7 @@ static void part_items(folded_order *order, const items *all, const uint32_t *so
     order->first[0] = 0;
 }
 
-/* ---- lines whose weight tells their place ---- */
+/* ---- lines placed by their weight ---- */
 
 static size_t ending_of(char out[FOLDED_WEIGHT_BYTES], const folded_lines *lines, uint32_t item)
 {

@@ -1,4 +1,4 @@
-/* svg.c - a flame graph as a stand-alone SVG
+/* svg.c - a flame graph as a self-contained SVG
  *
  * The picture is complete without a script, for printing and for image viewers: all frames of one colour are one path,
  * at about twenty bytes per frame. For browsers there is also a data block with the tree, names and exact weights, of

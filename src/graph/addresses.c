@@ -63,7 +63,7 @@ static uint32_t space_of(accesses *a, uint64_t x, uint64_t y)
     return hd_map_set(&a->spaces, x, y, space) ? space : HD_NONE;
 }
 
-/* ---- what copies tell ---- */
+/* ---- edges from copies ---- */
 
 /* false: there are no copies. */
 static bool find_keys(accesses *a)
@@ -127,7 +127,7 @@ static bool add_work(accesses *a, uint32_t index)
            add_access(a, write, space, address, bytes);
 }
 
-/* ---- what Chakra's nodes tell ---- */
+/* ---- edges from Chakra's nodes ---- */
 
 typedef struct tensor {
     uint64_t numbers[5]; /* id, storage, offset, elements, bytes per element */

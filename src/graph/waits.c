@@ -122,7 +122,7 @@ static bool wait_for_copies(graph_maker *m)
     return true;
 }
 
-/* ---- what slices tell of waits ---- */
+/* ---- waits named by slices ---- */
 
 static bool number(int64_t *out, const graph_maker *m, const hd_event *event, const char *name)
 {

@@ -1,4 +1,4 @@
-/* answer.c - what a tool found, sent within a number of bytes: rows are kept as JSON, and a cursor leads to the rest */
+/* answer.c - the result of a tool, within a limit of bytes: rows are kept as JSON, and a cursor continues */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ void mcp_put_cell(hd_json_out *json, const char *data, size_t size, size_t most)
     hd_json_put_text(json, "…\"");
 }
 
-/* A quarter more on either side, so that what is around it is seen. */
+/* A quarter more on either side, for context. */
 void mcp_put_view(hd_json_out *json, int64_t start_ns, int64_t from_ns, int64_t duration_ns, int64_t id)
 {
     char text[96];

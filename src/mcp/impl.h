@@ -22,7 +22,7 @@
 enum {
     MCP_TABLES = HD_REPORT_TABLES + 2,
     MCP_ROWS = 10000,     /* of a table that are kept */
-    MCP_CELL_BYTES = 500, /* of a text; what is longer is cut, and ends with "…" */
+    MCP_CELL_BYTES = 500, /* of a text; longer ones are cut, and end with "…" */
     MCP_ROW_BYTES = 2000, /* of a row; in longer ones texts are cut to MCP_SHORT_BYTES */
     MCP_SHORT_BYTES = 80,
     MCP_ANSWER_LEAST = 1000,
@@ -129,7 +129,7 @@ typedef struct mcp_tool {
     const mcp_arg *args; /* ends with {0} */
     bool of_trace;       /* has the argument `trace` */
     hd_status (*run)(mcp_call *call, hd_error *err);
-    const char *next; /* what to do after an error */
+    const char *next; /* the suggested next call after an error */
 } mcp_tool;
 
 struct mcp_call {

@@ -31,7 +31,7 @@ static const char *verdict_name(hd_diff_verdict verdict)
     return names[verdict];
 }
 
-/* What is asked for most comes first: a small answer has it. */
+/* The most wanted tables first, so that a small answer has them. */
 static hd_status add_diff(mcp_call *call, const hd_diff *diff, hd_error *err)
 {
     static const char *const order[] = {"step", "reasons", "rows", "parts", "counts", "differs", "sides"};

@@ -1,4 +1,4 @@
-/* tool_query.c - query, find, explain_idle, stack_of: what is asked by SQL */
+/* tool_query.c - query, find, explain_idle, stack_of: tools that run SQL */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -233,7 +233,7 @@ hd_status mcp_tool_find(mcp_call *call, hd_error *err)
 
 /* ---- explain_idle ---- */
 
-/* The gap at a time; where there is none, what runs. */
+/* The gap at a time; if there is none, the activity that runs. */
 static hd_status explain_gap(mcp_call *call, int64_t at, hd_error *err)
 {
     const param params[] = {{"at", int_value(at)}, {0}};

@@ -1,4 +1,4 @@
-/* tools.c - the tools: what each is for, and its arguments */
+/* tools.c - the tools: descriptions and arguments */
 #include "mcp/impl.h"
 
 static const mcp_arg no_args[] = {{0}};

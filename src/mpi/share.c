@@ -91,8 +91,8 @@ static hd_status answer(share *s, int from, int *waiting, hd_error *err)
     return HD_OK;
 }
 
-/* Until all others have requested and no item is left, or this process's own work has failed. Only then they are told
- * the end, so that their next message is not taken for a request. */
+/* Until all others have requested and no item is left, or this process's own work has failed. Only then they get
+ * the end message, so that their next message is not taken for a request. */
 static hd_status answer_all(share *s, hd_error *err)
 {
     const struct timespec pause = {.tv_nsec = 500000};

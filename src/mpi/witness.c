@@ -3,7 +3,7 @@
  * A killed process cannot report, and launchers name its number at best. So there is a watchdog on each host: all
  * processes of a job on the host send it their current item, over a socket whose end it sees when they die for any
  * reason. Launchers then end all others at once, so only the first is reported: epoll returns ends in order. On other
- * hosts, a process that the launcher asks to end (SIGTERM, as Open MPI and Slurm do) tells the watchdog that it is not
+ * hosts, a process that the launcher asks to end (SIGTERM, as Open MPI and Slurm do) informs the watchdog that it is not
  * the cause; MPICH does not ask.
  *
  * The watchdog is a child of the process that first binds a name in the abstract namespace of sockets, and ends with
@@ -54,7 +54,7 @@ static pid_t process_of(int socket)
     return is_own ? who.pid : -1;
 }
 
-/* ---- the witness ---- */
+/* ---- the watchdog ---- */
 
 typedef struct peer {
     int socket;
@@ -142,7 +142,7 @@ static void start_watch(const struct sockaddr_un *name, socklen_t size)
     bool is_first = bind(listener, (const struct sockaddr *)name, size) == 0 && listen(listener, SOMAXCONN) == 0;
     pid_t child = is_first ? fork() : -1;
     if (child == 0) {
-        if (fork() == 0) watch(listener); /* nobody waits for it */
+        if (fork() == 0) watch(listener); /* no process waits for it */
         _exit(0);
     }
     if (child > 0) waitpid(child, NULL, 0);

@@ -1,4 +1,4 @@
-/* bounds.c - what is least and most in pages and chunks, for statistics and the page index */
+/* bounds.c - minimum and maximum of pages and chunks, for statistics and the page index */
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +155,7 @@ parquet_bound parquet_bound_of(const parquet_worker *w, const parquet_column *co
                                                                  : 8,
                          .is_known = true,
                          .is_exact = true};
-    /* -0 and 0 are equal, and in a bound they stand for one another. */
+    /* -0 and 0 are equal, so a bound must cover both. */
     if (column->type == PARQUET_DOUBLE && double_of(value) == 0) value = is_most ? 0 : INT64_MIN;
     hd_le_put(out.data, (uint64_t)value, (unsigned)out.size);
     return out;

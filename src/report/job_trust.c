@@ -67,7 +67,7 @@ static hd_status see_doubts(void *user, size_t place, const job_cells *cells, hd
 typedef struct member_doubts {
     gpu_texts *texts;
     uint32_t *of_member;
-    unsigned figures;         /* that are asked for */
+    unsigned figures;         /* that are wanted */
     char all[GPU_DOUBT_TEXT]; /* names of all figures */
 } member_doubts;
 

@@ -262,7 +262,7 @@ static hd_status change_values(void *user, hd_copy *copy, hd_copy_rows *rows, co
     return HD_OK;
 }
 
-/* ---- what stands around them ---- */
+/* ---- activities around them ---- */
 
 /* As hd_copy_surroundings, without the frames, and without ledger rows of an earlier call about them. */
 static hd_status copy_surroundings(rewriter *r, hd_error *err)

@@ -1,4 +1,4 @@
-/* gpu.c - what the synthetic GPU does: kernels, copies and collectives, in the order of each stream */
+/* gpu.c - activity of the synthetic GPU: kernels, copies and collectives, in the order of each stream */
 #include <assert.h>
 
 #include "synth/impl.h"

@@ -33,7 +33,7 @@ static bool is_communication(const program_item *item)
 
 /* ---- changes ---- */
 
-/* What a thread spends in a slice, in what is in it aside, is its own. */
+/* A thread's own time in a slice, without the slices in it. */
 static void scale(const change *c, program_list *list)
 {
     bool open[PROGRAM_DEPTH + 1] = {false};
@@ -102,8 +102,8 @@ static void overlap(const change *c, program_list *list)
     }
 }
 
-/* The first launch of a step is of all work of it. What the thread does between that and the last launch goes, but for
- * waits. */
+/* The first launch of a step launches all its work. The thread's activity between that and the last launch is removed,
+ * except for waits. */
 static void make_graphs(const change *c, program_list *list)
 {
     (void)c;

@@ -1,6 +1,6 @@
-/* program_plant.c - plants a cause into a program: in each step, before its forward pass, what a finding is about
+/* program_plant.c - adds the cause of a finding to a program: in each step, before its forward pass
  *
- * What was drawn stays as it is, so that the same program without the cause is what removing it would give.
+ * The random program itself is unchanged, so that the program without the cause is the result of removing it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/text/decimal.h"
 #include "synth/random_program.h"
 
-/* What a cause is made of: a slice of the thread that takes the time, work of that time on stream 0, or a wait. */
+/* The form of a cause: a slice of the thread that takes the time, work of that time on stream 0, or a wait. */
 typedef enum cause_form { A_SLICE, A_KERNEL, A_COPY, A_WAITING_COPY, AN_ITEM } cause_form;
 
 static const struct {

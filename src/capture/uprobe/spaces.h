@@ -16,7 +16,7 @@ typedef struct uprobe_module {
     char *path;
     uint8_t build_id[UPROBE_BUILD_ID_MAX]; /* the kernel's, else the file's; 0 bytes: unknown */
     uint32_t build_id_bytes;
-    uint64_t device, inode; /* 0: not told */
+    uint64_t device, inode; /* 0: unknown */
     bool is_opened;         /* tried to; elf.data is NULL if that failed, or the file is another by now */
     bool is_told;           /* the writer has announced it */
     uprobe_elf elf;

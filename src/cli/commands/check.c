@@ -1,4 +1,4 @@
-/* check.c - heddle check: what a viewer drops or misdraws, or an analysis gets wrong */
+/* check.c - heddle check: events that a viewer drops or draws wrong, or an analysis misreads */
 #include "cli/cli.h"
 #include "cli/report_out.h"
 #include "cli/report_text.h"
@@ -70,7 +70,7 @@ static const char *text_at(size_t *size, const hd_table *table, size_t row, size
     return hd_table_get_string(size, table, row, column);
 }
 
-/* One explanation for each code of a findings table; rows of a code stand together. */
+/* One explanation for each code of a findings table; rows of a code are adjacent. */
 static void explain_found(cli_run *run, const hd_table *findings)
 {
     bool damage = false, loss = false;

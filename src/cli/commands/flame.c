@@ -1,4 +1,4 @@
-/* flame.c - heddle flame: flame graphs of any trace, and of what changed between two */
+/* flame.c - heddle flame: flame graphs of a trace, and of the difference between two */
 #include <stddef.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static int fill_options(cli_run *run, hd_flame_options *flame, flame_out *out)
     flame->event = o->event;
     flame->reverse = o->reverse;
     flame->full_names = o->full_names;
-    /* launches without GPU activity stand there with 0, as merge has them; a picture has no place for them */
+    /* launches without GPU activity get weight 0, as in merge; a picture leaves them out */
     flame->weightless = out->format == HD_FLAME_FOLDED && !o->diff;
     int streams = o->cpu && strcmp(o->cpu, "-") == 0;
     if (o->cpu && (status = cli_spare_input(run, out->path, o->cpu, "")) != CLI_OK) return status;
@@ -134,7 +134,7 @@ static int run(cli_run *run)
     if (status == HD_OK && o->diff) status = hd_flame_new(&base, &run->err);
     if (base) {
         status = add_file(base, run, run->operands[first++], &options);
-        options.of = base->of; /* what was chosen for the first is what both are measured by */
+        options.of = base->of; /* the base's weight applies to both */
         if (base->event) options.event = base->event;
     }
     for (int i = first; i < run->operand_count && status == HD_OK; i++) {

@@ -1,4 +1,4 @@
-/* formats.c - heddle formats: what can be read and written */
+/* formats.c - heddle formats: the formats that can be read and written */
 #include <string.h>
 
 #include "cli/report_out.h"

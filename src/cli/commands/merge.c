@@ -106,7 +106,7 @@ static hd_status read_both(hd_trace **out_cpu, hd_trace **out_gpu, cli_run *run)
     return status;
 }
 
-/* What would only give an empty result: the mistake behind it is said instead. */
+/* Fails with the likely mistake where the result would be empty. */
 static hd_status check_joined(cli_run *run, const hd_attribution *a)
 {
     const struct merge_options *o = run->options;

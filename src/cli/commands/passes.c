@@ -1,4 +1,4 @@
-/* passes.c - heddle passes: what can be done to a trace on its way, and the options */
+/* passes.c - heddle passes: the passes that transform a trace, and their options */
 #include "cli/report_out.h"
 #include "heddle/pass.h"
 #include "heddle/symbolize.h"

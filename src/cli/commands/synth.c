@@ -209,7 +209,7 @@ static bool is_summary(const char *path)
     return cli_ends_with(path, strlen(path), ".hds");
 }
 
-/* What heddle summarize would make of the trace, which is then in no file. */
+/* Writes the summary that heddle summarize would make of the trace, without writing the trace. */
 static hd_status write_summary(const hd_trace *trace, const char *path, hd_error *err)
 {
     hd_job *job;

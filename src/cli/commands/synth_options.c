@@ -1,4 +1,4 @@
-/* synth_options.c - the options of `heddle synth`, and what they mean to the library */
+/* synth_options.c - the options of `heddle synth`, translated to the library's */
 #include "cli/commands/synth_options.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* version.c - heddle version: this release, and what it is built from */
+/* version.c - heddle version: the release, and the libraries it was built with */
 #include "cli/cli.h"
 
 #include "cli/build_config.h" /* made by Meson: compiler, libraries, parts */

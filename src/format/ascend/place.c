@@ -196,7 +196,7 @@ const char *ascend_place_task(sq_worker *w)
     return NULL;
 }
 
-/* ---- told of a device ---- */
+/* ---- properties of a device ---- */
 
 const char *ascend_place_collective(sq_worker *w)
 {

@@ -26,7 +26,7 @@
 typedef struct thread {
     uint32_t track;            /* HD_NONE: not given yet */
     uint32_t name;             /* string id */
-    uint64_t tid;              /* 0: not told */
+    uint64_t tid;              /* 0: unknown */
     bool has_elsewhere;        /* events on tracks of others */
     uint64_t next;             /* number of its next event */
     uint64_t refused, evicted; /* so far */

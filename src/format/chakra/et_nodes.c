@@ -30,7 +30,7 @@ hd_status chakra_add_edge(chakra_reader *r, chakra_dependency kind, uint64_t fro
     return HD_OK;
 }
 
-/* ---- where a node stands ---- */
+/* ---- the position of a node ---- */
 
 /* Whether a node is on a device: it says so, or has a stream, or is of a type that devices have, unless it is marked as
  * the CPU's. */
@@ -190,7 +190,7 @@ static hd_status add_point(chakra_reader *r, char phase, const chakra_seen *node
     return hd_args_add_row(&r->args, &row, err);
 }
 
-/* On one track the nesting of slices already shows who called whom. */
+/* On one track the nesting of slices already shows the caller. */
 static bool is_nesting(const chakra_reader *r, const chakra_edge *edge, const chakra_seen *from, const chakra_seen *to)
 {
     return edge->kind == CHAKRA_CONTROL && r->by_order && from->track == to->track;

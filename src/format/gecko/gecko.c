@@ -79,7 +79,7 @@ typedef struct reader {
     hd_stack_samples samples;
     hd_builder *builder;
     hd_error *err;
-    LIST(const char *, strings); /* where they stand */
+    LIST(const char *, strings); /* their position */
     LIST(func, funcs);
     LIST(frame, frames);
     LIST(uint32_t, stacks);     /* nodes */

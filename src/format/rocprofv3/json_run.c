@@ -59,7 +59,7 @@ static hd_status keep_metadata(json_reader *r, const char *key, hd_json_span val
     return HD_OK;
 }
 
-/* ---- what is said once ---- */
+/* ---- notes, once each ---- */
 
 static hd_status see_metadata(json_reader *r, hd_json_span value, hd_error *err)
 {

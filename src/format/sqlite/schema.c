@@ -85,7 +85,7 @@ static bool is(const lexer *l, const char *word)
     return l->kind == 'w' && l->size == strlen(word) && strncasecmp(l->token, word, l->size) == 0;
 }
 
-/* The same, or it stands between quotes, of which a doubled one counts once. */
+/* The same, or the name is quoted; a doubled quote counts once. */
 static bool is_named(const lexer *l, const char *name)
 {
     size_t i = 0;
@@ -358,7 +358,7 @@ static void take_key(sq_table *table, lexer l)
     }
 }
 
-/* What stands behind the columns, up to the next comma: constraints need none between them. */
+/* The constraints after the columns, up to the next comma: constraints need none between them. */
 static void take_constraints(sq_table *table, lexer *l)
 {
     for (int level = 0; l->kind; take_token(l)) {

@@ -73,7 +73,7 @@ static hd_status walk_events(timeline *t, bool add)
     while (!is_null && (status = hd_walk_item(&t->walk, &at, &first)) == HD_OK) {
         const hd_line place = {.offset = hd_walk_offset(&t->walk, at)};
         HD_TRY(hd_walk_skip(&span, &t->walk, &at));
-        if (*span.data == 'n') continue; /* which is told */
+        if (*span.data == 'n') continue; /* which is reported */
         HD_TRY(read_parts(t, parts, &whole, span));
         bool known = whole && parts[3] >= 0 && parts[3] < CATEGORIES;
         if (!add && whole && parts[0] != -1 && (t->first_ns == HD_NO_TIME || parts[0] < t->first_ns))

@@ -42,7 +42,7 @@ hd_status xplane_check(xplane_reader *r, const char *code, const hd_proto_reader
 {
     if (head->unknown) HD_TRY(xplane_note(r, "xplane.unknown-field", HD_LEDGER_LOSS, message->data));
     if (!message->failed) return HD_OK;
-    bool by_cut = r->is_cut && message->data + message->size == r->base + r->base_size; /* which is told once */
+    bool by_cut = r->is_cut && message->data + message->size == r->base + r->base_size; /* which is reported once */
     return by_cut ? HD_OK : xplane_note(r, code, HD_LEDGER_LOSS, message->data + message->at);
 }
 

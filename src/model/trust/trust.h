@@ -12,7 +12,7 @@
 
 typedef enum gpu_doubt_code {
     GPU_DOUBT_INPUT_LOST,     /* input that could not be read */
-    GPU_DOUBT_INPUT_REPAIRED, /* what it mended */
+    GPU_DOUBT_INPUT_REPAIRED, /* the repairs */
     GPU_DOUBT_CLOCKS, /* activities of devices of which all begin before or after their launch by more than all launches
                          take */
     GPU_DOUBT_BEYOND, /* activities that end beyond GPU_LAST_TIME, where their ends are held */

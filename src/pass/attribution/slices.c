@@ -50,7 +50,7 @@ typedef struct slices_join {
     uint64_t frames_left; /* that may be put upon forward ops */
 } slices_join;
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static int by_row(const void *x, const void *y)
 {

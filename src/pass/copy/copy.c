@@ -248,7 +248,7 @@ hd_status hd_copy_events(hd_copy *copy, const hd_copy_hooks *hooks, hd_error *er
     return HD_OK;
 }
 
-/* ---- what stands around them ---- */
+/* ---- activities around them ---- */
 
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err)
 {
@@ -273,7 +273,7 @@ hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err)
     return hd_copy_ledger(copy, err);
 }
 
-/* ---- names of tracks that stand in events ---- */
+/* ---- names of tracks inside events ---- */
 
 bool hd_names_are_events(const hd_trace *trace)
 {

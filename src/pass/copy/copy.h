@@ -86,7 +86,7 @@ uint64_t hd_copy_not_added(const hd_copy *copy);
 hd_status hd_copy_ledger(hd_copy *copy, hd_error *err);
 hd_status hd_copy_surroundings(hd_copy *copy, hd_error *err);
 
-/* ---- names of tracks that stand in events ---- */
+/* ---- names of tracks inside events ---- */
 
 /* Whether names and order of the trace's tracks are META events (or there are none), so that new ones must be events
  * too. */

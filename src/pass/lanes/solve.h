@@ -47,7 +47,7 @@ typedef struct hd_lane_result {
 hd_status hd_lanes_solve(hd_lane_result *out, hd_lane_slice *slices, size_t count, int64_t snap_threshold,
                          uint64_t large, hd_error *err);
 
-/* ---- Between solve.c and pick.c; nobody else needs what follows. ---- */
+/* ---- Between solve.c and pick.c only. ---- */
 
 enum { HD_LANE_EXACT_SLICES = 1 << 16, HD_LANE_EXACT_STEPS = 1 << 24, HD_LANE_BUDGET_STEPS = 1 << 27 };
 

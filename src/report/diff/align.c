@@ -1,8 +1,9 @@
-/* align.c - which operator, module, kernel of one side is which of the other
+/* align.c - matches operators, modules and kernels of the two sides
  *
- * Nodes (operators, ranges, modules) level by level from the roots: by name, also where one side has a level more; else
- * those that stand between the same two neighbours, if there are as many on both sides. Then what runs on GPUs, below nodes that are one: by name; by what it
- * was split into or fused from, as time and calls tell; by short name, grid, or place; at last by name anywhere.
+ * Nodes (operators, ranges, modules) level by level from the roots: by name, also where one side has an extra level;
+ * else those between the same two neighbours, if both sides have as many. Then GPU activities below matched nodes: by
+ * name; as split or fused, by their time and number of calls; by short name, grid, or position; finally by name
+ * anywhere.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ typedef struct aligner {
     const diff_units *units;
     const hd_diff_side *side[2];
     uint8_t *by_place[2];  /* by node: it was matched by its place */
-    uint8_t *is_level[2];  /* by node: what is in it is on the other side without it */
+    uint8_t *is_level[2];  /* by node: an extra level, whose children the other side has without it */
     uint32_t *free[2];     /* room for nodes */
     double *node_calls[2]; /* by node */
     gpu_groups nodes[2],
@@ -94,7 +95,7 @@ static uint32_t parent_of_node(const void *side, uint32_t node)
     return diff_node(side, node)->parent;
 }
 
-/* What runs on GPUs; all else is of no node. */
+/* Maps GPU activities; others have no node. */
 static uint32_t node_of_item(const void *side, uint32_t item)
 {
     const diff_item_key *key = diff_key(side, item);
@@ -116,7 +117,7 @@ static void match_nodes(aligner *a, uint32_t before, uint32_t after)
 
 typedef enum place_state { PLACE_SKIPPED, PLACE_FREE, PLACE_ANCHOR } place_state;
 
-/* Of a child of side h: whether it is sought, or stands below the same parent on the other side. */
+/* Of a child of side h: whether it is unmatched, or below the same parent on the other side. */
 static place_state place_of(const aligner *a, int h, uint32_t child, uint32_t other_parent)
 {
     uint32_t other = a->out->node_of[h][child];
@@ -161,7 +162,7 @@ static void match_by_place(aligner *a, const children *all, uint32_t before, uin
     }
 }
 
-/* The node of side h below `parent`, a node of it, whose name is that of a node of the other; HD_NONE. */
+/* The node of side h below `parent` with the name of a node of the other side; HD_NONE. */
 static bool find_node(uint32_t *out, aligner *a, int h, uint32_t parent, uint32_t like)
 {
     const diff_node_key *key = diff_node(a->side[!h], like);
@@ -182,7 +183,7 @@ static bool align_children(aligner *a, const children *all, uint32_t before, uin
     return true;
 }
 
-/* Parents stand before their children, so that theirs are known. */
+/* Parents come before their children, so they are already matched. */
 static bool align_all_children(aligner *a, const children *all, bool by_place)
 {
     bool fine = align_children(a, all, HD_NONE, HD_NONE, by_place);
@@ -191,12 +192,12 @@ static bool align_all_children(aligner *a, const children *all, bool by_place)
     return fine;
 }
 
-/* What stands one level deeper in side h, in an operator that is not on the other: it is what the other has without that
- * level, if together they are called as often. */
+/* Matches nodes one level deeper in side h, below an operator that the other side lacks, with a node without that
+ * level, if together they have as many calls. */
 static bool align_wrapped(aligner *a, int h)
 {
     uint32_t count = a->side[h]->nodes.count, others = a->side[!h]->nodes.count;
-    uint32_t *stands_for = malloc(((size_t)count + 1) * sizeof *stands_for); /* what children are sought below */
+    uint32_t *stands_for = malloc(((size_t)count + 1) * sizeof *stands_for); /* the node whose children are searched */
     uint32_t *wrapped = malloc(((size_t)count + 1) * sizeof *wrapped);
     double *calls = calloc((size_t)others + 1, sizeof *calls);
     bool fine = stands_for && wrapped && calls;
@@ -293,8 +294,8 @@ static bool know_items(aligner *a, int h)
     return true;
 }
 
-/* Items of side h by their keys, where nodes are translated. Several may be one of the other side: what stands at
- * several depths; all but the first are then pairs without one. */
+/* Items of side h by their keys, with nodes mapped. Several may match one of the other side (the same item at several
+ * depths): all but the first are then pairs without a partner. */
 static bool align_by_key(aligner *a, int h)
 {
     for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
@@ -313,7 +314,7 @@ static bool align_by_key(aligner *a, int h)
     return true;
 }
 
-/* What may become one another: a kernel that is not known to communicate may be a collective's. */
+/* Whether two items may be the same: a kernel not known to communicate may be a collective's. */
 static bool are_of_one_kind(const aligner *a, int h, uint32_t item, uint32_t other)
 {
     uint32_t x = diff_key(a->side[h], item)->kind, y = diff_key(a->side[!h], other)->kind;
@@ -337,8 +338,8 @@ static bool are_parts(const aligner *a, int h, uint32_t first, uint32_t second, 
            time[second] < 0.95 * of_whole && fabs(sum - of_whole) <= 0.35 * of_whole;
 }
 
-/* What is new beside something that got shorter, or another name, is split from it; what is gone beside something that got
- * longer, or another name, is fused into it. h: the side of the two. */
+/* A new item next to one that got shorter or changed its name was split from it; a vanished item next to one that got
+ * longer or changed its name was fused into it. h: the side of the two. */
 static void find_parts(aligner *a, int h)
 {
     for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
@@ -359,7 +360,7 @@ static void find_parts(aligner *a, int h)
     }
 }
 
-/* Two that both are free, and one of the other side that is, between what is matched. */
+/* Two unmatched items and an unmatched one of the other side, between the same matched neighbours. */
 static bool find_free_parts(aligner *a, int h)
 {
     for (uint32_t i = 0; i < a->side[h]->items.count; i++) {
@@ -408,7 +409,7 @@ static int resemble(const aligner *a, uint32_t before, uint32_t after, int how)
 
 enum { WINDOW = 64 }; /* how many that are free are looked at for one: linear */
 
-/* What is left below one node. */
+/* Matches the remaining items below one node. */
 static bool align_group(aligner *a, const children *all, uint32_t before, uint32_t after)
 {
     for (int how = 0; how < 3; how++) {
@@ -430,7 +431,7 @@ static bool align_group(aligner *a, const children *all, uint32_t before, uint32
     return true;
 }
 
-/* Before what is left is taken for renamed: one became two, or two one. */
+/* Before the remaining items are taken as renamed: one became two, or two became one. */
 static bool split_group(aligner *a, const children *all, uint32_t before, uint32_t after)
 {
     uint32_t left[2][3], count[2] = {0, 0};
@@ -506,7 +507,7 @@ static bool align_by_name(aligner *a)
     return fine;
 }
 
-/* What follows the same on both sides. */
+/* Matches items with the same neighbours on both sides. */
 static bool align_by_order(aligner *a)
 {
     for (uint32_t i = 0; i < a->side[0]->items.count; i++) {

@@ -1,7 +1,7 @@
-/* diff.c - two sides into tables: refusals, the step, its parts, and the rows that make up the change
+/* diff.c - compares two sides: refusals, the step, its parts, and the rows that explain the change
  *
- * A row is what has one name on each side, within operators of one name. Its interval is wider the more rows there are
- * that could be a change: of a hundred that are noise not one shall be taken for a change.
+ * A row is an item with one name on each side, within matching operators. Its interval is wider the more rows there are
+ * (multiple testing): even among a hundred rows of noise, none should appear as a change.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -30,10 +30,10 @@ static const char *const row_verdict_names[] = {"noise", "slower", "faster", "ne
 typedef struct row {
     row_key key;
     diff_change change;
-    double elsewhere; /* of an operator's change, what went over from or to another operator */
+    double elsewhere; /* part of an operator's change that moved from or to another operator */
     double calls[2], cpu[2];
     double score;
-    uint32_t tier; /* 0: beyond noise; 1: not the same, whatever it takes; 2: noise */
+    uint32_t tier; /* 0: significant; 1: structural difference, whatever its time; 2: noise */
     row_verdict verdict;
 } row;
 
@@ -48,7 +48,7 @@ typedef struct maker {
     hd_table_builder *reasons;
     uint32_t reason_count;
     gpu_groups rows;  /* of row_key */
-    double *over[2];  /* by node: what it has of pairs whose operators differ */
+    double *over[2];  /* by node: its time in pairs whose operators differ */
     uint32_t *row_of; /* by pair */
     row *list;
 } maker;
@@ -130,7 +130,7 @@ static void refuse_facts(maker *m)
                    m->side[0]->places.count == 1 ? "" : "s", m->side[1]->places.count);
 }
 
-/* A doubt that one side has and the other has not, of more than a twentieth of what was looked at. */
+/* Refuses a comparison with a doubt on one side only, about more than a twentieth of the data. */
 static void refuse_doubts(maker *m)
 {
     for (int i = 0; i < GPU_DOUBTS; i++) {
@@ -169,7 +169,7 @@ static void refuse_steps(maker *m)
                    DIFF_UNITS_MIN);
 }
 
-/* Less than a tenth of the time of a side is in what has a counterpart. */
+/* Refuses a comparison where less than a tenth of a side's time has a counterpart. */
 static void refuse_strangers(maker *m)
 {
     double all[2] = {0, 0}, matched[2] = {0, 0};
@@ -397,7 +397,7 @@ static uint32_t within_of(maker *m, int h, uint32_t item)
 
 static bool key_of_pair(row_key *out, maker *m, const diff_pair *p)
 {
-    int h = p->item[0] == HD_NONE; /* the side that tells the most */
+    int h = p->item[0] == HD_NONE; /* the side with more information */
     uint32_t name[2] = {HD_NONE, HD_NONE};
     for (int k = 0; k < 2; k++) {
         if (p->item[k] == HD_NONE) continue;
@@ -489,7 +489,7 @@ static void judge(row *r, const maker *m)
     double weight = is_one_sided && r->key.kind == DIFF_OPERATOR ? 1.02 : weights[r->key.kind];
     double most = c->before > c->after ? c->before : c->after, cpu = r->cpu[0] > r->cpu[1] ? r->cpu[0] : r->cpu[1];
     r->score = weight * (r->tier == 1 ? (most > cpu ? most : cpu) : fabs(c->change));
-    if (!is_own) r->score /= 1000; /* behind what went over */
+    if (!is_own) r->score /= 1000; /* rank it below moved time */
 }
 
 static int by_score(const void *a, const void *b)
@@ -589,7 +589,7 @@ static hd_status add_rows(maker *m, hd_error *err)
                                      {0}};
     hd_table_builder *b;
     HD_TRY(new_table(&b, "rows", columns, err));
-    bool both = m->units.half[0].used && m->units.half[1].used; /* what one side alone has is no change */
+    bool both = m->units.half[0].used && m->units.half[1].used; /* an item of only one side is no change */
     for (uint32_t i = 0; both && i < m->rows.count; i++) {
         const row *r = &m->list[i];
         bool is_anything = r->calls[0] > 0 || r->calls[1] > 0 || r->change.before > 0 || r->change.after > 0;

@@ -1,9 +1,9 @@
-/* diff.h - two sides, aligned and compared
+/* diff.h - aligns two sides and compares them
  *
- * In: traces. side.c keeps of each its steps on devices (samples), what stands in them (items: a kernel below an
- * operator, an operator, a module, a cause of idle time) and what each item took of each sample (entries). Out: tables.
- * align.c says which items of the two sides are the same, numbers.c what is noise, gate.c what fails; diff.c puts it
- * together and is the file to begin with.
+ * In: traces. Of each, side.c keeps the steps on devices (samples), their contents (items: a kernel below an operator,
+ * an operator, a module, a cause of idle time) and the time of each item in each sample (entries). Out: tables. align.c
+ * matches the items of the two sides, numbers.c separates changes from noise, gate.c checks limits; diff.c combines
+ * them: begin there.
  */
 #ifndef HD_REPORT_DIFF_DIFF_H
 #define HD_REPORT_DIFF_DIFF_H
@@ -13,7 +13,7 @@
 
 /* ---- a side ---- */
 
-/* What is known of a step on a device as a whole: the parts that its time is divided into, then counts. */
+/* Numbers of a step on a device as a whole: first the parts of its time, then counts. */
 enum {
     DIFF_COMPUTE,
     DIFF_COMMUNICATION,
@@ -54,11 +54,11 @@ typedef struct diff_node_key {
 typedef struct diff_item_key {
     uint32_t kind;
     uint32_t node; /* HD_NONE: none. DIFF_GAP: gpu_cause */
-    uint32_t name; /* text; of DIFF_GAP that of what the host did. HD_NONE: none, the node's */
+    uint32_t name; /* text; of DIFF_GAP the host activity. HD_NONE: none, the node's */
 } diff_item_key;
 
 typedef struct diff_item {
-    uint32_t before, after; /* items beside it on its stream, where it is first; HD_NONE */
+    uint32_t before, after; /* its neighbours on its stream, at its first occurrence; HD_NONE */
     uint32_t grid;          /* text; HD_NONE */
     int64_t stream;         /* of most */
     uint64_t votes, in_graphs, works;
@@ -146,7 +146,7 @@ void diff_units_deinit(diff_units *units);
 /* Means over units, and an interval for their change. */
 typedef struct diff_change {
     double before, after, change, low, high;
-    double error, freedom; /* what the interval is made of; an error below 0: not known, nor is the interval */
+    double error, freedom; /* of the interval; an error below 0: unknown, and no interval */
     bool is_known;         /* there are units enough for a verdict */
 } diff_change;
 /* The interval that misses with probability p. */
@@ -154,7 +154,7 @@ void diff_bound(diff_change *change, double p);
 
 enum { DIFF_UNITS_MIN = 3 };
 #define DIFF_MISS 0.01 /* how often an interval may */
-/* Of what was put into the sums, which are zero again then. */
+/* The change from the sums, which are then reset to zero. */
 diff_change diff_change_of(diff_units *units);
 static inline void diff_put(diff_units *u, int side, uint32_t unit, double value)
 {
@@ -197,7 +197,7 @@ typedef struct diff_aligned {
     uint32_t *text_of[2];       /* by text of the side */
     uint32_t *node_of[2];       /* by node: the other side's; HD_NONE */
     uint32_t *pair_of[2];       /* by item: the pair; HD_NONE */
-    double *time[2], *calls[2]; /* by item: sums over what is compared */
+    double *time[2], *calls[2]; /* by item: sums over the compared samples */
     diff_pair *pairs;
     size_t count, capacity;
 } diff_aligned;

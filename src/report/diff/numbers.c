@@ -1,8 +1,8 @@
-/* numbers.c - what is a change and what is noise
+/* numbers.c - statistics: changes and noise
  *
- * Rows: Student's interval for the mean of the units' differences where units are paired, else Welch's for the
- * difference of the means. Steps: the difference of the medians, and a bootstrap over units; of few units a bootstrap
- * is too sure, so that Student's interval is joined to it.
+ * Rows: Student's interval for the mean of the units' differences if units are paired, else Welch's for the difference
+ * of the means. Steps: the difference of the medians with a bootstrap over units; for few units a bootstrap is too
+ * narrow, so the interval is the union with Student's.
  */
 #include <math.h>
 #include <stdlib.h>

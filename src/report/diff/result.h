@@ -1,4 +1,4 @@
-/* result.h - what hd_diff_new has found */
+/* result.h - the result of hd_diff_new */
 #ifndef HD_REPORT_DIFF_RESULT_H
 #define HD_REPORT_DIFF_RESULT_H
 

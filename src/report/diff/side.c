@@ -1,7 +1,7 @@
-/* side.c - what is kept of the traces of a side: samples, items, entries
+/* side.c - the data kept of a side's traces: samples, items, entries
  *
- * Steps, windows, classes, gaps and their causes are the model's and those of the reports; here they are only put into
- * one table of numbers for each step, so that steps can be compared.
+ * Steps, windows, classes, gaps and their causes come from the model and the reports; here they become one table of
+ * numbers per step, so that steps can be compared.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static uint32_t text_of(adder *a, uint32_t string)
     return a->text_of[string] - 1;
 }
 
-/* Numbers that stand by themselves are "#": "layer_12" and "layer_13" are one, "conv2d" and "conv3d" are not. */
+/* Replaces separate numbers by "#": "layer_12" and "layer_13" are the same, "conv2d" and "conv3d" are not. */
 static uint32_t fold(gpu_texts *texts, uint32_t text)
 {
     char out[HD_NAME_BYTES];
@@ -220,7 +220,7 @@ static bool add_sample(adder *a, uint32_t window, uint32_t place)
     hd_diff_side *s = a->side;
     const gpu_window *w = &a->windows.windows[window];
     a->sample_of[window] = HD_NONE;
-    if (w->step == HD_NONE && a->scope.step_count) return true; /* beside the steps */
+    if (w->step == HD_NONE && a->scope.step_count) return true; /* besides the steps */
     if (!hd_grow((void **)&s->samples, &s->sample_capacity, s->sample_count, sizeof *s->samples)) return false;
     uint32_t name = w->step == HD_NONE ? HD_NONE : text_of(a, a->scope.steps[w->step].name);
     uint32_t sample = a->sample_of[window] = (uint32_t)s->sample_count++;
@@ -309,7 +309,7 @@ static hd_status add_gaps(adder *a, uint32_t device, hd_error *err)
     return HD_OK;
 }
 
-/* What is beside it on its stream where it is first, and where most of it runs. */
+/* Its neighbours on its stream at its first occurrence, and where most of it runs. */
 static bool describe(adder *a, uint32_t item, const gpu_work *work, uint32_t index)
 {
     const hd_work *of = &a->scope.launches->works[index];

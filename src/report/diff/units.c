@@ -1,7 +1,7 @@
-/* units.c - which samples are compared, and what varies independently of the rest: a step of all devices, or a run
+/* units.c - selects the samples to compare, and groups them into independent units: a step of all devices, or a run
  *
- * Warm-up is left out: of four steps or more the first, and behind it those that take half as long again as the median,
- * up to a third of all. So is a step behind one that was not recorded, whose window holds that one's time.
+ * Warm-up is left out: with four steps or more the first, and the following ones that take 1.5 times the median or
+ * more, up to a third of all. So is a step after an unrecorded one, whose window includes that one's time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/sorted.h"
 #include "report/diff/diff.h"
 
-/* Steps of a place in a run, which stand one behind the other. */
+/* Consecutive steps of a place in a run. */
 typedef struct stretch {
     uint32_t first, count, place, run;
 } stretch;

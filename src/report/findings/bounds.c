@@ -1,8 +1,8 @@
-/* bounds.c - what a finding can save at most: the graph again without what it claims
+/* bounds.c - upper bounds of savings: the graph again without the claimed time
  *
- * A node begins when the last of what it waits for is ready, and the edge that held it back in the trace keeps its
- * delay; of the others it is only known that they did not hold it back, so that they need no time. What is not changed
- * ends when it did. Each pass is O(nodes + edges).
+ * A node begins when the last of its dependencies is satisfied. The edge that was binding in the trace keeps its delay;
+ * the others are only known not to have been binding, so their delay is 0. What is not changed ends when it did. Each
+ * pass is O(nodes + edges).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
-/* Nothing is claimed any more: what is left of nodes and on the path is not needed, and their room is used again. */
+/* Ends the claims: the remaining time of nodes, and on the path, is no longer needed, and its memory is reused. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
@@ -83,7 +83,7 @@ static void set_claims(findings *f, uint32_t of, bool is_set)
     }
 }
 
-/* Work that a finding claims is not what the others of the device need. */
+/* Claimed work that the rest of the device does not need. */
 static int64_t claimed_work(const findings *f, uint32_t of)
 {
     size_t first = 0, high = f->claim_count;
@@ -95,7 +95,7 @@ static int64_t claimed_work(const findings *f, uint32_t of)
     return sum;
 }
 
-/* When the first of what the finding changes begins, within the whole: until then all is as it was. */
+/* The start of the finding's first change, within the whole: before that, nothing changes. */
 static int64_t first_change(const findings *f, uint32_t of)
 {
     size_t first = 0, high = f->claim_count;
@@ -131,7 +131,7 @@ static void set_not_known(finding *of, const char *reason)
     of->reason = reason;
 }
 
-/* From the first change on the device that is busiest needs that long, but for what the finding claims of it. */
+/* From the first change on, the time that the busiest device needs, without its claimed work. */
 static void bound_by_host(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
@@ -164,8 +164,8 @@ static void bound_one(findings *f, uint32_t index)
             of->how = FINDING_BY_REPLAY;
         }
     }
-    /* Where the path comes out of a call that waits no more, the thread is as long but for the call: what is left of
-     * the path and the thread together has lost no more than the calls and what is claimed. */
+    /* Where the path leaves a call that no longer waits, the thread is as long except for the call: the rest of path
+     * and thread together have lost no more than the calls and the claims. */
     if (of->frees_waits && of->freed < of->saves) {
         of->saves = of->freed;
         of->how = FINDING_BY_PATH;
@@ -180,8 +180,8 @@ static void bound_one(findings *f, uint32_t index)
     }
 }
 
-/* What a finding saves once `first`, whose claims are set, is solved, which alone saves so much: by replay; where the
- * graph is not complete what was measured, for GPU time, which takes no longer then. */
+/* The saving of a finding after `first` (whose claims are set and which alone saves the given time) is solved: by
+ * replay; if the graph is incomplete, the measured time for GPU time, which does not get longer then. */
 static int64_t saves_then(findings *f, uint32_t index, int64_t alone)
 {
     const finding *of = &f->list[index];

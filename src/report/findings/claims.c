@@ -1,4 +1,4 @@
-/* claims.c - whose the time of each node is: the first rule's that claims it */
+/* claims.c - assigns the time of each node to the first rule that claims it */
 #include "report/findings/finding.h"
 
 #include <stdio.h>
@@ -112,7 +112,7 @@ static bool free_sync(findings *f, uint32_t sync)
     }
     f->sync_is_taken[sync] = 1;
     last_of(f)->frees_waits = true;
-    last_of(f)->events = events + 1; /* a call is one, whatever nodes it has */
+    last_of(f)->events = events + 1; /* count a call once, whatever the number of its nodes */
     return findings_show(f, call->row, call->end - call->start);
 }
 
@@ -262,7 +262,7 @@ static const hd_graph_lane *lane_of_track(const hd_graph *g, uint32_t track)
     return NULL;
 }
 
-/* What of the slice no slice before it had, within the whole. */
+/* The part of the slice that no earlier slice covered, within the whole. */
 static bool claim_slice(findings *f, const hd_graph_lane *lane, const gpu_slice *slice, int64_t from)
 {
     const hd_graph *g = f->graph;
@@ -322,7 +322,7 @@ hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is
 
 /* ---- calls that wait ---- */
 
-/* How long some of these calls, and with `claims` some of what the last finding claims, runs at any place. */
+/* How long at least one of these calls runs, or, with `claims`, any claimed activity of the last finding. */
 static int64_t freed_time(const findings *f, const uint32_t *syncs, size_t size, bool claims)
 {
     gpu_spans spans;

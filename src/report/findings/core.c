@@ -1,4 +1,4 @@
-/* core.c - what rules look at: the whole, the graph and its path, calls that wait */
+/* core.c - input of the rules: the whole, the graph and its path, waiting calls */
 #include "report/findings/finding.h"
 
 #include <math.h>
@@ -240,7 +240,7 @@ hd_status findings_read_numbers(double **out, const findings *f, const char *nam
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
 {
     gpu_options by_step = *options;
-    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* what is guessed is no base of a finding */
+    by_step.by = gpu_steps_are_guessed(options) ? NULL : "step"; /* guessed steps are no base of a finding */
     f->input = input;
     HD_TRY(gpu_scope_init(&f->scope, input, &by_step, GPU_BY_STEP, err));
     f->scope.options = options;

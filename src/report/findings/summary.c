@@ -1,6 +1,6 @@
-/* summary.c - one screen: what to do first, and what the other reports say
+/* summary.c - one screen: the findings, and the main figures of other reports
  *
- * The findings are those of finding.h; the tables behind them are the first rows of other reports, so that no figure is
+ * The findings are those of finding.h; the tables below them are the first rows of other reports, so that no figure is
  * computed twice.
  */
 #include <stdio.h>
@@ -86,7 +86,7 @@ typedef struct step_sum {
     char name[96];
 } step_sum;
 
-/* Of the steps of a rank, which stand in rows [from, until). */
+/* Sums over the steps of a rank, in rows [from, until). */
 static bool sum_steps(step_sum *out, const reader *steps, size_t from, size_t until)
 {
     size_t count = until - from, slowest = from;
@@ -330,9 +330,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
 /* ---- about ---- */
 
 #define DEVICE                                                                                                         \
-    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: a process that tells none"},              \
+    {"rank", HD_VALUE_INT, "null: unknown"}, {"device", HD_VALUE_INT, "null: the process has no device number"},       \
     {                                                                                                                  \
-        "process", HD_VALUE_STRING, "of a device without number, which it tells apart; null beside a number"           \
+        "process", HD_VALUE_STRING, "identifies a device without a number; null if it has a number"                    \
     }
 
 static const hd_report_column findings_columns[] = {
@@ -394,7 +394,7 @@ static const hd_report_column kernels_columns[] = {
 };
 static const hd_report_column idle_columns[] = {
     DEVICE,
-    {"cause", HD_VALUE_STRING, "why nothing ran; heddle help report idle tells what each means"},
+    {"cause", HD_VALUE_STRING, "why nothing ran; see heddle help report idle"},
     {"total", HD_VALUE_DURATION, "sum of its gaps"},
     {"share", HD_VALUE_DECIMAL, "percent of idle time"},
     {"gaps", HD_VALUE_COUNT, "how many"},

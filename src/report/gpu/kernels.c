@@ -50,7 +50,7 @@ typedef struct kernels {
     report_covered shaped; /* with --by shape */
 } kernels;
 
-/* ---- what stands around the launches ---- */
+/* ---- activities around the launches ---- */
 
 static hd_status find_ops(kernels *k, hd_error *err)
 {

@@ -1,9 +1,9 @@
 /* imbalance.c - report imbalance: how unevenly the ranks of a job share its time and memory, by kind, kernel and
  * operator
  *
- * In: tables of all members. A sample is what one rank has of one name, summed up over its devices and steps; all
- * samples are sorted by name and rank, and a run of them is a row. Parts of steps are summed up over the steps that all
- * ranks have, as often: what lies outside of steps, or in a step that a rank did not record, is no unevenness.
+ * In: tables of all members. A sample is the value of one rank for one name, summed over its devices and steps; all
+ * samples are sorted by name and rank, and a run of them is a row. Only steps that all ranks have, equally often, are
+ * summed: data outside of steps, or in a step that a rank did not record, is not imbalance.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -31,8 +31,8 @@ typedef struct job {
     const hd_job *of;
     gpu_texts texts;
     hd_table_builder *lost;
-    uint8_t *is_equal;     /* by text, of those that name a step: all ranks that have steps have it, as often */
-    size_t named;          /* texts of which is_equal tells */
+    uint8_t *is_equal;     /* by text of a step's name: all ranks with steps have it, equally often */
+    size_t named;          /* number of texts in is_equal */
     size_t equal, unequal; /* names of steps */
     size_t stepped;        /* ranks that have steps */
     sample first_unequal;  /* value: ranks that have it */
@@ -48,7 +48,7 @@ static bool add_sample(samples *s, int64_t rank, uint32_t name, int64_t value, u
     return true;
 }
 
-/* By name and rank, those of one rank as one. sums: they add up, else the largest counts. false: no memory. */
+/* Merges samples by name and rank. sums: they add up, else the largest counts. false: no memory. */
 static bool merge_samples(sample *list, size_t *count, bool sums, gpu_texts *texts)
 {
     sample *spare = malloc((*count + 1) * sizeof *spare);
@@ -74,7 +74,7 @@ static bool merge_samples(sample *list, size_t *count, bool sums, gpu_texts *tex
 
 /* ---- steps that all ranks have ---- */
 
-/* What each rank has of each name of a step: how often it is there. */
+/* How often each rank has each name of a step. */
 static hd_status count_steps(samples *s, job *j, hd_error *err)
 {
     static const job_wanted wanted[] = {{"rank", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};
@@ -126,7 +126,7 @@ static hd_status find_equal_steps(job *j, hd_error *err)
     return status;
 }
 
-/* Whether what a rank has in a step is compared; HD_NONE: it is in none. Where no step is one of all, each counts. */
+/* Whether a rank's data in a step is compared; HD_NONE: in no step. If no step is common to all, each counts. */
 static bool is_compared(const job *j, uint32_t step)
 {
     if (!j->stepped) return true;
@@ -219,7 +219,7 @@ static void add_note_of_steps(hd_table_builder *b, const job *j)
     hd_table_add_text(b, text);
 }
 
-/* Ranks whose file has GPU work and no step, where others have steps. */
+/* Ranks whose file has GPU activities and no step, while others have steps. */
 static void add_note_of_stepless(hd_table_builder *b, const job *j, size_t members)
 {
     char text[160];

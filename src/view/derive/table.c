@@ -184,7 +184,7 @@ static hd_status read_rows(table_maker *m, hd_error *err)
     return fine ? HD_OK : HD_NOMEM(err);
 }
 
-/* ---- where a track stands, and what it is called ---- */
+/* ---- the order and names of tracks ---- */
 
 static int64_t place_of(const table_maker *m, uint32_t row, int place)
 {

@@ -13,7 +13,7 @@
 
 enum { SQL_BYTES = 1 << 20, LIMIT_MOST = 10000, BYTES_MOST = 32 << 20, TIMEOUT_MS = 30000, TIMEOUT_MOST_MS = 600000 };
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 hd_status view_query_text(char **out, size_t *out_size, view_reply *reply, const view_request *request, hd_error *err)
 {

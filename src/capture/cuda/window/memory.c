@@ -175,7 +175,7 @@ void window_memory_closed(int64_t time_ns)
     pthread_mutex_unlock(&live.lock);
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 /* Older than the known state of the address: only the record itself remains to be written. */
 static bool is_stale(const allocation *what, const cuda_memory *memory)

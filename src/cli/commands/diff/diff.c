@@ -125,7 +125,7 @@ static void print_table(cli_run *run, const char *title, const hd_table *table, 
     hd_table_free(shown);
 }
 
-/* The rows' first columns: what fits a screen. */
+/* The first columns of the rows, as many as fit a screen. */
 static hd_table *narrow(const hd_table *rows, cli_run *run)
 {
     static const char *const wanted[] = {"kind",   "name",  "name_after", "matched",

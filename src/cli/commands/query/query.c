@@ -112,8 +112,8 @@ static hd_status read_inputs(inputs *in, cli_run *run, size_t count)
     return status;
 }
 
-/* What a query over several files would compare without a word: two inputs of one rank, and times of clocks of which one
- * does not say what it counts from. */
+/* Warns about inputs that a query over several files would silently mix: two inputs of one rank, and clocks of which
+ * one has an unknown origin. */
 static void note_inputs(const inputs *in, bool shared_clock, const cli_run *run)
 {
     bool clocks_differ = false;
@@ -132,7 +132,7 @@ static void note_inputs(const inputs *in, bool shared_clock, const cli_run *run)
         fputs("note: not all inputs say what their clocks count from: ts compares within an input only\n", stderr);
 }
 
-/* ---- what is asked ---- */
+/* ---- the statements to run ---- */
 
 typedef struct asked {
     const char *sql, *name; /* name: of the file that the statements come from */

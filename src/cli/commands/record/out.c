@@ -1,4 +1,4 @@
-/* out.c - what a recording says at its end */
+/* out.c - the summary that a recording prints at its end */
 #include "cli/commands/record/out.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* about.c - what the descriptors of reports tell: the list, the help, and both as JSON */
+/* about.c - report descriptors as a list, as help, and as JSON */
 #include "cli/commands/report/about.h"
 
 #include <string.h>

@@ -126,7 +126,7 @@ hd_status ow_write_metric(ow_writer *w, OTF2_EvtWriter *events, const hd_event *
     return HD_OK;
 }
 
-/* ---- memory of devices, which Kineto tells in instants ---- */
+/* ---- memory of devices, in Kineto's instants ---- */
 
 /* The group of a device in the process's rank, else that of the process. */
 static uint32_t scope_of(const ow_writer *w, uint32_t place, int64_t type, int64_t device)
@@ -192,7 +192,7 @@ static hd_status write_memory_member(ow_writer *w, uint32_t ref)
             : ow_format(w, "%s %lld %.*s", kind, (long long)member->device, (int)(key.size & 0xff), key.data);
     uint32_t about = ow_text(w, "of the [memory] instants"), unit = ow_text(w, "B");
     if (text == HD_NONE || about == HD_NONE || unit == HD_NONE) return w->err->status;
-    /* The type tells our reader that the instants have all the data. */
+    /* The type shows our reader that the instants have all the data. */
     OW_TRY(w, OTF2_GlobalDefWriter_WriteMetricMember(w->defs, ref, text, about, OTF2_METRIC_TYPE_OTHER,
                                                      OTF2_METRIC_ABSOLUTE_POINT, OTF2_TYPE_UINT64, OTF2_BASE_DECIMAL, 0,
                                                      unit));

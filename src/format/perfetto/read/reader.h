@@ -106,7 +106,7 @@ typedef struct perfetto_track {
     bool has_late; /* samples wait for the end */
     bool is_group; /* it says how its children are ordered */
     bool has_lanes, is_identified;
-    bool is_async, is_old_async; /* as our writer tells */
+    bool is_async, is_old_async; /* from our writer */
     uint32_t lane_of;            /* the track that has the slices which cross these, HD_NONE: none */
     int64_t pid, tid, rank;
     uint32_t name, process_name, labels, description;

@@ -112,7 +112,7 @@ typedef struct pf_flow_point {
     bool bound;            /* a slice with a bind_id, and no event by itself */
 } pf_flow_point;
 
-/* ---- accounts: every event is written or stands in one of these ---- */
+/* ---- accounts: every event is written or counted in one of these ---- */
 
 typedef enum pf_note {
     PF_NOTE_NO_TIME,

@@ -53,7 +53,7 @@ static hd_status find_with(findings *f, const finding_rule *rule, bool on_comput
     if (!findings_is_worth(f, exposed) || is_on_compute_stream(f, device) != on_compute_stream) return HD_OK;
     HD_TRY(findings_gather(&of, f, rule, is_communication, NULL, err));
     if (!of) return HD_OK;
-    if (exposed < of->amount) of->amount = exposed; /* what other findings have of it is not here */
+    if (exposed < of->amount) of->amount = exposed; /* other findings already have the rest */
     of->device = device;
     of->rank = f->scope.devices[device].rank;
     of->has_other_ranks = findings_lacks_ranks(f);

@@ -64,7 +64,7 @@ static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
         exposed = f->busiest[d] - others;
         of->device = d;
     }
-    if (exposed < of->amount) of->amount = exposed; /* what other findings have of the copies is not here */
+    if (exposed < of->amount) of->amount = exposed; /* other findings already have the rest */
     if (!findings_is_worth(f, of->amount)) {
         findings_drop(f);
         return HD_OK;

@@ -4,7 +4,7 @@
 
 #include "report/findings/finding.h"
 
-/* PyTorch's own and XLA's; what Triton has fused is no such kernel. */
+/* Kernels of PyTorch and of XLA; kernels of Triton are fused already. */
 static bool is_elementwise(hd_string name)
 {
     static const char *const words[] = {"elementwise_kernel", "CUDAFunctor", "EigenMetaKernel"};

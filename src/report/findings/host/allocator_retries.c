@@ -1,10 +1,10 @@
-/* allocator_retries.c - the caching allocator gets no memory, frees what it keeps, and tries again */
+/* allocator_retries.c - the caching allocator runs out of memory, frees its cache, and retries */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "report/findings/finding.h"
 
-/* ENDS: whatever the allocator does not call between. */
+/* ENDS: calls that the allocator does not make in between. */
 typedef enum call_kind { OTHER, ALLOCATES, FREES, ENDS } call_kind;
 
 static call_kind kind_of_name(hd_string text)

@@ -1,4 +1,4 @@
-/* cpu_starved.c - the threads of the host stall, as they do when other threads have their CPU */
+/* cpu_starved.c - the threads of the host stall, as they do when other threads use their CPU */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* host_bound.c - the host sets the pace: what of its time on the critical path no other rule has named */
+/* host_bound.c - the host sets the pace: its time on the critical path that no other rule claims */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

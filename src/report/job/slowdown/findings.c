@@ -1,7 +1,7 @@
-/* findings.c - what to do first in a job: which ranks are late, and what its transfers cost
+/* findings.c - findings of a job: late ranks, and the cost of its transfers
  *
- * The job is simulated (slowdown.c) as it was, with the ranks that are late as fast as the fastest at each place, with
- * all ranks so, and with transfers that take no time. What is saved so is no sum of durations: who does not wait for
+ * The job is simulated (slowdown.c) as recorded, with the late ranks as fast as the fastest at each place, with all
+ * ranks so, and with transfers that take no time. The saving is not a sum of durations: a rank that no longer waits for
  * one rank waits for the next.
  */
 #include <math.h>
@@ -186,7 +186,7 @@ static void add_uneven(job_state *s)
     add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
 }
 
-/* The job with hosts that are no limit: between collectives ranks take only what their devices are busy for. */
+/* The job with hosts that are not the limit: between collectives ranks take only the busy time of their devices. */
 static hd_status simulate_busy(double *out, const hd_job *of, hd_table_builder *lost, hd_error *err)
 {
     slow_job j = {.of = of, .kept_operation = NO_OPERATION, .wants_busy = true};

@@ -17,7 +17,7 @@ interface ButtonProps {
   icon: IconName;
   label: string;
   pressed?: boolean;
-  text?: string; // beside the icon
+  text?: string; // next to the icon
 }
 
 function titleOf(app: App, id: string): { title: string; keys: string[] } {

@@ -93,7 +93,7 @@ function rowOf(head: JobHead, at: number): JobRow {
 export function jobOf(bytes: ArrayBuffer): Job {
   const { head, figures: { time, exposed, idle } } = decodeFigures<JobHead>(bytes);
   if (!time) throw new Error("The server's answer lacks figures.");
-  const none = new Float64Array(time.length).fill(NaN); // not asked for yet
+  const none = new Float64Array(time.length).fill(NaN); // not requested yet
   return { number: head.number, rows: head.rank.map((_, at) => rowOf(head, at)), world: head.world, steps: head.steps, figures: { time, exposed: exposed ?? none, idle: idle ?? none, late: none }, roles: [], notes: head.notes };
 }
 

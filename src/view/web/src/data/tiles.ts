@@ -13,7 +13,7 @@ export interface Want {
   i: number;
   summary: boolean;
   tracks: TrackId[];
-  ahead: boolean; // nobody sees it yet
+  ahead: boolean; // not visible yet
 }
 
 // Text about the server while it fails; text is "" while all is well.

@@ -101,7 +101,7 @@ function selectCommands(app: App): Command[] {
 function markCommands(app: App): Command[] {
   const { actions } = app.hands;
   return [
-    command("mark", "Mark what is selected or measured, and tell its duration", "Marks", ["m", "Enter"], () => void actions.mark()),
+    command("mark", "Mark what is selected or measured, and show its duration", "Marks", ["m", "Enter"], () => void actions.mark()),
     command("marks", "List of marks: rename, remove, go to", "Marks", ["Shift+M"], () => {
       app.state.dialog.value = "marks";
     }),

@@ -1,5 +1,5 @@
 // The timing tool: measures between two edges of events. Edges of loaded events are known at once; in aggregates the
-// server is asked, and its answer moves the edge.
+// server is queried, and its answer moves the edge.
 import { hitAt, offsetOf, snapLoaded, type Spot } from "../tracks/at_pixel";
 import { formatDuration } from "../format";
 import { xAt } from "./nav";
@@ -7,7 +7,7 @@ import { rangeOf, say } from "./select_actions";
 import type { Drag, ToolHandler, ToolPlace } from "./tools";
 
 const WITHIN_PX = 8;
-const WAIT_MS = 60; // time that the pointer must rest before the server is asked
+const WAIT_MS = 60; // time that the pointer must rest before the server is queried
 
 // Follows the edge nearest to the pointer.
 class Snapper {

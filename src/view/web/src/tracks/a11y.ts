@@ -289,7 +289,7 @@ export function attachA11y(app: App): void {
       void app.hands.actions.firstInView(place ? { trace: place.track.trace, id: place.track.id } : null);
     }),
     command("focus-tracks", "Put the focus on the tracks", ["Alt+t"], () => tree.root.focus()),
-    command("tell-view", "Tell what is in view", ["Alt+v"], () => tree.tellView()),
+    command("tell-view", "Announce what is in view", ["Alt+v"], () => tree.tellView()),
   );
   // A header that gets the focus takes the walk to its track, so does the selected event.
   document.getElementById("headers")?.addEventListener("focusin", (event) => {

@@ -62,7 +62,7 @@ export function csvOf(columns: readonly QueryColumn[], rows: readonly QueryRow[]
   ];
 }
 
-// ---- what a row stands for ----
+// ---- the track of a row ----
 
 const columnOf = (result: QueryResult, role: string): number => result.columns.findIndex((column) => column.role === role);
 const named = (result: QueryResult, name: string): number => result.columns.findIndex((column) => column.name === name);
