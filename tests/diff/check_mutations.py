@@ -56,8 +56,10 @@ def judge(answer, truth):
         return bool(named) and not rows, said
     if kind == "move":
         return any(row["matched"] == "moved" and row_names(row) & set(truth["names"]) for row in answer["rows"]), said
+    rows = answer["rows"]       # what has another form is listed though its time is the same
     if not rows:
         return False, said
+    said = f"{rows[0]['kind']} {rows[0]['verdict']}"
     right = row_names(rows[0]) & set(truth["names"]) if truth["names"] else rows[0]["kind"] in truth["rows"]
     return bool(right), said if right else f"wrong {said}"
 
