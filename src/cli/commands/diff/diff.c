@@ -286,10 +286,10 @@ static int spare_inputs(cli_run *run)
     const cli_texts *const sides[] = {&o->before, &o->after};
     int status = CLI_OK;
     for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
-        status = cli_spare_input(run, o->junit, run->operands[i], NULL);
+        status = cli_spare_input(run, o->junit, run->operands[i], "");
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < sides[side]->count && status == CLI_OK; i++)
-            status = cli_spare_input(run, o->junit, sides[side]->items[i], NULL);
+            status = cli_spare_input(run, o->junit, sides[side]->items[i], "");
     return status;
 }
 
