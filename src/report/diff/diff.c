@@ -518,7 +518,7 @@ static void judge(row *r, const maker *m, double p)
     bool by_itself = is_beyond(c, m),
          has_few = m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
     diff_bound(c, p);
-    bool beyond = is_beyond(c, m);
+    bool beyond = is_beyond(c, m) || (by_itself && is_structural(r)); /* that it is another kernel is known */
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
     bool is_own = fabs(c->change - r->elsewhere) >= 0.2 * fabs(c->change);
     if (r->key.kind == DIFF_GAP && m->out->verdict == HD_DIFF_SAME) is_own = false; /* it makes up for something else */
