@@ -16,7 +16,7 @@ typedef struct report_text {
     int64_t start_ns; /* origin of times */
     uint64_t rows;    /* of each long table; 0: REPORT_ROWS_SHOWN */
     bool all;         /* every row */
-    bool first_table; /* that and findings alone */
+    bool first_table; /* that, findings and a row per rank alone */
     bool tables;      /* print tables even where the report has another text */
 } report_text;
 

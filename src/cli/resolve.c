@@ -19,6 +19,7 @@ static const struct {
     {"compare", "diff", NULL},
     {"export", "convert", NULL},
     {"profile", "record", NULL},
+    {"share", NULL, "'heddle report -o page.html FILE...' writes a page that needs no Heddle"},
     {"benchmark", NULL, "'heddle replay --run TRACE' launches the GPU activity of a trace again and times it"},
     {"tracesmith-cli", NULL, "type heddle in its place: 'heddle info FILE', 'heddle record COMMAND'"},
     {"nsys", NULL, "type heddle in its place: 'heddle record COMMAND', 'heddle summary FILE'"},

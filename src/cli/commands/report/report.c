@@ -439,8 +439,6 @@ static int check_output(hd_report_format *out, const asked *a, cli_run *run)
             path);
     const char *name = *out == HD_REPORT_CSV ? "CSV" : *out == HD_REPORT_PARQUET ? "Parquet" : NULL;
     if (!name) return CLI_OK;
-    if (run->operand_count - a->first > 1 && !a->abouts[0]->of_job)
-        return cli_usage_error(run, "%s is of one file; %d were given", name, run->operand_count - a->first);
     if (a->count > 1) return cli_usage_error(run, "%s is of one report; %zu were given", name, a->count);
     if (!folder && chosen->table && strchr(chosen->table, ','))
         return cli_usage_error(run, "--table: %s is of one table; -o FOLDER/ writes several", name);
@@ -661,7 +659,8 @@ const cli_command cmd_report = {
         "docs/reports/definitions.md defines every figure.\n\n"
         "Text output is abridged: top rows, times relative to the first event, empty columns omitted, lines that fit "
         "the terminal. --json and files contain everything: an object with path and report, then each table by its "
-        "name; for several files an array of objects. Times and durations are nanoseconds. A value that the trace "
+        "name; for several files an array of objects. CSV and Parquet of several files are one table, with a column "
+        "file. Times and durations are nanoseconds. A value that the trace "
         "does not contain is null, never 0. The file - is standard input.\n\n"
         "The exit status is 0 even if a report found something wrong; in scripts use `heddle check`.",
     .options = options,
