@@ -1,6 +1,6 @@
 /* starved.c - the stalls of all ranks (model/host/stalls.h), and how many are at one time
  *
- * Ranks of one host have one clock. Where exactly k of n ranks stand still most of the time, n - k run: as many as
+ * Ranks of one host have one clock. Where exactly k of n ranks stall most of the time, n - k run: as many as
  * there are CPUs for them.
  */
 #include "report/job/slowdown/starved.h"
@@ -15,7 +15,7 @@ enum { RANK, START, END, NAME, COLUMNS };
 static const job_wanted wanted[COLUMNS] = {
     {"rank", HD_VALUE_INT}, {"start", HD_VALUE_TIME}, {"end", HD_VALUE_TIME}, {"name", HD_VALUE_STRING}};
 
-/* From then on one rank more (1) or less (-1) stands still, or is between its first and its last collective. */
+/* From then on one rank more (1) or less (-1) stalls, or is between its first and its last collective. */
 typedef struct change {
     int64_t time;
     uint32_t host; /* text; "": not known */
@@ -87,7 +87,7 @@ static int by_time(const void *a, const void *b)
     return x->still != y->still ? x->still - y->still : x->there - y->there;
 }
 
-/* Of the changes of one host: while all of its ranks are there, how long how many stand still. */
+/* Of the changes of one host: while all of its ranks are there, how long how many stall. */
 static bool count_host(finder *f, size_t from, size_t until)
 {
     uint32_t ranks = 0, best = 0;
