@@ -58,10 +58,11 @@ static hd_status find_in(findings *f, const finding_rule *rule, const gpu_stalls
     of->is_of_host = true;
     of->is_of_all_ranks = findings_lacks_ranks(f) && findings_communicates(f);
     of->trust_reason = "the trace has no states of threads: that they have no CPU is inferred from where they stop";
-    snprintf(of->text, sizeof of->text,
-             "The threads of the host stall for %s, %llu times for 1ms or more: in %u different operators that "
-             "are otherwise short, as threads do whose CPU is taken.",
-             findings_amount(amount, of), (unsigned long long)of->events, names);
+    snprintf(
+        of->text, sizeof of->text,
+        "The threads of the host make no progress for %s, %llu times for 1ms or more: in %u different operators that "
+        "are otherwise short, as threads do whose CPU is taken.",
+        findings_amount(amount, of), (unsigned long long)of->events, names);
     return HD_OK;
 }
 

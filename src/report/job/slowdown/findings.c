@@ -214,12 +214,13 @@ static void add_starved(job_state *s, const job_starved *of, double after)
     char text[400], at_once[120] = "", still[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
     uint32_t running = of->ranks - of->most;
     if (of->most_for >= 50 && of->most && running)
-        snprintf(at_once, sizeof at_once, " For %.0f %% of the time %u of %u do so at once, as if there %s %u CPU%s.",
+        snprintf(at_once, sizeof at_once, " For %.0f %% of the time %u of %u stall at once, as if there %s %u CPU%s.",
                  of->most_for, of->most, of->ranks, running == 1 ? "was" : "were", running, running == 1 ? "" : "s");
-    snprintf(text, sizeof text,
-             "The hosts' threads stall for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
-             hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
-             100 * of->still / s->whole, of->names, at_once);
+    snprintf(
+        text, sizeof text,
+        "The hosts' threads make no progress for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
+        hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
+        100 * of->still / s->whole, of->names, at_once);
     add_row(s, about_starved(), after, of->still, text, NULL);
 }
 
