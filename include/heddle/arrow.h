@@ -90,22 +90,22 @@ const hd_arrow_table *hd_arrow_table_find(const char *name); /* NULL: there is n
 typedef struct hd_arrow_options {
     size_t size;               /* of this struct; see "Options" in status.h */
     const char *columns;       /* "ts,dur,name": those, in this order; NULL: all */
-    bool has_start, has_end;   /* whether start_ns, end_ns count */
+    bool has_start, has_end;   /* which of start_ns and end_ns are used */
     int64_t start_ns, end_ns;  /* only events that overlap [start_ns, end_ns); an instant is at its start */
     const char *names;         /* only events of these names: patterns as of `heddle filter`, separated by commas */
     const char *tracks;        /* only events on these tracks, likewise */
     const uint32_t *track_ids; /* only events on these tracks, by index; NULL: all */
     size_t track_id_count;
     void (*keep)(void *user);    /* called for each array and stream that borrows from the trace … */
-    void (*release)(void *user); /* … and when it is released: the trace lives as long as these say. NULL: the caller
-                                    sees to it that the trace outlives all of them */
+    void (*release)(void *user); /* … and when that array or stream is released: the trace must live that long. NULL:
+                                    the caller makes the trace outlive them all */
     void *user;
 } hd_arrow_options;
 
-/* A stream over a table of a trace, in batches of at most HD_BLOCK_ROWS rows, which are made when they are requested.
- * Columns are not copied where the trace has them as Arrow does. Errors: ARGUMENT (no such table or column, a pattern),
- * LIMIT (2^31 strings), MEMORY, IO; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. The time,
- * names and tracks of the options choose events, and so rows of their tables and of `args`; other tables are whole. */
+/* A stream over a table of a trace, in batches of at most HD_BLOCK_ROWS rows, made on request. A column is shared
+ * without a copy where the trace stores it in Arrow's layout. Errors: ARGUMENT (no such table or column, a pattern),
+ * LIMIT (2^31 strings), MEMORY, IO; later, by the stream itself, EIO, ENOMEM and EINVAL with get_last_error. The
+ * options' time, names and tracks select events, and with them the rows of `args`; all other tables are complete. */
 hd_status hd_trace_arrow_stream(struct ArrowArrayStream *out, const hd_trace *trace, const char *table,
                                 const hd_arrow_options *options, hd_error *err);
 

@@ -1,9 +1,9 @@
-/* gpus.h - what GPUs can do at most: peaks by type and memory bandwidth, for shares of the peak and rooflines
+/* gpus.h - peak rates of GPUs, by data type, and their memory bandwidth, for shares of the peak and rooflines
  *
- * A table lists GPUs by the names that traces have for them. The library has one, of which share/heddle/gpus.toml is
- * a copy that says where its figures come from; tables of the same form add to it. The form is TOML, of which are
- * known: comments, [[gpu]], and below that `names` (an array of strings in double quotes), `bandwidth` (GB/s, needed)
- * and `fp64`, `fp32`, `tf32`, `bf16`, `fp16`, `fp8`, `int8` (TFLOP/s), numbers above 0.
+ * A table lists GPUs by their names in traces. The library has a built-in table; share/heddle/gpus.toml is a copy of it
+ * with the sources of its figures. More tables of the same format can be added. The format is TOML, restricted to:
+ * comments, [[gpu]], and below that `names` (an array of strings in double quotes), `bandwidth` (GB/s, needed) and
+ * `fp64`, `fp32`, `tf32`, `bf16`, `fp16`, `fp8`, `int8` (TFLOP/s), numbers above 0.
  *
  * While no table is added, any number of threads may use one.
  */
@@ -24,8 +24,8 @@ typedef struct hd_gpus hd_gpus;
 hd_status hd_gpus_new(hd_gpus **out, hd_error *err);
 void hd_gpus_free(hd_gpus *gpus); /* NULL is fine */
 
-/* Add a table: of what is named in several, the one that was added last counts. `name` appears in errors. A failure
- * adds nothing. Errors: FORMAT, with the line and what to write there; LIMIT: over 1 MiB, or over 1000 names;
+/* Add a table. A GPU that is in several tables has the figures of the table added last. `name` appears in errors. A
+ * failure adds nothing. Errors: FORMAT, with the line and what to write there; LIMIT: over 1 MiB, or over 1000 names;
  * MEMORY. */
 hd_status hd_gpus_add_text(hd_gpus *gpus, const char *text, size_t size, const char *name, hd_error *err);
 /* The same from a file, plain or compressed. Errors: IO and DAMAGED as well. */

@@ -32,20 +32,20 @@ typedef enum hd_role {
     HD_ROLE_KERNEL,         /* kernel, Kernel, GPU_Kernel */
     HD_ROLE_COPY,           /* gpu_memcpy, Memcpy, MemCopy */
     HD_ROLE_SET,            /* gpu_memset, Memset */
-    HD_ROLE_SYNC,           /* cuda_sync, gpu_sync: waits, shown on a GPU row */
-    HD_ROLE_GPU_ANNOTATION, /* gpu_user_annotation: the span of an annotation's work */
+    HD_ROLE_SYNC,           /* cuda_sync, gpu_sync: waits, shown on a GPU track */
+    HD_ROLE_GPU_ANNOTATION, /* gpu_user_annotation: the span of the activities of an annotation */
     HD_ROLES
 } hd_role;
 
 hd_role hd_role_of(hd_string category, hd_string name);
-/* Kernels, copies and sets. */
+/* Kernels, copies and memsets. */
 static inline bool hd_role_is_work(hd_role role)
 {
     return role == HD_ROLE_KERNEL || role == HD_ROLE_COPY || role == HD_ROLE_SET;
 }
 
-/* What a call launches, by its name: "cudaLaunchKernel_v7000", "Runtime: cudaMemcpyAsync", "hipGraphLaunch"; frames of
- * stacks ("cudaLaunchKernel@plt+0x10") as well. */
+/* What an API call launches, by its name: "cudaLaunchKernel_v7000", "Runtime: cudaMemcpyAsync", "hipGraphLaunch";
+ * frames of stacks ("cudaLaunchKernel@plt+0x10") as well. */
 typedef enum hd_launch_sort {
     HD_LAUNCH_UNKNOWN,
     HD_LAUNCH_KERNEL,
@@ -62,8 +62,8 @@ typedef struct hd_launch {
     int64_t start_ns, duration_ns;
     uint32_t track, name;
     hd_launch_sort sort;
-    uint32_t first_work, work_count; /* in work_order; 0 of them: a launch by its name whose work is not there */
-    uint32_t untimed_count;          /* works that have no time besides these */
+    uint32_t first_work, work_count; /* in work_order; count 0: a launch, by its name, whose activity is missing */
+    uint32_t untimed_count;          /* further activities of the launch, without a time */
 } hd_launch;
 
 typedef struct hd_work {
@@ -73,7 +73,7 @@ typedef struct hd_work {
     uint32_t track, name;
     hd_role role;
     uint32_t launch;       /* index, HD_NONE: unknown */
-    uint32_t graph_launch; /* index of the call that made its node of a graph (argument graphNodeCreatorCorrelationId),
+    uint32_t graph_launch; /* index of the call that created its graph node (argument graphNodeCreatorCorrelationId),
                               HD_NONE: unknown */
 } hd_work;
 
@@ -90,16 +90,17 @@ typedef struct hd_launches {
     size_t work_count;
     uint32_t *work_order;        /* indices of works with a launch, launch by launch, by start */
     int64_t work_ns;             /* sum of the durations, saturating: the GPU time of the trace */
-    hd_asked *asked;             /* by launch, by flows "async_npu" (PyTorch on Ascend); NULL: of none */
-    hd_work *untimed;            /* works without a time from the profiler, by row: in none of the lists above */
+    hd_asked *asked;             /* by launch, from flows "async_npu" (PyTorch on Ascend); NULL: the trace has none */
+    hd_work *untimed;            /* activities without a time from the profiler, by row: not in the lists above */
     uint64_t works_without_time; /* so many */
     uint64_t works_without_end;  /* in works, with a duration of 0 */
-    uint32_t *processes; /* by track, and HD_NONE behind the last: of a row of works the process that launched them, of
-                             others theirs if it launched any: its track. HD_NONE: not known, or several */
-    uint32_t process_count; /* that launched something */
-    uint64_t guessed_works; /* whose launch is not certain, as several processes have its id */
-    void *trust;            /* the library's own: what is missing or impossible in them, once it was used */
-    void *wait_names;       /* likewise: which names are waits of collectives */
+    uint32_t *processes;         /* by track, with HD_NONE after the last: of a GPU track the process that launched its
+                                    activities; of another track its own process if that launched any. HD_NONE: unknown,
+                                    or several */
+    uint32_t process_count;      /* that launched something */
+    uint64_t guessed_works;      /* whose launch is not certain, as several processes have its id */
+    void *trust;                 /* private: what is missing or impossible in the launches, filled at its first use */
+    void *wait_names;            /* private: names that are waits of collectives */
 } hd_launches;
 
 /* The caller frees *out, which is NULL after a failure. Errors: MEMORY; LIMIT (2^32 works or launches). O(n log n). */
@@ -107,13 +108,17 @@ hd_status hd_launches_new(hd_launches **out, const hd_trace *trace, hd_error *er
 void hd_launches_free(hd_launches *launches);
 
 /* The rules that classify kernels by their names, in order: the first match counts, and a kernel without a match is
- * compute. Texts are static. */
+ * compute. Texts are static, but for those of hd_class_rules_read, which stay as well. */
 typedef struct hd_class_rule {
     const char *where, *pattern; /* "has the word", "allreduce" */
     const char *class_name;      /* "compute", "communication", "copy" */
     const char *collective;      /* "AllReduce"; NULL: from the name, or none */
     const char *about;
 } hd_class_rule;
+/* Rules of your own, which go before these for all traces of the program: lines "CLASS: PATTERN", of which CLASS is one of
+ * the above or a collective and PATTERN a glob that the whole or the short name fits; # begins a comment. Call it before
+ * anything is asked of a trace. A rule that was read stays. Errors: IO; FORMAT, with the line; MEMORY. */
+hd_status hd_class_rules_read(const char *path, hd_error *err);
 size_t hd_class_rule_count(void);
 hd_class_rule hd_class_rule_at(size_t index);
 

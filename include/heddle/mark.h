@@ -1,4 +1,4 @@
-/* mark.h - macros that mark a program for its trace, and are nothing where HD_MARKS is not defined as 1
+/* mark.h - macros that mark ranges and counters of a program in its trace; they expand to nothing unless HD_MARKS is 1
  *
  *     #define HD_MARKS 1            (or -DHD_MARKS=1, in the builds that trace)
  *     #include <heddle/mark.h>
@@ -9,9 +9,9 @@
  *         HD_MARK_COUNTER("queue", length);
  *     }
  *
- * Off, they evaluate nothing, need no library and leave no trace in the object file. On, events go to the session that
- * hd_mark_use() named last; without one, a mark costs a call and a load. Names are literals, or live as long as the
- * program; each place interns its name once a session. GNU C or C++ (gcc, clang).
+ * Off, they evaluate nothing, need no library and add nothing to the object file. On, events go to the session of the
+ * last hd_mark_use(); without one, a mark costs a call and a load. Names are literals, or live as long as the program;
+ * each place interns its name once a session. GNU C or C++ (gcc, clang).
  */
 #ifndef HEDDLE_MARK_H
 #define HEDDLE_MARK_H
@@ -29,13 +29,13 @@ extern "C" {
 /* The session of the process's marks; NULL: none. Any thread. Before the session is freed, name another. */
 void hd_mark_use(hd_session *session);
 
-/* What a macro keeps at its place. */
+/* The state that a macro keeps at its place in the program. */
 typedef struct hd_mark_place {
     const char *name, *category;
     uint64_t ids[2]; /* internal */
 } hd_mark_place;
 
-/* What the macros call. begin returns the session that end has to be called with. */
+/* Called by the macros. begin returns the session to pass to end. */
 hd_session *hd_mark_begin(hd_mark_place *place);
 void hd_mark_instant(hd_mark_place *place);
 void hd_mark_counter(hd_mark_place *place, double value);

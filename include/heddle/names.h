@@ -1,6 +1,7 @@
 /* names.h - names of functions and GPU kernels, demangled and shortened
  *
- * Into memory of the caller, so that any thread may ask. What is no name of C++ or Rust (v0) stays as it is.
+ * Functions write into the caller's memory and may be called by any thread. A text that is not a mangled C++ or Rust
+ * (v0) name stays as it is.
  */
 #ifndef HEDDLE_NAMES_H
 #define HEDDLE_NAMES_H
@@ -11,27 +12,29 @@
 extern "C" {
 #endif
 
-enum { HD_NAME_BYTES = 4096 }; /* what is longer when demangled is cut, and ends with "…" */
+enum { HD_NAME_BYTES = 4096 }; /* longer demangled names are cut and end with "…" */
 
 /* "_ZN2at6native3addIfEEvPT_" -> "void at::native::add<float>(float*)". Returns the size written, at most
- * HD_NAME_BYTES; not terminated. Itanium ABI names, those in "Kernel: " or "[GPU_Kernel]" prefixes not. */
+ * HD_NAME_BYTES; not terminated. Demangles names of the Itanium ABI, but not behind the prefixes "Kernel: " or
+ * "[GPU_Kernel]". */
 size_t hd_name_demangle(char out[HD_NAME_BYTES], hd_string name);
 
 /* The same without return type, template arguments and parameters: "at::native::add". Takes mangled and demangled
- * names; anonymous namespaces and ABI tags go, operators ("operator<<", "operator()") and lambdas ("{lambda#1}") stay;
- * names that are none of C++'s ("ampere_sgemm_128x64_tn", "Memcpy HtoD (Pageable -> Device)", "aten::add") are kept. */
+ * names; anonymous namespaces and ABI tags are removed, operators ("operator<<", "operator()") and lambdas
+ * ("{lambda#1}") stay; names that are not C++ ("ampere_sgemm_128x64_tn", "Memcpy HtoD (Pageable -> Device)",
+ * "aten::add") are kept. */
 size_t hd_name_short(char out[HD_NAME_BYTES], hd_string name);
 
-/* A part of the name: "cudaLaunchKernel_v7000" -> "cudaLaunchKernel", without the version of the interface that CUPTI
- * knows calls of the runtime by. Those of the driver ("cuMemcpyHtoD_v2") are parts of their names, and stay. */
+/* A part of the name: "cudaLaunchKernel_v7000" -> "cudaLaunchKernel", without the interface version that CUPTI appends
+ * to runtime calls. The versions of driver calls ("cuMemcpyHtoD_v2") are part of the name and stay. */
 hd_string hd_name_without_version(hd_string name);
 
-/* A part of the name: without what CUPTI injections put around it. "Kernel: _Z1kv" -> "_Z1kv", "Runtime:
+/* A part of the name, without the prefix that CUPTI injections add. "Kernel: _Z1kv" -> "_Z1kv", "Runtime:
  * cudaLaunchKernel_v7000" -> "cudaLaunchKernel", "MemCopy: HtoD" -> "HtoD"; others as they are. */
 hd_string hd_name_plain(hd_string name);
 
-/* The name that was probably meant by `typed`, by edit distance: call for each candidate, with *best NULL and *distance
- * UINT_MAX at first. *best stays as it is where the candidate is not near, or no nearer than the best. */
+/* Finds the candidate that `typed` probably meant, by edit distance: call it for each candidate, with *best NULL and
+ * *distance UINT_MAX at first. *best changes only if the candidate is near `typed` and nearer than the best one. */
 void hd_name_suggest(const char *typed, const char *candidate, const char **best, unsigned *distance);
 
 #ifdef __cplusplus

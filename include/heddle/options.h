@@ -1,6 +1,6 @@
 /* options.h - options of passes (pass.h) and reports (report.h), as tables
  *
- * An option is KEY=VALUE, or KEY alone for a flag. Each pass and report has a table of those it knows.
+ * An option is KEY=VALUE, or KEY alone for a flag. Each pass and report has a table of its options.
  */
 #ifndef HEDDLE_OPTIONS_H
 #define HEDDLE_OPTIONS_H
@@ -28,12 +28,12 @@ typedef struct hd_convert_time {
     int64_t value;
 } hd_convert_time;
 
-/* "1.5s", "250ms", "10us", "4ns", "12.5%", "0". ARGUMENT: what it should be like. */
+/* "1.5s", "250ms", "10us", "4ns", "12.5%", "0". Errors: ARGUMENT, with the expected format. */
 hd_status hd_convert_time_parse(hd_convert_time *out, const char *text, hd_error *err);
 
 /* ---- tables ---- */
 
-/* Texts that an option was given. */
+/* Values of an option that may be given several times. */
 typedef struct hd_option_texts {
     const char *const *items;
     size_t count;
@@ -46,8 +46,8 @@ typedef enum hd_option_kind {
     HD_OPTION_TIME,     /* hd_convert_time */
     HD_OPTION_OFFSET,   /* the same, of nanoseconds; may be negative */
     HD_OPTION_TEXT,     /* const char * */
-    HD_OPTION_PATTERNS, /* const char *: a list separated by commas, to which every KEY= adds */
-    HD_OPTION_TEXTS,    /* hd_option_texts: one more by every KEY= */
+    HD_OPTION_PATTERNS, /* const char *: a comma-separated list; each KEY= adds to it */
+    HD_OPTION_TEXTS,    /* hd_option_texts: each KEY= adds a text */
     HD_OPTION_TRACE     /* const char *: path of a second trace, read by the caller that runs a pass (hd_pass_second) */
 } hd_option_kind;
 
@@ -59,7 +59,7 @@ typedef struct hd_option_about {
     hd_option_kind kind;
     const char *fallback; /* its default as text; NULL: not set */
     const char *meaning;  /* one line */
-    size_t field;         /* offset of the member, of the type above, in the options that the table is of */
+    size_t field;         /* offset of the member, of the type above, in the table's options struct */
 } hd_option_about;
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* parquet.h - streams of Arrow record batches as Parquet files
  *
- * docs/formats/parquet.md defines what is written. `heddle convert IN OUT.parquet` (format.h) writes a folder with a
- * file of each table of a trace.
+ * docs/formats/parquet.md specifies the files. `heddle convert IN OUT.parquet` (format.h) writes a folder with one file
+ * per table of a trace.
  */
 #ifndef HEDDLE_PARQUET_H
 #define HEDDLE_PARQUET_H
@@ -22,8 +22,8 @@ typedef struct hd_parquet_options {
     size_t key_count;
 } hd_parquet_options;
 
-/* All of a stream, which is released in any case, into a sink. options may be NULL. Errors: UNSUPPORTED (a type of
- * column that no stream of Heddle has), IO (of the sink, and what the stream says), MEMORY. */
+/* Write a whole stream into a sink; the stream is released in any case. options may be NULL. Errors: UNSUPPORTED (a
+ * column type that no stream of Heddle has), IO (of the sink or the stream), MEMORY. */
 hd_status hd_parquet_write(hd_byte_sink *sink, struct ArrowArrayStream *stream, const hd_parquet_options *options,
                            hd_error *err);
 

@@ -1,4 +1,4 @@
-/* pass.h - passes: a trace in, a trace out, and every event accounted for
+/* pass.h - passes: a trace in, a trace out, every event accounted for
  *
  *     hd_pass *crop;
  *     hd_pass_input input = {.trace = trace};
@@ -9,7 +9,7 @@
  *     }
  *
  * A pass is a descriptor: a name, its options as a table, and a function. hd_pass_at lists those of libheddle;
- * libraries above have more (hd_symbolize_pass). `heddle passes` prints the tables, `heddle convert --pass` runs
+ * other libraries have more (hd_symbolize_pass). `heddle passes` prints the tables, `heddle convert --pass` runs
  * chains.
  *
  * The text of a pass is NAME or NAME:OPTION,OPTION…, where an option is KEY=VALUE, or KEY alone for a flag. A comma of
@@ -29,17 +29,18 @@ extern "C" {
 
 typedef struct hd_pass_input {
     hd_trace *trace;
-    const char *path; /* for messages, and what a rank may be read from; may be NULL */
-    int64_t rank;     /* set by `merge`, as is: */
+    const char *path; /* for messages, and as a source of the rank; may be NULL */
+    int64_t rank;     /* set by `merge`, together with: */
     int64_t shift_ns; /* added to all times as requested, in addition to the clocks' base times */
-    bool take;        /* freed as soon as it is no longer needed, at the latest when the pass succeeds; NULL then */
+    bool take;        /* the pass frees the trace as soon as it no longer needs it, at the latest when it succeeds, and
+                         sets this to NULL */
 } hd_pass_input;
 
-/* in + added == out + removed + lost. Lost ones have a LOSS row in the ledger of the new trace. */
+/* in + added == out + removed + lost. Lost events have a LOSS row in the ledger of the new trace. */
 typedef struct hd_pass_report {
     uint64_t in, added, removed, lost, out;
     uint64_t new_lanes, moved_slices, snapped_crossings; /* of `lanes` */
-    bool ranks_by_place;                                 /* `merge`: no input said its rank, or all the same */
+    bool ranks_by_place;                                 /* `merge`: no input has a rank, or all have the same one */
     bool processes;                                      /* `merge`: the inputs were taken as processes of one run */
 } hd_pass_report;
 
@@ -47,16 +48,16 @@ typedef struct hd_pass_about {
     const char *name;
     const char *summary;            /* one line */
     const hd_option_about *options; /* ends with {0} */
-    size_t options_size;            /* of the struct that they are members of; all zero without `fallback` */
+    size_t options_size;            /* size of the struct with the options; may be 0 if no option has a `fallback` */
     bool merges;                    /* takes any number of inputs */
-    /* Look at the options as a whole; NULL: nothing can be wrong. ARGUMENT: what is. */
+    /* Validates the combination of options; NULL: every combination is valid. ARGUMENT: the reason it is not. */
     hd_status (*check)(const void *options, hd_error *err);
-    /* `added`, `removed` and `lost` of *report, and what only this pass reports, are to be set. */
+    /* Sets `added`, `removed` and `lost` of *report, and what is specific to this pass. */
     hd_status (*run)(hd_trace **out, hd_pass_report *report, const void *options, hd_pass_input *inputs, size_t count,
                      const hd_pass_input *second, hd_error *err);
 } hd_pass_about;
 
-/* Those of libheddle: lanes, crop, filter, merge, attribution, memory. */
+/* The passes of libheddle: lanes, crop, filter, merge, attribution, memory. */
 size_t hd_pass_count(void);
 const hd_pass_about *hd_pass_at(size_t index);
 
@@ -64,23 +65,23 @@ const hd_pass_about *hd_pass_at(size_t index);
 
 typedef struct hd_pass hd_pass;
 
-/* `more` are descriptors that may be named besides hd_pass_at. ARGUMENT: what is wrong with the text, and what is
- * known; MEMORY. */
+/* `more` are descriptors that may be named in addition to those of hd_pass_at. Errors: ARGUMENT, with the fault in the
+ * text and the known names; MEMORY. */
 hd_status hd_pass_new(hd_pass **out, const char *text, const hd_pass_about *const *more, size_t more_count,
                       hd_error *err);
 void hd_pass_free(hd_pass *pass);
 const hd_pass_about *hd_pass_about_of(const hd_pass *pass);
-/* The path that its option of kind TRACE names; NULL: none. */
+/* The path in the pass's option of kind TRACE; NULL: none. */
 const char *hd_pass_second(const hd_pass *pass);
 
-/* The traces of inputs[0 … count) into a new one, which the caller frees; count is 1 unless the pass merges. second:
- * the trace that an option of kind TRACE names; NULL: none. Nothing is read from a file by libheddle's passes. report
- * may be NULL. Errors: of the pass; ARGUMENT where a number of inputs or a second trace is wrong; MEMORY. */
+/* Run the pass on inputs[0 … count). The caller frees *out; count is 1 unless the pass merges. second: the trace that
+ * an option of kind TRACE names; NULL: none. libheddle's passes read no files. report may be NULL. Errors: of the pass;
+ * ARGUMENT: a wrong number of inputs, or a second trace missing or not expected; MEMORY. */
 hd_status hd_pass_run(hd_trace **out, hd_pass_report *report, const hd_pass *pass, hd_pass_input *inputs, size_t count,
                       const hd_pass_input *second, hd_error *err);
 
-/* [*from_ns, *until_ns) on the trace's clock. *any is false where no time was requested or nothing in the trace has
- * one; the window is then all of time. `path` is for the message. Errors: ARGUMENT when nothing would be left. */
+/* Computes [*from_ns, *until_ns) on the trace's clock. *any is false if no time was requested or no event has one; the
+ * window is then all of time. `path` is for the message. Errors: ARGUMENT if nothing would be left. */
 hd_status hd_crop_window_find(int64_t *from_ns, int64_t *until_ns, bool *any, const hd_trace *trace,
                               hd_convert_time from, hd_convert_time until, const char *path, hd_error *err);
 

@@ -2,7 +2,7 @@
  *
  * Every analysis reads an immutable trace and yields one or more named tables (table.h), which the caller frees with
  * hd_report_free. An analysis may run from any thread, and several may run on one trace at the same time. Temporary
- * memory is at most about 24 bytes per slice (36 for a track whose slices cross in masses).
+ * memory is at most about 24 bytes per slice (36 for a track with very many crossing slices).
  */
 #ifndef HEDDLE_REPORT_H
 #define HEDDLE_REPORT_H
@@ -27,9 +27,9 @@ typedef struct hd_report {
     size_t table_count;
     hd_table *tables[HD_REPORT_TABLES]; /* owned */
     hd_table
-        *trust; /* owned: what is missing or impossible in the trace, a row per doubt, as docs/reports/definitions.md
-                        lists them; NULL: it is of no single trace */
-    char trust_text[HD_REPORT_TRUST_BYTES]; /* the worst of them in a sentence, or that none was found */
+        *trust; /* owned: what is missing or impossible in the trace, one row per entry, as docs/reports/definitions.md
+                   lists them; NULL: the report is not of a single trace */
+    char trust_text[HD_REPORT_TRUST_BYTES]; /* the most severe of these as a sentence, or that none was found */
 } hd_report;
 
 void hd_report_free(hd_report *report);
@@ -37,26 +37,27 @@ void hd_report_free(hd_report *report);
 const hd_table *hd_report_table(const hd_report *report, const char *name);
 
 /* What is in a trace. Tables: `file` (one row: format, sizes, span, clock, ranks, totals), `devices`, `processes`,
- * `tracks` (busiest first), `kinds`, `categories` (most time first), `samples` (of
- * perf's text and what is made from it: by event, most first), `ledger`. Errors: MEMORY, LIMIT (2^32 slices). */
+ * `tracks` (busiest first), `kinds`, `categories` (most time first), `samples` (of perf's text and conversions of it:
+ * by event, most first), `ledger`. Errors: MEMORY, LIMIT (2^32 slices). */
 hd_status hd_report_info(hd_report *out, const hd_trace *trace, hd_error *err);
 
 enum { HD_CHECK_EXAMPLES = 100000 };
 
 typedef struct hd_check_options {
     size_t size;              /* of this struct; see "Options" in status.h */
-    uint64_t examples;        /* kept per finding, at most HD_CHECK_EXAMPLES; 0: one */
-    uint64_t tracks_per_code; /* rows per code; the rest is summed up in one more row. 0: no limit */
-    const char *only;         /* codes, comma-separated; NULL: all. "json" also means all that begin with "json-" … */
+    uint64_t examples;        /* per finding, at most HD_CHECK_EXAMPLES; 0: one */
+    uint64_t tracks_per_code; /* rows per code; one more row sums up the rest. 0: no limit */
+    const char *only;         /* comma-separated codes; NULL: all. "json" also means every code that begins with "json-"
+                                 … */
     const char *ignore;       /* likewise */
 } hd_check_options;
 
-/* What a viewer drops or misdraws, or an analysis gets wrong. Tables: `findings` (a row per code and track, the worst
- * severity first), `examples` (`finding` is a row of findings) and `summary` (one row: how many of which severity,
- * before tracks_per_code sums any up). options may be NULL. Byte offsets are known when the trace was read with
- * sources. Errors: ARGUMENT (an unknown code), MEMORY, LIMIT (2^32 slices). */
+/* Events that viewers drop or misdraw, or that make analyses wrong. Tables: `findings` (a row per code and track, the
+ * worst severity first), `examples` (`finding` is a row of findings) and `summary` (one row: number of each severity,
+ * before tracks_per_code sums any up). options may be NULL. Byte offsets are known if the trace was read with sources.
+ * Errors: ARGUMENT (an unknown code), MEMORY, LIMIT (2^32 slices). */
 hd_status hd_report_check(hd_report *out, const hd_trace *trace, const hd_check_options *options, hd_error *err);
-/* Only look at the options. */
+/* Validate the options only. */
 hd_status hd_check_options_valid(const hd_check_options *options, hd_error *err);
 
 /* The codes of hd_report_check, for help. Damage of the input that the reader repaired has the reader's own codes. */
@@ -69,16 +70,16 @@ typedef struct hd_check_code {
 
 size_t hd_check_code_count(void);
 const hd_check_code *hd_check_code_at(size_t index);
-/* One of these by its name, NULL for a code of a reader; those of OTF2 archives share one, and those of text. */
+/* A code by its name; NULL for a code of a reader. Codes of OTF2 archives share one entry, and so do those of text. */
 const hd_check_code *hd_check_code_find(const char *code, size_t size);
-/* Used for all other codes of readers: of what was repaired, and of what could not be read. */
+/* The entry for all other codes of readers: damage that was repaired, and input that could not be read. */
 const hd_check_code *hd_check_damage(void);
 const hd_check_code *hd_check_loss(void);
 
-/* What reports summary and job can find; docs/findings has a page for each. */
+/* What the reports summary and job can find; docs/findings has a page for each. */
 typedef struct hd_finding_code {
     const char *code;     /* "data-loading" */
-    const char *severity; /* warning: can be changed; note: so it is */
+    const char *severity; /* warning: can be improved; note: for information */
     const char *meaning;  /* one line */
     const char *advice;   /* what to change */
 } hd_finding_code;
@@ -86,14 +87,14 @@ typedef struct hd_finding_code {
 size_t hd_finding_code_count(void);
 const hd_finding_code *hd_finding_code_at(size_t index);
 
-/* How stacks were joined with GPU work. Tables: `join` (one row: samples, launches, works, how many on either side are
- * alone, GPU time, the clocks), `rules` (what each rule of attribution.h joined), `kernels` (all work by short name,
- * most time first). gpu: the trace that was attributed. Errors: MEMORY. */
+/* How stacks were joined with GPU activities. Tables: `join` (one row: samples, launches, activities, unmatched ones of
+ * each side, GPU time, the clocks), `rules` (matches by rule of attribution.h), `kernels` (all activities by short
+ * name, most time first). gpu: the trace that was attributed. Errors: MEMORY. */
 hd_status hd_report_attribution(hd_report *out, const hd_attribution *attribution, const hd_trace *gpu, hd_error *err);
 
 typedef struct hd_memory_report_options {
     size_t size;   /* of this struct; see "Options" in status.h */
-    uint64_t rows; /* of `peak` and of `leaks`: what is beyond them is summed up in one more row. 0: HD_MEMORY_ROWS */
+    uint64_t rows; /* of `peak` and of `leaks`; one more row sums up the rest. 0: HD_MEMORY_ROWS */
     bool series;   /* make the table `series` */
 } hd_memory_report_options;
 
@@ -102,10 +103,10 @@ enum { HD_MEMORY_ROWS = 1000 };
 /* What was live when. Tables: `memory` (one row: sums), `devices` (a row per device, or allocator, of a process:
  * counts, sums, the peak), `categories` (what a device holds of each), `peak` (what was live at the peak of each
  * device, by category, size and stack, largest first; its sum is the peak), `leaks` (what was live at the end, by
- * category and stack, largest first; its sum is what was live), `reserved` (of allocators that report what they
- * reserved: how much of that lay idle), `oddities` (events that do not fit), `ledger` (as of hd_report_info: a free
- * that was lost makes a leak that is none), `series` (a row per event: what is live behind it).
- * Bytes below 0 are null. options may be NULL. Errors: MEMORY. */
+ * category and stack, largest first; its sum is what was live), `reserved` (of allocators that report reserved bytes:
+ * how much of these was idle), `oddities` (events that do not fit), `ledger` (as of hd_report_info: a lost free event
+ * shows up as a leak that is none), `series` (a row per event: live bytes after it). Bytes below 0 are null. options
+ * may be NULL. Errors: MEMORY. */
 hd_status hd_report_memory(hd_report *out, const hd_memory *memory, const hd_trace *trace,
                            const hd_memory_report_options *options, hd_error *err);
 
@@ -115,63 +116,65 @@ typedef struct hd_report_column {
     const char *name; /* as of hd_table_column */
     hd_value_type type;
     const char *meaning;               /* one line, with the unit unless the type implies it */
-    const struct hd_report_fill *fill; /* the library's own: what it fills the column with */
+    const struct hd_report_fill *fill; /* private: how the column is filled */
 } hd_report_column;
 
-/* How a table is best looked at, on a page. */
+/* The best chart of a table in the HTML page. */
 typedef enum hd_report_chart {
     HD_CHART_NONE,
     HD_CHART_BARS,    /* a bar per row, of one value or of several next to each other */
-    HD_CHART_SERIES,  /* two values: what is known at a time holds until the next; a line per label */
-    HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row. With two more: a line through the
-                         third, over the first, of the rows that have the same fourth */
+    HD_CHART_SERIES,  /* two values: a value at a time is valid until the next one; a line per label */
+    HD_CHART_SCATTER, /* two values above 0, on logarithmic axes; a dot per row. With two more columns: a line of the
+                         third column over the first, for the rows with equal fourth */
 } hd_report_chart;
 
 typedef struct hd_report_table_about {
     const char *name, *meaning;
     const hd_report_column *columns; /* in order; ends with {0} */
     hd_report_chart chart;
-    const char *chart_label;  /* columns, separated by commas: what a row is called */
-    const char *chart_values; /* likewise: what is drawn */
+    const char *chart_label;  /* comma-separated columns that label a row */
+    const char *chart_values; /* comma-separated columns that are drawn */
 } hd_report_table_about;
 
-/* What an analysis looks at. Zero-initialise it. Everything is borrowed. */
+/* The input of an analysis. Zero-initialise it. Everything is borrowed. */
 typedef struct hd_report_input {
-    const hd_trace *trace;      /* NULL is fine where hd_report_about.table_option is set */
-    const hd_job *job;          /* where hd_report_about.of_job is set; NULL: `trace` alone, as one of one rank */
-    const char *const *options; /* "rows=5", "series" …, as in hd_report_about; ends with NULL. NULL: none. What
-                                   is given twice counts as last given, unless its kind says else */
-    const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one makes it */
+    const hd_trace *trace;      /* may be NULL if hd_report_about.table_option is set */
+    const hd_job *job;          /* used if hd_report_about.of_job is set; NULL: `trace` alone, as a job of one rank */
+    const char *const *options; /* "rows=5", "series" …, as in hd_report_about; ends with NULL. NULL: none. The last
+                                   value of a repeated option counts, unless its kind collects values */
+    const hd_attribution *attribution; /* of `trace`. NULL: an analysis that needs one computes it */
     const hd_memory *memory;           /* likewise */
     const hd_launches *launches;       /* likewise */
     const hd_gpus *gpus;               /* NULL: the library's own table, for an analysis that needs one */
 } hd_report_input;
 
-/* What an analysis is. Static. */
+/* The description of an analysis. Static. */
 typedef struct hd_report_about {
     const char *name;                    /* "info" */
     const char *title;                   /* "what is in a trace" */
     const char *text;                    /* one paragraph */
     const hd_option_about *options;      /* ends with {0}; NULL: none */
-    bool wants_sources;                  /* reads the trace with sources, if anybody does: hd_read_options */
-    bool wants_gpus;                     /* looks at hd_report_input.gpus */
-    bool says_trust;                     /* as text it begins with hd_report.trust_text */
-    bool of_job;                         /* looks at the ranks of a job together: hd_report_input.job */
-    const char *table_option;            /* looks at no trace, but at the file that this option names; NULL: it does */
-    size_t options_size;                 /* of the struct that they are members of; all zero without a fallback */
-    const hd_report_table_about *tables; /* all that it may yield, in order; ends with {0} */
+    bool wants_sources;                  /* benefits from a trace read with sources: see hd_read_options */
+    bool wants_gpus;                     /* uses hd_report_input.gpus */
+    bool says_trust;                     /* its text begins with hd_report.trust_text */
+    bool of_job;                         /* analyses the ranks of a job together: hd_report_input.job */
+    const char *table_option;            /* reads the file that this option names instead of a trace; NULL: reads a
+                                            trace */
+    size_t options_size;                 /* size of the struct with the options; may be 0 if no option has a fallback */
+    const hd_report_table_about *tables; /* all tables that it may return, in order; ends with {0} */
     /* options: that struct. Called by hd_report_run. */
     hd_status (*run)(hd_report *out, const hd_report_input *input, const void *options, hd_error *err);
-    hd_status (*draw)(hd_sink sink, const hd_report *report, hd_error *err); /* HD_REPORT_DOT; NULL: nothing to draw */
+    hd_status (*draw)(hd_sink sink, const hd_report *report, hd_error *err); /* HD_REPORT_DOT; NULL: the report has no
+                                                                                drawing */
 } hd_report_about;
 
 size_t hd_report_count(void);
 const hd_report_about *hd_report_at(size_t index);
-/* By its name; NULL: there is none. */
+/* An analysis by its name; NULL: none. */
 const hd_report_about *hd_report_about_find(const char *name);
 
-/* Whether an analysis has these options, and they such values; what a value names is only known to hd_report_run.
- * Errors: ARGUMENT. */
+/* Whether an analysis has these options and accepts their values; files and names in the values are checked by
+ * hd_report_run only. Errors: ARGUMENT. */
 hd_status hd_report_options_valid(const char *name, const char *const *options, hd_error *err);
 
 /* Run an analysis. The caller frees the report. Errors: ARGUMENT: no analysis has this name, or it has no such option;
@@ -182,14 +185,14 @@ hd_status hd_report_run(hd_report *out, const char *name, const hd_report_input 
 
 typedef enum hd_report_format {
     HD_REPORT_JSON =
-        1,         /* of one part {"path", "report", each table by its name, "trust"}; of several an array of them */
+        1,         /* one part: {"path", "report", each table by its name, "trust"}; several parts: an array of these */
     HD_REPORT_CSV, /* the first table of the only part */
     HD_REPORT_MARKDOWN,
-    HD_REPORT_HTML, /* one self-contained page of at most 1 MB; rows left out for that are counted. With the parts `info`
-                       and `summary` of each path it has a headline and findings, of `timeline` and hd_flame_report
+    HD_REPORT_HTML, /* one self-contained page of at most 1 MB; rows left out for that are counted. The parts `info` and
+                       `summary` of each path give it a headline and findings; `timeline` and hd_flame_report give it
                        pictures; parts of a job, which come first, are about all paths */
     HD_REPORT_PARQUET, /* the first table of the only part */
-    HD_REPORT_DOT,     /* a drawing of the only part for Graphviz, of a report that has one: topology */
+    HD_REPORT_DOT,     /* a drawing for Graphviz of the only part, if its report has one: topology */
 } hd_report_format;
 
 /* One report of one input. Everything is borrowed. */
@@ -197,18 +200,18 @@ typedef struct hd_report_part {
     const char *path;
     const hd_report_about *about;
     const hd_report *report;
-    int64_t start_ns; /* times of HTML count from here: the first event */
+    int64_t start_ns; /* HTML shows times relative to this: the first event */
 } hd_report_part;
 
 /* Errors: what the sink returns; ARGUMENT: CSV or Parquet of several parts, or of none; MEMORY. */
 hd_status hd_report_print(hd_sink sink, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
-/* What hd_report_write makes of a path: .json, .csv, .md, .html and .dot, packed or not; .parquet, as a file or, with
- * a slash behind it, as a folder. 0: none of them, or another folder. */
+/* The format that hd_report_write chooses for a path: .json, .csv, .md, .html and .dot, also compressed; .parquet, as a
+ * file or, with a trailing slash, as a folder. 0: no such format, or another folder. */
 hd_report_format hd_report_format_of(const char *path);
-/* Into a file by its extension, which appears whole or not at all; or, when `path` ends with a slash, into a folder
- * that has a file TABLE.csv of each table of the only part, TABLE.parquet if that is the format. "-" is standard
- * output. Errors: IO; those of hd_report_print. */
+/* Write into a file, in the format of its extension; the file appears whole or not at all. If `path` ends with a slash:
+ * into a folder with a file TABLE.csv for each table of the only part, or TABLE.parquet if that is the format. "-" is
+ * standard output. Errors: IO; those of hd_report_print. */
 hd_status hd_report_write(const char *path, hd_report_format format, const hd_report_part *parts, size_t count,
                           hd_error *err);
 

@@ -1,4 +1,4 @@
-/* session.h - tracing a program from inside: events of its threads into a file, while it runs
+/* session.h - tracing a program from inside: writes events of its threads into a file while it runs
  *
  *     hd_session *session;
  *     hd_session_start(&session, "run.hdcap", NULL, &err);
@@ -14,37 +14,37 @@
  *
  * How
  *   Each thread writes its events into a ring of its own (ring.h), without locks and system calls. A thread of
- *   the session takes them out and appends them to the file in chunks with checksums, one write each. When the
- *   program is killed, at whatever moment, the file holds every chunk that was written: of each thread at most
- *   what stood in its ring and one chunk are missing.
+ *   the session takes them out and appends them to the file in chunks with checksums, one write each. If the
+ *   program is killed at any moment, the file has every chunk that was written: of each thread, at most the events
+ *   in its ring and one chunk are missing.
  *
  * Loss
- *   A full ring drops or waits, as the policy says. Whatever is dropped or could not be written is counted
- *   exactly and is in the file as well as in hd_session_stats; a failing disk never stops the program.
+ *   A full ring drops or waits, as the policy says. Events that are dropped or could not be written are counted
+ *   exactly, in the file and in hd_session_stats; a failing disk never stops the program.
  *
  * Threads
- *   Any thread may call anything at any time, but for stop and free. The first event of a thread makes its ring,
- *   which is the only time that emitting takes a lock or memory. What destructors of thread-specific data emit
- *   after the session's own is dropped and counted (nested).
+ *   Any thread may call any function at any time, except stop and free. The first event of a thread creates its ring;
+ *   only then does emitting take a lock or memory. Events from destructors of thread-specific data that run after the
+ *   session's own destructor are dropped and counted (nested).
  *
  * Signals
  *   The session's thread has all signals blocked, so that none of the program's arrives there. Events from a
- *   signal handler are taken, unless it interrupted the emitting of another: then they are dropped and counted
- *   (nested). A thread's first event and names that are new take memory: not from a handler that may have interrupted
- *   malloc.
+ *   signal handler are recorded, unless it interrupted the emitting of another event: then they are dropped and counted
+ *   (nested). A thread's first event and new names take memory: do not emit them from a handler that may have
+ *   interrupted malloc.
  *
  * fork
- *   The child has no thread of the session. Its events are ignored, or go to a file of its own: hd_session_fork.
- *   The parent goes on. A session must not be used in a child of vfork.
+ *   The child has no session thread. Its events are ignored, or go to a file of its own: hd_session_fork.
+ *   The parent is not affected. A session must not be used in a child of vfork.
  *
  * exec
- *   Ends the program: as if killed. The file's descriptor is closed by it.
+ *   Like being killed. execve closes the file's descriptor.
  *
  * Descriptors
- *   The file's number is 512 or above, where the process may have that many. A program that closes all descriptors,
- *   as daemons do, is noticed before the next write; the file is opened again by its name.
+ *   The file's descriptor is 512 or above if the limit allows. If the program closes all descriptors, as daemons do,
+ *   this is detected before the next write, and the file is opened again by its name.
  *
- * Every function takes a session that is NULL and does nothing: a program need not care whether start failed.
+ * Every function accepts a NULL session and does nothing: a program need not check whether start succeeded.
  */
 #ifndef HEDDLE_SESSION_H
 #define HEDDLE_SESSION_H
@@ -61,14 +61,15 @@ extern "C" {
 
 typedef struct hd_session hd_session;
 
-/* What a child of fork does with the session. */
+/* What happens to the session in a child of fork. */
 typedef enum hd_session_fork {
-    HD_SESSION_FORK_OFF, /* ignores events; the child makes its own session if it wants one */
-    HD_SESSION_FORK_FILE /* its first event opens NAME.PID.EXTENSION next to the parent's file and starts a thread */
+    HD_SESSION_FORK_OFF, /* the child ignores events; it starts its own session if it wants one */
+    HD_SESSION_FORK_FILE /* the child's first event opens NAME.PID.EXTENSION next to the parent's file and starts a
+                            thread */
 } hd_session_fork;
 
 enum {
-    HD_SESSION_LIMIT = 4,           /* sessions of a process at once */
+    HD_SESSION_LIMIT = 4,           /* sessions of a process at a time */
     HD_SESSION_NAME_BYTES = 4096,   /* longer names are cut there */
     HD_SESSION_RING_EVENTS = 16384, /* the default */
     HD_SESSION_FLUSH_MS = 20,       /* likewise */
@@ -80,9 +81,10 @@ typedef struct hd_session_options {
     hd_ring_policy policy;
     hd_session_fork fork;
     uint32_t ring_events; /* of each thread, 64 bytes each: a power of two from 2 to 2^24; 0: HD_SESSION_RING_EVENTS */
-    uint32_t flush_ms;    /* events reach the file at most so much later, or when a ring is half full; 0: the default */
-    /* Where main ends by pthread_exit(), a process ends with the last of its threads; those of libheddle-capture keep
-     * it alive. true: when only they are left, the process is ended by exit(0), as it would have been without them. */
+    uint32_t flush_ms;    /* events reach the file at most this much later, or when a ring is half full; 0: the default
+                             */
+    /* If main ends by pthread_exit(), a process ends with the last of its threads, and libheddle-capture's threads keep
+     * it alive. true: once only they are left, exit(0) ends the process, as it would end without them. */
     bool exit_when_alone;
 } hd_session_options;
 
@@ -90,65 +92,66 @@ typedef struct hd_session_options {
 typedef struct hd_session_stats {
     uint64_t emitted;
     uint64_t written;        /* in the file */
-    uint64_t dropped_newest; /* refused by a full ring, or there was no memory for the thread's ring */
+    uint64_t dropped_newest; /* refused by a full ring, or no memory for the thread's ring */
     uint64_t dropped_oldest; /* pushed out of a full ring */
     uint64_t nested;         /* from signal handlers that interrupted an event */
-    uint64_t lost;           /* taken out of the rings, and could not be written */
+    uint64_t lost;           /* taken out of the rings, but not written */
     uint64_t pending;        /* in the rings; 0 after stop */
     uint64_t waits;          /* events that waited for room (HD_RING_BLOCK) */
     uint64_t bytes;          /* of the file */
     uint32_t threads, names;
-    uint32_t names_lost; /* names and other entries of lists that there was no memory for: events show none */
+    uint32_t names_lost; /* names and other list entries that there was no memory for: their events have none */
     int64_t duration_ns; /* since start */
-    hd_status status;    /* the first failure to write, HD_OK if none */
+    hd_status status;    /* the first failed write, HD_OK if none */
     char message[128];   /* of it */
 } hd_session_stats;
 
-/* Open `path`, which is replaced if it is there, and start the session's thread. options may be NULL. On failure *out
- * is NULL, and nothing is left running. Errors: IO (no such folder, no permission, no room for the header; no thread);
- * ARGUMENT; LIMIT for a session too many; MEMORY. */
+/* Create the file `path`, replacing an existing one, and start the session's thread. options may be NULL. On failure
+ * *out is NULL, and no thread is running. Errors: IO (no such folder, no permission, no room for the header; no
+ * thread); ARGUMENT; LIMIT: too many sessions; MEMORY. */
 hd_status hd_session_start(hd_session **out, const char *path, const hd_session_options *options, hd_error *err);
 
 /* Write what is in the rings and finish the file. Events that other threads emit meanwhile or afterwards are ignored,
- * which costs them next to nothing; producers that wait are let go. `out`, unless NULL, gets the final statistics.
- * Called once. Errors: IO if anything could not be written; what could be is in the file all the same. */
+ * at almost no cost; waiting producers are released. `out`, unless NULL, gets the final statistics. Called once.
+ * Errors: IO if anything could not be written; the file has the rest. */
 hd_status hd_session_stop(hd_session_stats *out, hd_session *session, hd_error *err);
 
-/* Stops the session if that was not done. Only when no thread can be inside a call with this session any more; a
- * program that cannot know keeps the memory. */
+/* Stops the session if it was not stopped. Call it only when no thread can be inside a call with this session; a
+ * program that cannot know this should not free it. */
 void hd_session_free(hd_session *session);
 
-/* Wait until all that this thread emitted before is in the file, or was lost. Errors: IO, the first there was. */
+/* Wait until all earlier events of this thread are in the file, or lost. Errors: IO, the first one. */
 hd_status hd_session_flush(hd_session *session, hd_error *err);
 
 /* Any time. */
 void hd_session_statistics(hd_session_stats *out, hd_session *session);
 
-/* The file of this process; in a child, until its first event, that of its parent. Until then, and until free. */
+/* The file of this process; in a child it is the parent's until the child's first event. The text is valid until then,
+ * and until free. */
 const char *hd_session_path(const hd_session *session);
 
 /* The id of a name (UTF-8, copied), the same for equal texts; ids are valid in this session and in children of fork. 0,
  * no name: `name` is NULL, memory ran out, or a signal handler interrupted the session. Takes a lock: once a name. */
 uint32_t hd_session_intern(hd_session *session, const char *name);
 
-/* ns on the clock of all events, CLOCK_MONOTONIC. */
+/* The current time in ns on the clock of all events, CLOCK_MONOTONIC. */
 int64_t hd_session_now(void);
 
-/* The name of the calling thread in the trace, instead of the system's. Makes its ring, too. */
+/* Name the calling thread in the trace, instead of the system's name. Creates its ring, too. */
 void hd_session_name_thread(hd_session *session, const char *name);
 
 /* ---- events: name and category are ids of hd_session_intern, 0: none ---- */
 
-/* Slices nest as the calls do; begin and end are of one thread. */
+/* Slices nest as the calls do; begin and end are called by the same thread. */
 void hd_session_begin(hd_session *session, uint32_t name, uint32_t category);
 void hd_session_end(hd_session *session);
-/* A slice whose times are known, of hd_session_now's clock. Any order. A duration below 0 counts as 0. */
+/* A slice with known times on hd_session_now's clock, in any order. A negative duration counts as 0. */
 void hd_session_slice(hd_session *session, uint32_t name, uint32_t category, int64_t start_ns, int64_t duration_ns);
 
 void hd_session_instant(hd_session *session, uint32_t name, uint32_t category);
 void hd_session_counter(hd_session *session, uint32_t name, double value);
 
-/* Arrows between slices: points of equal id are one flow, bound to the slice around each. */
+/* Arrows between slices: points of equal id are one flow, each bound to the slice that encloses it. */
 void hd_session_flow_start(hd_session *session, uint32_t name, uint32_t category, uint64_t id);
 void hd_session_flow_step(hd_session *session, uint32_t name, uint32_t category, uint64_t id);
 void hd_session_flow_end(hd_session *session, uint32_t name, uint32_t category, uint64_t id);
@@ -160,13 +163,13 @@ void hd_session_release(hd_session *session, uint32_t category, uint64_t address
 
 /* ---- for tracers: events of any track, with arguments, stacks and correlation ---- */
 
-/* Lists that events refer to: each function gives an id from 1, the same for equal contents, and takes a lock: once for
- * each thing that is new. 0: none (as hd_session_intern). Strings are copied. */
+/* Lists that events refer to: each function returns an id from 1, the same for equal contents. It takes a lock, so call
+ * it once per new entry. 0: none (as hd_session_intern). Strings are copied. */
 
 typedef enum hd_session_track_kind {
-    HD_SESSION_TRACK_THREAD = 1, /* number: the id that the system gave it. The same track as of its own events */
+    HD_SESSION_TRACK_THREAD = 1, /* number: the system's thread id. The same track as that of the thread's own events */
     HD_SESSION_TRACK_STREAM,     /* of a GPU: device, number is the stream's */
-    HD_SESSION_TRACK_DEVICE,     /* a GPU itself: counters of it */
+    HD_SESSION_TRACK_DEVICE,     /* a GPU itself: for its counters */
     HD_SESSION_TRACK_PROCESS     /* a process itself */
 } hd_session_track_kind;
 
@@ -175,7 +178,7 @@ typedef struct hd_session_track_info {
     uint32_t device;
     uint32_t process; /* of a thread or a process: its id; 0: this one */
     uint64_t number;
-    const char *name; /* NULL: none. Of equal tracks with several names the last is shown */
+    const char *name; /* NULL: none. Of equal tracks with several names the last one is shown */
 } hd_session_track_info;
 
 uint32_t hd_session_track(hd_session *session, const hd_session_track_info *info);
@@ -197,39 +200,40 @@ typedef struct hd_session_arg {
 
 enum { HD_SESSION_ARGS_MAX = 24 };
 
-/* Arguments that many events share, as a kernel's grid and block. More than that are none, and a row of the
- * ledger. */
+/* Arguments shared by many events, such as a kernel's grid and block. Beyond the limit arguments are dropped, with a
+ * row in the ledger. */
 uint32_t hd_session_args(hd_session *session, const hd_session_arg *args, uint32_t count);
 
-/* A stack of `count` frames, innermost first; at most HD_SESSION_STACK_MAX, the outermost are left out. A frame is an
- * address (of a call: the return address less 1), or HD_SESSION_FRAME(name) for one that has a name already. */
+/* A stack of `count` frames, innermost first; at most HD_SESSION_STACK_MAX, the outermost frames are left out. A frame
+ * is an address (of a call: the return address minus 1), or HD_SESSION_FRAME(name) if its name is known. */
 #define HD_SESSION_FRAME(name) (UINT64_C(1) << 63 | (name))
 enum { HD_SESSION_STACK_MAX = 512 };
 uint32_t hd_session_stack(hd_session *session, const uint64_t *frames, uint32_t count);
 
-/* What is mapped at addresses, so that they can be named later. */
+/* A mapped file, so that addresses in it can be named later. */
 typedef struct hd_session_module_info {
     uint64_t start, end; /* addresses */
     uint64_t offset;     /* in the file, of start */
-    uint64_t bias;       /* address less the address in the file's own symbols */
-    const char *path;    /* "[vdso]", "//anon" for what is no file */
+    uint64_t bias;       /* address minus the address in the file's own symbols */
+    const char *path;    /* "[vdso]", "//anon" for mappings without a file */
     const uint8_t *build_id;
     uint32_t build_id_bytes; /* at most 64; 0: unknown */
 } hd_session_module_info;
 
 uint32_t hd_session_module(hd_session *session, const hd_session_module_info *info);
 
-/* A function at addresses that no file has (JIT, trampolines). */
+/* A function at addresses without a file (JIT, trampolines). */
 uint32_t hd_session_symbol(hd_session *session, uint64_t start, uint64_t bytes, const char *name);
 
 typedef enum hd_session_note_level { HD_SESSION_NOTE = 0, HD_SESSION_REPAIR, HD_SESSION_LOSS } hd_session_note_level;
 
-/* A row of the trace's ledger: count is what it is by now, the last call for a code holds. */
+/* A row of the trace's ledger. count is the current total; the last call for a code counts. */
 void hd_session_note(hd_session *session, const char *code, hd_session_note_level level, uint64_t count);
 
 enum { HD_SESSION_METADATA_BYTES = 8 << 20 };
 
-/* A top-level key of the trace; the last call for a key holds. What is longer is left out, as a row of the ledger. */
+/* A top-level key of the trace; the last call for a key counts. Values that are too long are left out, with a row in
+ * the ledger. */
 void hd_session_metadata(hd_session *session, const char *key, const char *json);
 
 typedef enum hd_session_kind {
@@ -244,11 +248,11 @@ typedef enum hd_session_kind {
     HD_SESSION_ALLOCATE,
     HD_SESSION_RELEASE,
     HD_SESSION_SAMPLE, /* a stack sample: stack; value is its weight, 0: 1 */
-    HD_SESSION_CALL,   /* no event: `stack` and `value` (an external id, 0: none) are those of the call `correlation` */
-    HD_SESSION_NODE    /* no event: `stack` is where the graph node `node` was made */
+    HD_SESSION_CALL,   /* no event: gives the call `correlation` its `stack` and `value` (an external id, 0: none) */
+    HD_SESSION_NODE    /* no event: `stack` is where the graph node `node` was created */
 } hd_session_kind;
 
-/* Fields that are 0 are not written. The reader shows correlation, node, bytes and value as PyTorch does:
+/* Fields that are 0 are not written. The reader names correlation, node, bytes and value as PyTorch does:
  * "correlation", "graph node id", "bytes", "External id". */
 typedef struct hd_session_record {
     hd_session_kind kind;

@@ -13,21 +13,21 @@
  *       0xADDRESS                   of the process
  *   For callers, Heddle's readers and captures store the return address less 1: it lies within the
  *   call, while the return address itself may be the first of the next function.
- *   get the names of functions. The top-level key `modules` says what MODULE is: an array of objects with name, path,
+ *   get the names of functions. The top-level key `modules` describes each MODULE: an array of objects with name, path,
  *   buildId (hexadecimal), and start, end and bias (all addresses) where they are known. `symbols` is an array of
  *   objects with start, size and name: functions that no file has. Numbers are JSON numbers, or text with 0x. All other
  *   frames stay as they are, so that a second call, with more places to look, names what the first could not.
  *
  * Where names come from
- *   A file counts only if its build-id is that of the module: one of another build gives wrong names that nobody would
- *   notice. Looked at in this order, until one has a full symbol table: the module's own path; DIR/.build-id/xx/yyyy
- *   .debug of debug_dirs and of /usr/lib/debug; what the file names as its .gnu_debuglink; debug_dirs by the file's
- *   path and name; debuginfod, if asked. Functions that the compiler inlined become frames of their own where there is
- *   DWARF. C++ is demangled. Frames of CPython's perf trampoline (py::NAME:FILE) become Python frames, NAME (FILE).
+ *   A file is used only if its build-id is that of the module: a file of another build would silently give wrong names.
+ *   Files are tried in this order, until one has a full symbol table: the module's own path; DIR/.build-id/xx/yyyy
+ *   .debug of debug_dirs and of /usr/lib/debug; the file's .gnu_debuglink; debug_dirs by the file's
+ *   path and name; debuginfod, if enabled. Functions that the compiler inlined become frames of their own where there
+ *   is DWARF. C++ is demangled. Frames of CPython's perf trampoline (py::NAME:FILE) become Python frames, NAME (FILE).
  *
- * What becomes of the stacks
- *   Frames that get equal names under one caller become one, and `sf` of the events follows. Events stay as they are.
- *   What could not be named keeps its name; how much that is, and why, is in the ledger: stage "symbolize".
+ * Effect on the stacks
+ *   Frames that get equal names under one caller become one, and `sf` of the events is updated. Events are otherwise
+ *   unchanged. Addresses that could not be named stay; the ledger has their number and the reasons: stage "symbolize".
  */
 #ifndef HEDDLE_SYMBOLIZE_H
 #define HEDDLE_SYMBOLIZE_H
@@ -39,60 +39,61 @@
 extern "C" {
 #endif
 
-/* Zero-initialised: function names with inlined functions, from what is on this machine. Strings and lists are borrowed
+/* Zero-initialised: function names with inlined functions, from files on this machine. Strings and lists are borrowed
  * for the call. */
 typedef struct hd_symbolize_options {
     size_t size;                   /* of this struct; see "Options" in status.h */
     bool no_inline;                /* only the function that contains the code */
     bool lines;                    /* "name (file.c:12)": frames of one function at several lines are not the same */
     bool paths;                    /* with lines: whole paths of sources */
-    bool debuginfod;               /* ask the servers of $DEBUGINFOD_URLS; else nothing ever goes to the network */
+    bool debuginfod;               /* query the servers of $DEBUGINFOD_URLS; else nothing ever uses the network */
     const char *const *debug_dirs; /* folders with files of symbols */
     size_t debug_dir_count;
-    const char *const *perf_maps; /* files as /tmp/perf-PID.map: "START SIZE NAME", hexadecimal, for 0xADDRESS */
+    const char *const *perf_maps; /* files like /tmp/perf-PID.map: "START SIZE NAME", hexadecimal, for 0xADDRESS */
     size_t perf_map_count;
-    const char *root;      /* paths of modules are below it: /proc/PID/root of a container; NULL: they are paths here */
+    const char *root;      /* prefix of the modules' paths: /proc/PID/root of a container; NULL: none */
     unsigned threads;      /* 0: one per core */
     hd_progress *progress; /* units: addresses */
     void *progress_user;
-    /* How long servers of debuginfod may send nothing, in seconds; no module behind that asks them. 0: as
-     * $DEBUGINFOD_TIMEOUT says, else 30. */
+    /* How long debuginfod servers may send nothing, in seconds; after such a timeout they are not asked about further
+     * modules. 0: $DEBUGINFOD_TIMEOUT, else 30. */
     unsigned debuginfod_timeout_s;
 } hd_symbolize_options;
 
-/* What became of a module. */
+/* The result for a module. */
 typedef enum hd_symbolize_result {
-    HD_SYMBOLIZE_NAMED,      /* its symbols were read; some addresses may have none */
+    HD_SYMBOLIZE_NAMED,      /* its symbols were read; some addresses may have no name */
     HD_SYMBOLIZE_NOT_FOUND,  /* no file there */
-    HD_SYMBOLIZE_OTHER,      /* there are files of it, of other builds */
-    HD_SYMBOLIZE_UNREADABLE, /* no permission, no regular file, no ELF, damaged */
-    HD_SYMBOLIZE_NO_SYMBOLS, /* the file is right and holds no symbols */
-    HD_SYMBOLIZE_AMBIGUOUS,  /* several modules have the name that its frames say */
+    HD_SYMBOLIZE_OTHER,      /* files exist, but of other builds */
+    HD_SYMBOLIZE_UNREADABLE, /* no permission, not a regular file, not ELF, or damaged */
+    HD_SYMBOLIZE_NO_SYMBOLS, /* the file is the right one and has no symbols */
+    HD_SYMBOLIZE_AMBIGUOUS,  /* several modules have the name in its frames */
 } hd_symbolize_result;
 
 /* Static: "named", "not-found", "other-build", "unreadable", "no-symbols", "ambiguous". */
 const char *hd_symbolize_result_name(hd_symbolize_result result);
 
 typedef struct hd_symbolize_module {
-    const char *name, *path, *build_id; /* as the trace has them; "" for what it does not say */
-    const char *symbols, *lines;        /* the files that were used for them, "" if none; equal where it is one */
-    const char *why;                    /* what was wrong with the file that was nearest, "" if nothing */
+    const char *name, *path, *build_id; /* from the trace; "" if absent */
+    const char *symbols, *lines;        /* the files used for symbols and for lines, "" if none; equal if one file
+                                           served both */
+    const char *why;                    /* what was wrong with the best candidate file, "" if nothing */
     uint64_t addresses, named;          /* distinct ones */
     hd_symbolize_result result;
-    bool unchecked; /* the trace has no build-id of it: the file at its path was taken as it is */
+    bool unchecked; /* the trace has no build-id for it: the file at its path was used unchecked */
 } hd_symbolize_module;
 
 /* frames = named + unnamed + others. Strings and lists belong to the report. */
 typedef struct hd_symbolize_report {
-    uint64_t frames;          /* different names of frames in the trace's stacks */
-    uint64_t named, unnamed;  /* of those that are addresses */
+    uint64_t frames;          /* distinct names of frames in the trace's stacks */
+    uint64_t named, unnamed;  /* of the frames that are addresses */
     uint64_t others;          /* that are none */
-    uint64_t no_module;       /* of `unnamed`: addresses in no module, map or symbol that is known */
-    uint64_t by_maps;         /* of `named`: by `symbols` and perf_maps */
-    uint64_t inlined;         /* frames that were put in for inlined functions, by address */
-    uint64_t nodes_in, nodes; /* of the tree of stacks, before and after */
-    uint64_t texts;           /* arguments "stack" that were written anew */
-    size_t module_count;      /* those that frames lie in */
+    uint64_t no_module;       /* of `unnamed`: addresses in no known module, map or symbol */
+    uint64_t by_maps;         /* of `named`: named by `symbols` and perf_maps */
+    uint64_t inlined;         /* frames inserted for inlined functions, by address */
+    uint64_t nodes_in, nodes; /* of the stack tree, before and after */
+    uint64_t texts;           /* arguments "stack" that were rewritten */
+    size_t module_count;      /* modules that frames are in */
     hd_symbolize_module *modules;
 } hd_symbolize_report;
 
@@ -102,10 +103,9 @@ void hd_symbolize_report_free(hd_symbolize_report *report);
 bool hd_symbolize_has_files(void);
 
 /* A trace with named frames. The caller frees both; after a failure both are NULL. options and out_report may be NULL.
- * A trace without stacks is copied.
- * Nothing that is wrong with a module is an error. Errors: MEMORY; DAMAGED if stackFrames or modules cannot be read;
- * IO or FORMAT for a perf_map; ARGUMENT or UNSUPPORTED if debuginfod is asked and no server named, or its library is
- * not there. */
+ * A trace without stacks is copied. A fault of a module is never an error. Errors: MEMORY; DAMAGED if stackFrames or
+ * modules cannot be read; IO or FORMAT for a perf_map; ARGUMENT or UNSUPPORTED if debuginfod is enabled without a
+ * server, or without its library. */
 hd_status hd_symbolize(hd_trace **out, hd_symbolize_report **out_report, const hd_trace *trace,
                        const hd_symbolize_options *options, hd_error *err);
 

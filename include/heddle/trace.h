@@ -27,7 +27,7 @@ enum { HD_BLOCK_ROWS = 65536 };
 #define HD_NONE UINT32_MAX     /* no track, no parent, no shape … */
 #define HD_STRING_NONE 0u      /* string id: the key was absent. "" has an id of its own */
 #define HD_NO_NUMBER INT64_MIN /* no sort index, device, stream or rank was given */
-#define HD_NO_CORRELATION (-1) /* no correlation id was given; 0 is one that some producers give to what has none */
+#define HD_NO_CORRELATION (-1) /* no correlation id was given; some producers write 0 for none */
 
 typedef struct hd_trace hd_trace;
 
@@ -43,7 +43,7 @@ typedef enum hd_kind {
     HD_KIND_SAMPLE,  /* a stack sample */
     HD_KIND_OBJECT,  /* object created, snapshot, destroyed */
     HD_KIND_META,    /* names and order of tracks, as events */
-    HD_KIND_OTHER,   /* what has no home, kept whole */
+    HD_KIND_OTHER,   /* events of no other kind, kept whole */
     HD_KIND_COUNT
 } hd_kind;
 
@@ -61,17 +61,17 @@ typedef enum hd_column_id {
     HD_COL_ARGS_ROW,    /* row in the block's argument group of that shape */
     HD_COL_ID,          /* flow, async, object id: the integer, or a string id; see HD_COL_ID_TYPE */
     HD_COL_ID_TYPE,     /* hd_id_type */
-    HD_COL_START_PS,    /* of the start below the nanosecond: hd_below_ns(), 0…999 where nothing is finer than 1 ps */
+    HD_COL_START_PS,    /* the start below the nanosecond: hd_below_ns(), 0…999 if nothing is finer than 1 ps */
     HD_COL_END_PS,      /* the same of the end */
     HD_COL_PARTNER,     /* slice 'B': row of its end, END: row of its slice; -1 none */
-    HD_COL_SOURCE,      /* byte offset of the event in the (decompressed) input, if it was wanted */
+    HD_COL_SOURCE,      /* byte offset of the event in the (decompressed) input, if requested */
     HD_COL_SOURCE_SIZE, /* bytes of it */
-    HD_COL_CORRELATION, /* slices, instants, samples: what a call and the work it launched share within their process, or
-                           HD_NO_CORRELATION; it comes from the argument hd_shape.correlation */
+    HD_COL_CORRELATION, /* slices, instants, samples: the id that an API call and its GPU activities share within a
+                           process, or HD_NO_CORRELATION; from the argument hd_shape.correlation */
     HD_COL_COUNT
 } hd_column_id;
 
-/* What is below the picosecond is counted in 10^-15 ps. The columns hold picoseconds + 1000 * finer. */
+/* Fractions of a picosecond are counted in 10^-15 ps. The columns store picoseconds + 1000 * finer. */
 #define HD_FINER_PER_PS INT64_C(1000000000000000)
 static inline uint32_t hd_below_ps(int64_t column)
 {
@@ -92,14 +92,14 @@ typedef enum hd_id_type {
     HD_ID_NONE,
     HD_ID_INT,    /* HD_COL_ID is the integer */
     HD_ID_STRING, /* HD_COL_ID is a string id */
-    HD_ID_NUMBER, /* HD_COL_ID is the string id of a number that is no canonical int64 */
+    HD_ID_NUMBER, /* HD_COL_ID is the string id of a number that is not a canonical int64 */
     HD_ID_VALUE_MASK = 3,
     HD_ID_LOCAL = 4,  /* or-ed in: from id2.local */
     HD_ID_GLOBAL = 8, /* or-ed in: from id2.global */
 } hd_id_type;
 
-/* A column of a block: value i = base + the unsigned `width`-byte little-endian integer i of data. Width 0: all
- * rows hold base. Arithmetic wraps, so that the full int64 range fits. */
+/* A column of a block: value i = base + the unsigned `width`-byte little-endian integer i of data. Width 0: every value
+ * is base. Arithmetic wraps, so that the full int64 range fits. */
 typedef struct hd_column {
     int64_t base;
     const void *data;
@@ -144,10 +144,10 @@ uint64_t hd_trace_row_count(const hd_trace *trace, hd_kind kind);
 uint64_t hd_trace_event_count(const hd_trace *trace); /* all kinds */
 size_t hd_trace_block_count(const hd_trace *trace, hd_kind kind);
 const hd_block *hd_trace_block_at(const hd_trace *trace, hd_kind kind, size_t index);
-/* The block that holds a row of the table; *out_row is the row within it. row < hd_trace_row_count(). */
+/* The block that contains a row of the table; *out_row is the row within it. row < hd_trace_row_count(). */
 const hd_block *hd_trace_block_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
 
-/* The order in which the input held the events: a run of kinds, one byte (hd_kind) each. Runs together hold
+/* The order of the events in the input: runs of kinds, one byte (hd_kind) per event. All runs together have
  * hd_trace_event_count() events; the n-th SLICE byte is row n of the slice table, and so on. */
 size_t hd_trace_order_count(const hd_trace *trace);
 const uint8_t *hd_trace_order_at(size_t *out_count, const hd_trace *trace, size_t index);
@@ -188,13 +188,13 @@ typedef struct hd_string {
 /* The text of a string id; HD_STRING_NONE and unknown ids give {"", 0}. */
 hd_string hd_trace_string(const hd_trace *trace, uint32_t id);
 uint32_t hd_trace_string_count(const hd_trace *trace);
-/* The id of a text, or HD_NONE if the trace does not have it: no name, category or key is equal to that. */
+/* The id of a text, or HD_NONE if the trace does not have it: then no name, category or key equals it. */
 uint32_t hd_trace_find_string(const hd_trace *trace, const char *data, size_t size);
 
 /* ---- shapes and argument values ---- */
 
 typedef enum hd_arg_type {
-    HD_ARG_NULL,    /* no value in the column */
+    HD_ARG_NULL,    /* null; the column has no value */
     HD_ARG_BOOL,    /* 0 or 1 */
     HD_ARG_INT,     /* int64 */
     HD_ARG_DECIMAL, /* hd_decimal_…: digits and scale, exact */
@@ -251,14 +251,14 @@ typedef struct hd_value {
 bool hd_event_arg(hd_value *out, const hd_trace *trace, const hd_event *event, uint32_t key);
 /* The same as an integer, from any number that is whole, or the text of one. */
 bool hd_event_arg_int(int64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key);
-/* Any number or numeric string as a double. */
+/* A number or numeric string as a double. */
 bool hd_value_double(double *out, const hd_trace *trace, hd_value value);
 
 /* ---- tracks ---- */
 
 typedef enum hd_track_kind {
     HD_TRACK_PROCESS,
-    HD_TRACK_THREAD, /* a CPU thread, or any row of slices that nothing more is known of */
+    HD_TRACK_THREAD, /* a CPU thread, or any track of slices of unknown type */
     HD_TRACK_STREAM, /* a GPU queue */
 } hd_track_kind;
 
@@ -274,7 +274,7 @@ typedef struct hd_track {
     uint32_t parent; /* track index of the process, HD_NONE for a process */
     hd_track_kind kind;
     hd_ident pid, tid; /* tid.type is HD_IDENT_NONE for a process */
-    uint32_t same_as;  /* lowest track whose pid and tid read the same though of another type ("7" and 7), or itself */
+    uint32_t same_as;  /* lowest track whose pid and tid read the same with another type ("7" and 7), or itself */
     uint32_t name;     /* string id */
     uint32_t labels;   /* string id, processes only */
     int64_t sort_index, device, stream, rank; /* HD_NO_NUMBER: unknown */
@@ -291,7 +291,7 @@ const hd_track *hd_trace_track_at(const hd_trace *trace, uint32_t index);
 typedef struct hd_metadata {
     uint32_t key;      /* string id */
     uint32_t value;    /* string id: JSON text */
-    bool after_events; /* stood behind the events */
+    bool after_events; /* was behind the events */
 } hd_metadata;
 
 size_t hd_trace_metadata_count(const hd_trace *trace);
@@ -301,8 +301,8 @@ hd_string hd_trace_metadata_find(const hd_trace *trace, const char *key);
 
 typedef enum hd_ledger_level {
     HD_LEDGER_NOTE,   /* the input is healthy: how it was read, or a field that a trace cannot store */
-    HD_LEDGER_REPAIR, /* damage was repaired; what was meant is kept */
-    HD_LEDGER_LOSS,   /* an event, or a part of one that a trace keeps, is not in the trace */
+    HD_LEDGER_REPAIR, /* damage was repaired; the meaning is unchanged */
+    HD_LEDGER_LOSS,   /* an event, or a part of one, is not in the trace */
 } hd_ledger_level;
 
 typedef struct hd_ledger_row {
@@ -311,8 +311,8 @@ typedef struct hd_ledger_row {
     hd_ledger_level level;
     uint64_t count;
     uint64_t first_offset; /* byte offset of the first, or HD_OFFSET_NONE */
-    uint32_t detail;       /* string id: the first in words, HD_STRING_NONE if the code says it all */
-    uint64_t lost_events;  /* of writing: how many of `count` are whole events that the output does not hold */
+    uint32_t detail;       /* string id: the first occurrence in words, HD_STRING_NONE if the code says it all */
+    uint64_t lost_events;  /* of writing: how many of `count` are whole events missing from the output */
 } hd_ledger_row;
 
 size_t hd_trace_ledger_count(const hd_trace *trace);
@@ -323,8 +323,8 @@ typedef struct hd_trace_facts {
     const char *compression;  /* "none", "gzip", "zstd" */
     uint64_t stored_bytes;    /* size of the input as stored, 0 unknown */
     uint64_t input_bytes;     /* decompressed */
-    int64_t start_ns, end_ns; /* span of all timed events, HD_NO_TIME if none. Events at or below 0 in a trace
-                                 that lies elsewhere (Kineto's Record Window End) do not count */
+    int64_t start_ns, end_ns; /* span of all timed events, HD_NO_TIME if none. Events at or below 0 in a trace with much
+                                 later times (Kineto's Record Window End) do not count */
     int64_t base_ns;          /* Unix time of the clock's zero, 0 if the times are themselves Unix time, or
                                  HD_NO_TIME if unknown */
     int64_t rank;             /* HD_NO_NUMBER: unknown */
@@ -332,38 +332,38 @@ typedef struct hd_trace_facts {
     bool has_sources;         /* HD_COL_SOURCE is filled */
     bool has_args;            /* arguments were read */
     bool top_level_array;     /* Chrome JSON without an enclosing object */
-    bool needs_rewrite;       /* the input is not one document: patches of its text cannot make it valid */
-    /* Of a store: what it was made from. input_bytes is then the size of that, decompressed. */
+    bool needs_rewrite;       /* the input is not one document: patches cannot make it valid */
+    /* Of a store: the input that it was made from. input_bytes is the decompressed size of that input. */
     const char *origin;             /* its format, NULL if the input is no store */
     const char *origin_compression; /* NULL likewise */
     uint64_t origin_stored_bytes;   /* 0: unknown */
 } hd_trace_facts;
 
 const hd_trace_facts *hd_trace_facts_of(const hd_trace *trace);
-/* Is that the format of the input, or of what the store was made from that is the input? */
+/* Whether that is the format of the input or, for a store, of the store's own input. */
 bool hd_trace_is_made_from(const hd_trace *trace, const char *format);
 
-/* Places where the reader had to change the input's text to read it; only when sources were wanted. Ascending. */
+/* Places where the reader had to change the input's text to parse it; only if sources were requested. Ascending. */
 typedef struct hd_source_patch {
     uint64_t offset;
     uint64_t size; /* input bytes replaced, may be 0 */
-    uint32_t text; /* string id of what is there instead, HD_STRING_NONE: nothing */
+    uint32_t text; /* string id of the replacement, HD_STRING_NONE: nothing */
 } hd_source_patch;
 
 size_t hd_trace_patch_count(const hd_trace *trace);
 const hd_source_patch *hd_trace_patch_at(const hd_trace *trace, size_t index);
 
-/* Of a trace that was read with hd_read_options.lazy: IO once something was used that the file no longer contains: it
- * changed, or its disk is gone. What was answered since is not what the trace holds. Else HD_OK. */
+/* Of a trace that was read with hd_read_options.lazy: IO once data was used that the file no longer contains, because
+ * it changed or its disk is gone. Results since then are wrong. Else HD_OK. */
 hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err);
 
-/* How many pieces of it (blocks of events, and of their order) could not be read so far when they were used: they
- * are damaged, or memory ran out. Their events are there, without time, track, name and arguments. */
+/* Number of its blocks (of events, and of their order) that could not be read when they were used: they are damaged, or
+ * memory ran out. Their events exist, without time, track, name and arguments. */
 uint64_t hd_trace_unloaded(const hd_trace *trace);
 
-/* Puts traces on one clock, as hd_convert does with the ranks of a job: that which counts from the earliest
- * facts.base_ns. Times and base_ns change; call it before anything else uses the traces. *out_shared is false where one
- * of them does not say what its times count from: all keep their clocks. Errors: MEMORY, IO. */
+/* Puts traces on one clock, as hd_convert does with the ranks of a job: the clock with the earliest facts.base_ns.
+ * Times and base_ns change; call it before anything else uses the traces. *out_shared is false if a trace has no base
+ * time: all keep their clocks. Errors: MEMORY, IO. */
 hd_status hd_traces_share_clock(bool *out_shared, hd_trace *const *traces, size_t count, hd_error *err);
 
 void hd_trace_free(hd_trace *trace);

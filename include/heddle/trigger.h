@@ -4,8 +4,8 @@
  *     hd_trigger_options options = {.action = HD_TRIGGER_START, .duration_ns = 5000000000};
  *     HD_TRY(hd_trigger(&captures, pid, &options, err));
  *
- * A traced program listens on a socket of its own ("@heddle-capture-PID", abstract, so of its network namespace) from
- * its first call of CUDA or NVTX on, whatever the options it was started with. It answers processes of its user, and
+ * A traced program listens on a socket of its own ("@heddle-capture-PID", abstract: visible in its network namespace)
+ * from its first CUDA or NVTX call on, whatever options it was started with. It answers processes of its user and of
  * root.
  *
  * Linux.
@@ -26,27 +26,27 @@ extern "C" {
 typedef enum hd_trigger_action {
     HD_TRIGGER_STATUS, /* changes nothing */
     HD_TRIGGER_START,  /* opens the capture */
-    HD_TRIGGER_STOP,   /* closes it; it can be opened again */
+    HD_TRIGGER_STOP,   /* closes the capture; it can be opened again */
     HD_TRIGGER_TOGGLE,
 } hd_trigger_action;
 
 typedef struct hd_trigger_options {
     size_t size; /* of this struct; see "Options" in status.h */
     hd_trigger_action action;
-    bool children; /* also the processes that `pid` started, and theirs, when it is traced itself */
-    int64_t
-        duration_ns; /* START, TOGGLE: close so long after opening, at least 1 ms; 0: as the program was started with */
+    bool children;       /* also trigger child processes of `pid`, recursively, if it is traced itself */
+    int64_t duration_ns; /* START, TOGGLE: close this long after opening, at least 1 ms; 0: the duration the program was
+                            started with */
 } hd_trigger_options;
 
-/* Trigger the process `pid`; if it is not traced itself (`heddle record`, a launcher), all traced ones among the
- * processes that it started, and theirs. All are triggered before the first answer is awaited.
+/* Trigger the process `pid`; if it is not traced itself (`heddle record`, a launcher), all traced processes among its
+ * descendants. All are triggered before the first answer is awaited.
  *
- * Table "captures", a row for each process, in the order of the ids, with what it is like afterwards:
+ * Table "captures", a row for each process, ordered by id, with its state afterwards:
  *   pid         INT
  *   name        STRING    of the program
  *   state       STRING    "open", "closed"; null: it did not answer
  *   by          STRING    what opened or closed it last: "start", "trigger", "signal", "delay", "duration", "step N"
- *   since       DURATION  how long it is so
+ *   since       DURATION  how long it has been in that state
  *   left        DURATION  until it closes by itself; null: never
  *   windows     COUNT     how often it was opened
  *   events      COUNT     recorded so far, and
@@ -54,7 +54,7 @@ typedef struct hd_trigger_options {
  *   bytes       BYTES     of the file
  *   signal      STRING    SIGUSR2: "off", "on", "taken" (by the program, before us), "replaced" (since)
  *   file        STRING
- *   error       STRING    why nothing was changed; null: it was
+ *   error       STRING    why the state was not changed; null: it was
  *
  * Errors: ARGUMENT if there is no such process or the options make no sense; UNSUPPORTED if none is traced; IO. */
 hd_status hd_trigger(hd_table **out, int64_t pid, const hd_trigger_options *options, hd_error *err);

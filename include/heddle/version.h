@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* The release, as in "0.1.0". It is that of the library that was loaded, which may be newer than the headers that a
+/* The release, as in "0.1.0". It is the version of the loaded library, which may be newer than the headers that a
  * program was built with. Static. */
 const char *hd_version(void);
 

@@ -7,7 +7,7 @@
 #include "base/memory/large.h"
 #include "heddle/stacks.h"
 #include "model/flows/bind.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/index/nesting.h"
 
 const int64_t *arrow_look(const arrow_rows *rows, unsigned slot, hd_column_id column)

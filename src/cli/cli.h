@@ -64,6 +64,10 @@ typedef enum cli_kind {
     CLI_GIVEN,    /* cli_given      --by step: one that is not the command's own; without `value` a flag */
 } cli_kind;
 
+/* The first member of every object at the top of what --json prints: share/schemas/NAME.json is its schema, to which
+ * members are only added. Rows of a query have none, since their members are the statement's. */
+#define CLI_SCHEMA(name) "\"schema\": \"heddle." name "/1\""
+
 enum { CLI_TEXTS_MAX = 32 };
 
 /* The values of an option that may be given several times. */
@@ -145,7 +149,8 @@ typedef struct cli_globals {
     bool wide;
     bool help;
     bool version; /* before the command only */
-    int color;    /* cli_color */
+    const char *groups;
+    int color; /* cli_color */
 } cli_globals;
 
 /* Of lines that go to no terminal. */

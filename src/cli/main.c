@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "heddle/format.h"
+#include "heddle/launches.h"
 #include "heddle/table.h"
 #include "heddle/version.h"
 
@@ -27,6 +28,7 @@ CLI_COMMAND(memory);
 CLI_COMMAND(graph);
 CLI_COMMAND(diff);
 CLI_COMMAND(replay);
+CLI_COMMAND(mcp);
 CLI_COMMAND(job);
 CLI_COMMAND(summarize);
 CLI_COMMAND(combine);
@@ -49,6 +51,7 @@ const cli_command *const cli_commands[] = {
     &cmd_record,
 #endif
     &cmd_report,    &cmd_check,   &cmd_info,   &cmd_timeline,   &cmd_memory, &cmd_graph,     &cmd_diff,  &cmd_replay,
+    &cmd_mcp,
 #ifdef __linux__
     &cmd_job,
 #endif
@@ -126,6 +129,8 @@ static int check_output(cli_run *run)
 static int run_command(cli_run *run)
 {
     int status = check_output(run);
+    if (status == CLI_OK && run->global.groups && hd_class_rules_read(run->global.groups, &run->err) != HD_OK)
+        status = CLI_FAILED;
     if (status == CLI_OK) status = run->command->run(run);
     /* 2 without an error is the exit status of a command that was run. */
     if (status == CLI_USAGE && run->err.status != HD_OK) return wrong_usage(run);

@@ -37,6 +37,9 @@ hd_status report_write(cli_run *run, const hd_trace *trace, const char *path, hd
 /* The first rows of a table as text, indented, fitted to the terminal. */
 void report_print_rows(cli_run *run, const hd_table *table, size_t rows);
 
+/* A table as an array of objects, each beginning with `schema`, a CLI_SCHEMA. */
+void report_json_rows(cli_run *run, const hd_table *table, const char *schema);
+
 /* `"name": "text"` with the text escaped. */
 void report_json_text(cli_run *run, const char *name, const char *text);
 

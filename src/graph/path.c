@@ -6,13 +6,34 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "heddle/graph.h"
+#include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
 
 static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
 {
     return g->ends[from] <= g->starts[to] ? g->ends[from] : g->starts[from];
+}
+
+static hd_string name_of(const hd_graph *g, uint32_t node)
+{
+    if (g->slices[node] == HD_NONE) return (hd_string){"", 0};
+    return hd_trace_string(g->trace, hd_event_at(g->trace, HD_KIND_SLICE, g->slices[node]).name);
+}
+
+/* Of two nodes that are ready at one time: whether the path goes by `b`. It is work rather than a thread's, then what
+ * began later, then what is called more: the order of nodes is that of the file, and would make another path of the
+ * same trace in another format. */
+static bool is_preferred(const hd_graph *g, uint32_t b, uint32_t a)
+{
+    bool is_work_a = g->kinds[a] == HD_NODE_WORK, is_work_b = g->kinds[b] == HD_NODE_WORK;
+    if (is_work_a != is_work_b) return is_work_b;
+    if (g->starts[a] != g->starts[b]) return g->starts[b] > g->starts[a];
+    hd_string name_a = name_of(g, a), name_b = name_of(g, b);
+    int order = hd_text_compare(name_a.data, name_a.size, name_b.data, name_b.size);
+    return order ? order < 0 : b > a;
 }
 
 size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
@@ -22,6 +43,9 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
     for (size_t e = graph->first_edges[node]; e < graph->first_edges[node + 1]; e++) {
         int64_t ready = ready_at(graph, graph->froms[e], node);
         if (bound != SIZE_MAX && ready < *out_ready) continue;
+        if (bound != SIZE_MAX && ready == *out_ready && graph->edge_kinds[e] == graph->edge_kinds[bound] &&
+            !is_preferred(graph, graph->froms[e], graph->froms[bound]))
+            continue;
         *out_ready = ready;
         bound = e;
     }
@@ -33,7 +57,7 @@ size_t hd_graph_bound(int64_t *out_ready, const hd_graph *graph, uint32_t node)
 typedef struct walker {
     hd_graph_piece *pieces;
     size_t count, capacity;
-    int64_t from, time; /* goes back from the end to `from` */
+    int64_t from, time; /* moves back from the end to `from` */
     uint64_t large;
 } walker;
 
@@ -87,7 +111,7 @@ uint32_t hd_graph_last(const hd_graph *graph, int64_t from_ns, int64_t until_ns)
     for (uint32_t n = 0; n < graph->node_count; n++) {
         if (graph->starts[n] >= until_ns || (graph->starts[n] < from_ns && graph->ends[n] <= from_ns)) continue;
         int64_t end = graph->ends[n] < until_ns ? graph->ends[n] : until_ns;
-        if (end < latest) continue;
+        if (end < latest || (end == latest && last != HD_NONE && !is_preferred(graph, n, last))) continue;
         latest = end;
         last = n;
     }
@@ -120,7 +144,7 @@ hd_path_class hd_graph_piece_class(const hd_graph *graph, const hd_graph_piece *
 
 /* ---- slack ---- */
 
-/* Nodes so that each stands behind all that it waits for. */
+/* A topological order: each node after everything that it waits for. */
 static uint32_t *order_nodes(const hd_graph *g)
 {
     uint64_t large = hd_trace_large_bytes(g->trace);
@@ -136,7 +160,7 @@ static uint32_t *order_nodes(const hd_graph *g)
     return NULL;
 }
 
-/* Nothing that n waits for may be ready later than n's latest start less its delay. */
+/* Nothing that n waits for may be ready later than n's latest start minus its delay. */
 static void hold_back(int64_t *slack, const hd_graph *g, uint32_t n)
 {
     int64_t ready;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "base/text/utf8.h"
 #include "parquet/impl.h"
 
@@ -17,9 +18,7 @@ static double double_of(int64_t bits)
 
 static int compare_texts(hd_string a, hd_string b)
 {
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = size ? memcmp(a.data, b.data, size) : 0;
-    return order ? order : (a.size > b.size) - (a.size < b.size);
+    return hd_text_compare(a.data, a.size, b.data, b.size);
 }
 
 int parquet_compare(const parquet_worker *w, const parquet_column *column, int64_t a, int64_t b)

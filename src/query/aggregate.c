@@ -1,10 +1,10 @@
 /* aggregate.c - median, percentile, quantile
  *
- * Exact, of all values, with the mean of neighbours weighted by distance in between: what NumPy's default and
- * quantile_cont of other SQL engines are. Null is left out; of nothing it is null.
+ * Exact, over all values, with linear interpolation between neighbours, as NumPy's default and quantile_cont of other
+ * SQL engines. Nulls are ignored; without values the result is null.
  *
- * The answer is REAL, so that median(dur) / 1000 never divides whole numbers; but a whole number beyond 2^53, as times
- * since 1970 are, is INTEGER, because no double holds it.
+ * The result is REAL, so that median(dur) / 1000 never divides whole numbers; but a whole number beyond 2^53, such as a
+ * time since 1970, is INTEGER, because a double cannot represent it.
  */
 #include "base/memory/vector.h"
 #include "query/impl.h"
@@ -22,7 +22,7 @@ typedef struct values {
     bool is_real;
 } values;
 
-/* A number in the order of the doubles, and back: bits of negative ones are turned around. */
+/* Maps a number to an integer key in the order of the doubles, and back: the bits of negative ones are inverted. */
 static int64_t key_of(double value)
 {
     int64_t bits;
@@ -79,8 +79,8 @@ static void add_value(sqlite3_context *context, int count, sqlite3_value **argum
     }
 }
 
-/* Quickselect by Hoare's partition: list[at] as if all were sorted, and nothing smaller behind it. The pivot is drawn,
- * so that no order of values is slow. */
+/* Quickselect by Hoare's partition: afterwards list[at] is as if all were sorted, and nothing smaller is behind it. The
+ * pivot is random, so that no input order is slow. */
 static int64_t select_value(int64_t *list, size_t count, size_t at)
 {
     uint64_t seed = 0x9e3779b97f4a7c15;

@@ -1,8 +1,8 @@
 /* batch.c - rows of a statement, column by column
  *
- * SQL values have types, columns have none. A column takes the type of its first value; whole numbers become doubles
- * when one is met that is not whole, and the other way round, as long as that is exact. After the first batch types are
- * told, so nothing changes any more, and what does not fit is an error.
+ * SQL values have types, columns have none. A column takes the type of its first value. Whole numbers become doubles
+ * when a fraction follows, and doubles become whole numbers, as long as the conversion is exact. After the first batch
+ * the types are published and fixed: a value that does not fit is an error.
  */
 #include "query/batch.h"
 
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_TEXT_BYTES = 64 << 20 }; /* of a column: the batch ends with the row that passes it */
+enum { BATCH_TEXT_BYTES = 64 << 20 }; /* of a column: the batch ends with the row that exceeds it */
 
-#define EXACT (INT64_C(1) << 53) /* whole numbers up to it are doubles */
+#define EXACT (INT64_C(1) << 53) /* whole numbers up to this are exact as doubles */
 
 hd_status query_batch_init(query_batch *batch, const hd_statement *statement, hd_error *err)
 {
@@ -93,7 +93,7 @@ static bool make_real(query_batch_column *column, uint32_t rows)
     return true;
 }
 
-/* The other way round, if no value loses by it. */
+/* The reverse conversion, if no value loses precision. */
 static bool make_whole(query_batch_column *column, uint32_t rows)
 {
     for (uint32_t i = 0; i < rows; i++)
@@ -180,7 +180,7 @@ static hd_status add_value(query_batch *batch, size_t at, hd_statement *statemen
     return HD_OK;
 }
 
-/* A column of nothing but null has the type that the table says. */
+/* A column with only nulls gets the type that the table declares. */
 static void settle_types(query_batch *batch, const hd_statement *statement)
 {
     for (size_t i = 0; i < batch->column_count && !batch->is_typed; i++) {

@@ -5,8 +5,8 @@
 #include "heddle/query.h"
 
 typedef struct query_batch_column {
-    hd_query_type type; /* NULL: nothing but null so far */
-    bool is_real;       /* the table's column is declared so: what is whole is a double as well */
+    hd_query_type type; /* NULL: only nulls so far */
+    bool is_real;       /* the table declares the column REAL: whole numbers are doubles as well */
     uint8_t *validity;  /* a bit a row */
     int64_t null_count;
     int64_t *values; /* INT; REAL: the bits of doubles */
@@ -19,14 +19,14 @@ typedef struct query_batch {
     query_batch_column *columns;
     size_t column_count;
     uint32_t row_count;
-    uint64_t row_first; /* rows of the batches before */
-    bool is_typed;      /* a batch was read: types stay as they are */
+    uint64_t row_first; /* rows of the previous batches */
+    bool is_typed;      /* a batch was read: types are fixed */
 } query_batch;
 
 hd_status query_batch_init(query_batch *batch, const hd_statement *statement, hd_error *err);
 void query_batch_deinit(query_batch *batch);
-/* The next rows, in the place of those that are there. HD_END: these are the last, maybe none. Errors as those of
- * hd_statement_next; ARGUMENT: a value that its column's type cannot hold. */
+/* Reads the next rows and replaces the previous ones. HD_END: these are the last rows, maybe none. Errors as those of
+ * hd_statement_next; ARGUMENT: a value that its column's type cannot store. */
 hd_status query_batch_read(query_batch *batch, hd_statement *statement, hd_error *err);
 
 #endif

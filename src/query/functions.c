@@ -1,10 +1,10 @@
-/* functions.c - functions that SQLite lacks
+/* functions.c - SQL functions that SQLite does not have
  *
- *     regexp(pattern, text), text REGEXP pattern   a part of the text: POSIX extended
- *     short_name(text), demangle(text)             as heddle/names.h tells
- *     median(x), percentile(x, 0 … 100), quantile(x, 0 … 1)   as aggregate.c tells
+ *     regexp(pattern, text), text REGEXP pattern   matches a part of the text: POSIX extended
+ *     short_name(text), demangle(text)             see heddle/names.h
+ *     median(x), percentile(x, 0 … 100), quantile(x, 0 … 1)   see aggregate.c
  *
- * Names recur in a trace, so what was worked out for one is remembered.
+ * Names recur in a trace, so results are cached by name.
  */
 #include "base/error.h"
 #include "base/memory/arena.h"
@@ -21,7 +21,7 @@ enum { REMEMBERED_BYTES = 64 << 20 };
 
 /* ---- values ---- */
 
-/* The text of a value as it lies: sqlite3_value_text copies each text that has no NUL behind it. */
+/* The text of a value without a copy: sqlite3_value_text copies every text that is not NUL-terminated. */
 static hd_string text_of(sqlite3_value *value)
 {
     int type = sqlite3_value_type(value);

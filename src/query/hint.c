@@ -25,7 +25,7 @@ static void consider(guess *g, const char *candidate)
 
 /* ---- where ---- */
 
-/* The name behind a message's beginning, "no such column: k.name" -> "k.name", or in its quotes, near "form". */
+/* The name after a message's prefix, "no such column: k.name" -> "k.name", or in its quotes, near "form". */
 static bool name_in(char out[NAME_BYTES], const char *message, const char *before)
 {
     size_t size = strlen(before);
@@ -38,7 +38,8 @@ static bool name_in(char out[NAME_BYTES], const char *message, const char *befor
     return true;
 }
 
-/* SQLite knows the place of some names only, and may mean the text of a view. */
+/* Finds a name in the statement. SQLite gives the position of some names only, and it may be a position in the text of
+ * a view. */
 static uint64_t find_name(const char *sql, size_t size, const char *name, int told)
 {
     query_token token;
@@ -64,7 +65,7 @@ static bool stands_in(const char *sql, size_t size, const char *name)
     return false;
 }
 
-/* The word before a place: a misspelt keyword is taken for an alias, and SQLite minds what follows it. */
+/* The word before a position: SQLite takes a misspelt keyword for an alias and complains about the word after it. */
 static bool word_before(char out[NAME_BYTES], uint64_t *offset, const char *sql, size_t size, uint64_t place)
 {
     query_token token;
@@ -80,7 +81,8 @@ static bool word_before(char out[NAME_BYTES], uint64_t *offset, const char *sql,
     return found;
 }
 
-/* Columns of the tables that the statement names; the only one of these, if it is one. */
+/* Candidates are the columns of the tables that the statement names. Returns the only such table, NULL if there are
+ * several. */
 static const hd_query_table_about *guess_column(guess *g, const hd_query *query, const char *sql, size_t size)
 {
     const hd_query_table_about *table, *only = NULL;
@@ -99,7 +101,7 @@ static void guess_table(guess *g, const hd_query *query)
     for (size_t i = 0; (table = hd_query_table_at(query, i)); i++) consider(g, table->name);
 }
 
-/* Into `name`, as SQLite's own texts go. */
+/* Considers the rows of the query `list` as candidates; the best one is written into `name`. */
 static void guess_listed(guess *g, char name[NAME_BYTES], hd_query *query, const char *list)
 {
     sqlite3_stmt *stmt = NULL;
@@ -119,7 +121,7 @@ static void guess_listed(guess *g, char name[NAME_BYTES], hd_query *query, const
 
 static void guess_keyword(guess *g, char name[NAME_BYTES])
 {
-    /* Before others that are as near: "form" is from, not for. */
+    /* Preferred among equally near words: "form" is from, not for. */
     static const char *const usual[] = {"select", "from", "where", "group", "order",  "by",       "having", "limit",
                                         "join",   "left", "with",  "union", "values", "distinct", NULL};
     const char *text;
@@ -148,7 +150,7 @@ static void list_columns(char *out, size_t size, const hd_query_table_about *tab
         used += (size_t)snprintf(out + used, size - used, "%s %s", column == table->columns ? "" : ",", column->name);
 }
 
-/* What the statement meant where SQLite has met something else. */
+/* What the statement meant at the word that SQLite rejected. */
 static void guess_syntax(guess *g, char best[NAME_BYTES], uint64_t *offset, const char *sql, size_t size)
 {
     char word[NAME_BYTES];

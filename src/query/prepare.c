@@ -1,7 +1,7 @@
 /* prepare.c - statements from text
  *
- * What PerfettoSQL adds to SQLite's language is taken where scripts have it: INCLUDE PERFETTO MODULE does nothing,
- * since the tables that there are need no module; CREATE [OR REPLACE] PERFETTO TABLE and VIEW make a view.
+ * Accepts the additions of PerfettoSQL that scripts use: INCLUDE PERFETTO MODULE does nothing, since all tables are
+ * always there; CREATE [OR REPLACE] PERFETTO TABLE and VIEW make a view.
  */
 #include "base/error.h"
 #include "query/impl.h"
@@ -50,7 +50,7 @@ static const char *find_statement(const char *at, const char *end)
 /* ---- CREATE PERFETTO … ---- */
 
 typedef struct perfetto_view {
-    const char *start, *end; /* what CREATE TEMP VIEW stands for */
+    const char *start, *end; /* the part of the text that CREATE TEMP VIEW replaces */
     query_token name;
     bool replaces;
 } perfetto_view;
@@ -77,10 +77,10 @@ static hd_status drop_view(hd_query *query, const query_token *name, hd_error *e
     return code == SQLITE_OK ? HD_OK : query_failed(query, code, err);
 }
 
-/* A copy in which it is written as SQLite does, each byte behind it in its place. */
+/* A copy of the text in SQLite's syntax, in which the rest keeps its position. */
 static hd_status rewrite(char **out, hd_query *query, const char *sql, const char *end, hd_error *err)
 {
-    static const char words[] = "create temp view"; /* shorter than what it stands for */
+    static const char words[] = "create temp view"; /* shorter than the text it replaces */
     perfetto_view view;
     *out = NULL;
     if (!is_perfetto_view(&view, sql, end)) return HD_OK;
@@ -109,7 +109,7 @@ static hd_status compile(hd_statement *statement, const char **tail, const char 
     const char *text = copy ? copy : sql;
     query->failure = (hd_error){0};
     statement->deadline_ns = query_deadline(query);
-    query_watch_set(query, statement); /* views of views take time in themselves */
+    query_watch_set(query, statement); /* preparing nested views takes time in itself */
     int code = sqlite3_prepare_v3(query->db, text, (int)size, 0, &statement->stmt, tail);
     query_watch_set(query, NULL);
     *tail = sql + (*tail ? *tail - text : 0);
@@ -165,7 +165,9 @@ hd_status hd_query_prepare(hd_statement **out, const char **rest, hd_query *quer
     if (size >= INT_MAX) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "a query of %zu bytes", size);
     atomic_store_explicit(&query->stop, QUERY_RUNS, memory_order_relaxed);
     const char *start = find_statement(sql, end);
-    if (start) end = behind_statement(start, end); /* what SQLite copies; all of it would be quadratic */
+    if (start)
+        end = behind_statement(start, end); /* the part that SQLite copies; passing all the text each time would
+                                               be quadratic */
     const char *nul = memchr(sql, '\0', (size_t)(end - sql)), *tail = end;
     if (nul) return hd_error_set(err, HD_ERR_ARGUMENT, NULL, (uint64_t)(nul - sql), "a NUL byte in a query");
     if (!start) return HD_OK;

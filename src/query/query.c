@@ -1,6 +1,7 @@
 /* query.c - a connection to SQLite that may read, and has traces as its tables */
 #include "base/error.h"
 #include "base/options.h"
+#include "model/clock/clock.h"
 #include "pass/merge/merge.h"
 #include "query/impl.h"
 
@@ -9,10 +10,10 @@
 
 enum {
     SQL_BYTES = 16 << 20,
-    VALUE_BYTES = 256 << 20, /* a function that goes over it once takes a second at most */
+    VALUE_BYTES = 256 << 20, /* a function that reads it once takes at most a second */
     PATTERN_BYTES = 1000,
     EXPRESSION_DEPTH = 500,
-    CACHE_KIB = 64 << 10,      /* what a sort may take before it goes to a file */
+    CACHE_KIB = 64 << 10,      /* memory of a sort before it goes to a file */
     STEPS_BETWEEN_LOOKS = 1000 /* of SQLite's machine: some 20 us */
 };
 
@@ -32,7 +33,7 @@ static bool is_one_of(const char *name, const char *const *list)
     return false;
 }
 
-/* A view is a row of one of these; SQLite refuses to change them in any other way (SQLITE_DBCONFIG_DEFENSIVE). */
+/* The tables that store a view as a row; SQLite allows no other change of them (SQLITE_DBCONFIG_DEFENSIVE). */
 static bool is_schema(const char *table)
 {
     static const char *const names[] = {"sqlite_master", "sqlite_temp_master", "sqlite_schema", "sqlite_temp_schema",
@@ -64,7 +65,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     (void)database;
     (void)inner;
     if (query->is_authorized) return SQLITE_OK;
-    if (query_stopped(query)) { /* SQLite before 3.41 looks nowhere else while it prepares */
+    if (query_stopped(query)) { /* SQLite before 3.41 calls only this while it prepares */
         if (query->failure.status == HD_OK) query_tell_stopped(query, &query->failure);
         return SQLITE_DENY;
     }
@@ -82,7 +83,7 @@ static int authorize(void *user, int action, const char *a, const char *b, const
     case SQLITE_PRAGMA: fine = a && is_one_of(a, pragmas); break;
     case SQLITE_INSERT:
     case SQLITE_UPDATE: fine = is_schema(a); break;
-    case SQLITE_DELETE: fine = is_schema(a) || is_dropped; break; /* a view is deleted from, once it is to be dropped */
+    case SQLITE_DELETE: fine = is_schema(a) || is_dropped; break; /* dropping a view deletes its row */
     default: break;
     }
     if (fine) return SQLITE_OK;
@@ -131,12 +132,31 @@ static hd_status find_ranks(hd_query *query, hd_error *err)
     return status;
 }
 
+static hd_status find_shifts(hd_query *query, hd_error *err)
+{
+    const hd_trace_facts **facts = calloc(query->input_count, sizeof *facts);
+    query->shifts = calloc(query->input_count, sizeof *query->shifts);
+    bool room = facts && query->shifts;
+    for (size_t i = 0; room && i < query->input_count; i++) facts[i] = hd_trace_facts_of(query->inputs[i].trace);
+    query->shares_clock = room && hd_clock_shifts_of(query->shifts, facts, query->input_count);
+    free(facts);
+    return room ? HD_OK : HD_NOMEM(err);
+}
+
+bool hd_query_shift(int64_t *out, const hd_query *query, size_t input)
+{
+    bool is_there = input < query->input_count;
+    *out = is_there ? query->shifts[input] : 0;
+    return is_there && query->shares_clock;
+}
+
 static hd_status copy_inputs(hd_query *query, const hd_query_input *inputs, size_t count, hd_error *err)
 {
     query->inputs = calloc(count, sizeof *query->inputs);
     if (!query->inputs) return HD_NOMEM(err);
     query->input_count = count;
     for (size_t i = 0; i < count; i++) query->inputs[i] = inputs[i];
+    HD_TRY(find_shifts(query, err));
     return find_ranks(query, err);
 }
 
@@ -187,5 +207,6 @@ void hd_query_free(hd_query *query)
     query_spill_end(query);
     query_tables_unregister(query);
     free(query->inputs);
+    free(query->shifts);
     free(query);
 }

@@ -1,8 +1,8 @@
 /* spill.c - temporary files of SQLite, counted: sorts beyond the cache, and tables that a statement makes for itself
  *
- * SQLite opens them by the connection's file system (sqlite3_vfs), which here is the default one with another xOpen: its
- * files add up what they have grown to, and end the statement at the limit, or when it has to stop. One step of a sort
- * writes and reads a great deal.
+ * SQLite opens them through the connection's file system (sqlite3_vfs), which here is the default one with another
+ * xOpen. Its files add up their growth and end the statement at the limit or when it has to stop, which matters since a
+ * single step of a sort writes and reads much.
  */
 #include "base/error.h"
 #include "query/impl.h"
@@ -108,7 +108,7 @@ static int spill_traits(sqlite3_file *file)
     return inner_of(file)->pMethods->xDeviceCharacteristics(inner_of(file));
 }
 
-/* Of version 1: what is mapped into memory is not seen here. */
+/* Version 1, without memory mapping, so that every access is counted here. */
 static const sqlite3_io_methods methods = {
     .iVersion = 1,
     .xClose = spill_close,
@@ -144,7 +144,7 @@ hd_status query_spill_start(hd_query *query, hd_error *err)
     if (!inner) return hd_error_set(err, HD_ERR_UNSUPPORTED, NULL, HD_OFFSET_NONE, "SQLite has no file system");
     char *name = sqlite3_mprintf("heddle-%p", (void *)query);
     if (!name) return HD_NOMEM(err);
-    query->vfs = *inner; /* its other functions do not look at which one they are called for */
+    query->vfs = *inner; /* its other functions work with any vfs object */
     query->vfs.pNext = NULL;
     query->vfs.zName = name;
     query->vfs.szOsFile = INNER_AT + inner->szOsFile;

@@ -1,4 +1,4 @@
-/* statement.c - statements run: parameters, rows, what columns are, and what went wrong */
+/* statement.c - runs statements: parameters, rows, roles of columns, errors */
 #include "base/error.h"
 #include "query/impl.h"
 
@@ -67,7 +67,7 @@ static int bind(sqlite3_stmt *stmt, int index, const hd_query_value *value)
     }
 }
 
-/* One that has no name goes by its number. */
+/* Whether a parameter has this name; one without a name is called by its number. */
 static bool is_called(sqlite3_stmt *stmt, int index, const char *name)
 {
     char number[16];
@@ -137,7 +137,7 @@ hd_status hd_statement_next(hd_statement *statement, hd_error *err)
     if (statement->state == STATEMENT_ENDED) return HD_END;
     if (statement->state == STATEMENT_FAILED)
         return hd_error_set(err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE, "the statement has failed before");
-    if (statement->state == STATEMENT_NEW) statement->deadline_ns = query_deadline(query); /* from the first row on */
+    if (statement->state == STATEMENT_NEW) statement->deadline_ns = query_deadline(query); /* from the first row */
     statement->state = STATEMENT_RUNS;
     query_watch_set(query, statement);
     query->failure.status = HD_OK;
@@ -147,7 +147,7 @@ hd_status hd_statement_next(hd_statement *statement, hd_error *err)
     if (code == SQLITE_ROW) return HD_OK;
     statement->state = code == SQLITE_DONE ? STATEMENT_ENDED : STATEMENT_FAILED;
     hd_status status = code == SQLITE_DONE ? HD_END : query_failed(query, code, err);
-    sqlite3_reset(statement->stmt); /* what it holds is not needed any more */
+    sqlite3_reset(statement->stmt); /* releases the previous rows */
     query_watch_set(query, NULL);
     return status;
 }
@@ -166,7 +166,7 @@ hd_query_value hd_statement_at(const hd_statement *statement, size_t column)
     default: break;
     }
     if (value.type != HD_QUERY_TEXT && value.type != HD_QUERY_BLOB) return value;
-    value.data = sqlite3_column_blob(stmt, at); /* not _text, which makes a copy for the NUL behind it */
+    value.data = sqlite3_column_blob(stmt, at); /* not _text, which copies to add a NUL */
     value.size = (size_t)sqlite3_column_bytes(stmt, at);
     if (!value.data) value.data = "";
     return value;

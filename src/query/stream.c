@@ -1,7 +1,7 @@
 /* stream.c - the rows of a statement as an Arrow stream
  *
  * batch.c collects rows until a batch is full; here they become Arrow's structs. The first batch decides the types, so
- * it is read when the schema is asked for.
+ * get_schema reads it.
  */
 #include "query/batch.h"
 
@@ -13,7 +13,7 @@
 typedef struct query_stream {
     hd_statement *statement;
     query_batch batch;
-    bool is_read;     /* the batch that comes next is there */
+    bool is_read;     /* the next batch was already read */
     hd_status status; /* of the batch: OK, END … */
     hd_error err;
     char message[HD_ERROR_TEXT_BYTES];
@@ -29,7 +29,7 @@ static void release_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/* A child's release, when it was moved: its texts are its own. */
+/* Releases a child that was moved: it owns its texts. */
 static void release_field(struct ArrowSchema *schema)
 {
     free(schema->private_data);
@@ -85,7 +85,7 @@ static void release_column(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* The column's buffers go over into the array. */
+/* Moves the column's buffers into the array. */
 static bool init_column(struct ArrowArray *out, query_batch_column *column, uint32_t rows)
 {
     const void **buffers = calloc(BUFFERS, sizeof *buffers);
@@ -109,7 +109,7 @@ static int init_batch(struct ArrowArray *out, query_batch *batch)
     struct ArrowArray **children = calloc(1, count * (sizeof *children + sizeof **children) + sizeof(void *));
     struct ArrowArray *columns = (struct ArrowArray *)(children + count);
     if (!children) return ENOMEM;
-    const void **none = (const void **)(columns + count); /* a struct has a buffer of what is null, or none */
+    const void **none = (const void **)(columns + count); /* a struct has one buffer, the validity bitmap, or none */
     *out = (struct ArrowArray){.length = batch->row_count,
                                .n_buffers = 1,
                                .buffers = none,
@@ -143,7 +143,7 @@ static int errno_of(query_stream *stream)
     }
 }
 
-/* The batch that comes next. */
+/* Reads the next batch. */
 static int read_ahead(query_stream *stream)
 {
     if (!stream->is_read && stream->status == HD_OK)
@@ -165,7 +165,7 @@ static int get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
     *out = (struct ArrowArray){0};
     int code = read_ahead(stream);
     if (code || !stream->batch.row_count) return code;
-    if (init_batch(out, &stream->batch)) { /* a part of it is gone */
+    if (init_batch(out, &stream->batch)) { /* parts of the batch were moved */
         stream->status = hd_error_set(&stream->err, HD_ERR_MEMORY, NULL, HD_OFFSET_NONE, "out of memory");
         return errno_of(stream);
     }

@@ -1,12 +1,13 @@
-/* texts.c - functions of SQLite whose time is not bounded by the size of what they are given, again
+/* texts.c - replacements of SQLite functions whose time is not bounded by the size of their arguments
  *
- *     instr, replace             the text times what is looked for; here linear, by memmem
- *     trim, ltrim, rtrim         the text times the set; here they look whether the statement has to stop
- *     like, glob                 the text times the pattern, which is refused where it takes seconds
- *     json_patch                 the members of one times those of the other, refused likewise
+ *     instr, replace             text size times pattern size in SQLite; here linear, by memmem
+ *     trim, ltrim, rtrim         text size times set size; here they check whether the statement has to stop
+ *     like, glob                 text size times pattern size; refused where that takes seconds
+ *     json_patch                 members of one times members of the other; refused likewise
  *
- * All others go over their operands once, and those have at most SQLITE_LIMIT_LENGTH bytes. Answers are SQLite's own,
- * also for texts that are no UTF-8. LIKE and GLOB reach the virtual tables as before: SQLite goes by their names.
+ * All other functions read their operands once, and these have at most SQLITE_LIMIT_LENGTH bytes. Results equal
+ * SQLite's, also for invalid UTF-8. LIKE and GLOB constraints still reach the virtual tables: SQLite goes by their
+ * names.
  */
 #include "base/error.h"
 #include "query/impl.h"
@@ -19,12 +20,12 @@ enum {
 #else
     FUNCTION_FLAGS = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
 #endif
-    COMPARES_BETWEEN_LOOKS = 1 << 16, /* of a character with one of a set */
-    JSON_SUBTYPE = 74                 /* 'J': SQLite's functions for JSON know it by that */
+    COMPARES_BETWEEN_LOOKS = 1 << 16, /* comparisons of a character with one of a set */
+    JSON_SUBTYPE = 74                 /* 'J', by which SQLite's JSON functions recognise JSON */
 };
 
 static const uint64_t MATCH_STEPS = 1 << 30;           /* a second or so */
-static const uint64_t PATCH_STEPS = (uint64_t)1 << 35; /* by bytes; 250 kB of short members take two seconds */
+static const uint64_t PATCH_STEPS = (uint64_t)1 << 35; /* counted in bytes; 250 kB of short members take two seconds */
 
 static bool is_continuation(char c)
 {
@@ -33,7 +34,7 @@ static bool is_continuation(char c)
 
 /* ---- instr ---- */
 
-/* Characters from data[1 … at], of which a match begins at data[at]. */
+/* Number of characters in data[1 … at], where a match begins at data[at]. */
 static sqlite3_int64 characters_up_to(const char *data, size_t at)
 {
     sqlite3_int64 count = 0;
@@ -62,7 +63,8 @@ static void instr(sqlite3_context *context, int count, sqlite3_value **values)
     const char *found = NULL;
     if (!is_text || !is_continuation(part[0]))
         found = size ? memmem(data, size, part, part_size) : NULL;
-    else if (size >= part_size && memcmp(data, part, part_size) == 0) /* no character begins so, but the first may */
+    else if (size >= part_size && memcmp(data, part, part_size) == 0) /* no character begins with such a byte, except
+                                                                         the first */
         found = data;
     size_t at = found ? (size_t)(found - data) : 0;
     sqlite3_result_int64(context, !found ? 0 : 1 + (is_text ? characters_up_to(data, at) : (sqlite3_int64)at));
@@ -72,7 +74,7 @@ static void instr(sqlite3_context *context, int count, sqlite3_value **values)
 
 typedef struct text_out {
     char *data;                     /* by sqlite3_malloc */
-    uint64_t size, capacity, limit; /* capacity before there is data: what is expected */
+    uint64_t size, capacity, limit; /* capacity before there is data: the expected size */
     int code;
 } text_out;
 
@@ -92,7 +94,8 @@ static void put(text_out *out, const char *data, size_t size)
     out->size += size;
 }
 
-/* By windows: some memmem look at all of the text first, as AddressSanitizer's does, and each call is for one place. */
+/* Searches by windows: some memmem read all of the text first, such as AddressSanitizer's, and each call is for one
+ * match. */
 static const char *find(const char *data, const char *end, const char *part, size_t size)
 {
     enum { WINDOW_BYTES = 4096 };
@@ -135,13 +138,13 @@ static void replace(sqlite3_context *context, int count, sqlite3_value **values)
 typedef struct trimming {
     hd_query *query;
     bool ascii[128];          /* are in the set */
-    const char *others, *end; /* its other characters, among ASCII */
+    const char *others, *end; /* the set's other characters, in ASCII */
     size_t other_count;
     unsigned compares;
     bool is_stopped;
 } trimming;
 
-/* As SQLite parts a text: a byte, and behind one of 0xc0 and above all that follow on it. */
+/* SQLite's notion of a character: a byte, or a byte from 0xc0 on with all continuation bytes after it. */
 static const char *behind_character(const char *at)
 {
     if ((unsigned char)*at++ < 0xc0) return at;
@@ -159,7 +162,7 @@ static void read_set(trimming *t, const char *set)
     }
 }
 
-/* The size of the first character of the set that the text begins (at_end: ends) with; 0: of none. */
+/* The size of the first character of the set that the text begins (at_end: ends) with; 0: none. */
 static size_t size_of_match(trimming *t, const char *data, size_t size, bool at_end)
 {
     unsigned char edge = (unsigned char)data[at_end ? size - 1 : 0];
@@ -212,9 +215,9 @@ static void trim_right(sqlite3_context *context, int count, sqlite3_value **valu
 
 /* ---- like, glob ---- */
 
-enum { ESCAPED_BYTES = 2001 }; /* twice what SQLITE_LIMIT_LIKE_PATTERN_LENGTH is here */
+enum { ESCAPED_BYTES = 2001 }; /* twice SQLITE_LIMIT_LIKE_PATTERN_LENGTH as set here */
 
-/* Where the character that escapes is % or _, it is that alone: the pattern with another one, 1, in its place. */
+/* If the escape character is % or _, it only escapes: the pattern rewritten with another escape character, 1. */
 static const char *with_other_escape(char out[ESCAPED_BYTES], const char *pattern, char escape)
 {
     char *to = out, *end = out + ESCAPED_BYTES - 2;
@@ -228,7 +231,7 @@ static const char *with_other_escape(char out[ESCAPED_BYTES], const char *patter
     return out;
 }
 
-/* The one character of ESCAPE; false: it is not one, or null. */
+/* Reads the single character of ESCAPE; false: it is not a single character, or null. */
 static bool read_escape(unsigned *out, sqlite3_context *context, sqlite3_value *value)
 {
     const unsigned char *text = sqlite3_value_text(value);
@@ -239,7 +242,7 @@ static bool read_escape(unsigned *out, sqlite3_context *context, sqlite3_value *
         return false;
     }
     unsigned c = *text++;
-    if (c >= 0xc0) { /* of a damaged one it is what the pattern's own reads as: SQLite's rule for both */
+    if (c >= 0xc0) { /* the same rule for damaged characters as for the pattern's: SQLite's rule for both */
         c &= c >= 0xf0 ? 0x07 : c >= 0xe0 ? 0x0f : 0x1f;
         while ((*text & 0xc0) == 0x80) c = (c << 6) + (*text++ & 0x3f);
         if (c < 0x80 || (c & 0xfffff800) == 0xd800 || (c & 0xfffffffe) == 0xfffe) c = 0xfffd;
@@ -291,7 +294,7 @@ static void glob(sqlite3_context *context, int count, sqlite3_value **values)
 
 /* ---- json_patch ---- */
 
-/* SQLite's own is called by a connection that has it. */
+/* A connection that has SQLite's own function calls it. */
 static int prepare_patch(hd_query *query)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, code = SQLITE_OK;

@@ -33,7 +33,7 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-/* Behind the quote that closes; a doubled one does not. */
+/* Skips to after the closing quote; a doubled quote does not close. */
 static const char *skip_quoted(const char *at, const char *end)
 {
     const char close = *at == '[' ? ']' : *at;

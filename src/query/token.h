@@ -1,4 +1,4 @@
-/* token.h - SQL as tokens, for what is looked at before SQLite sees it, and for hints */
+/* token.h - SQL as tokens, for statements that are inspected before SQLite sees them, and for hints */
 #ifndef HD_QUERY_TOKEN_H
 #define HD_QUERY_TOKEN_H
 
@@ -13,10 +13,10 @@ typedef struct query_token {
     size_t size;
 } query_token;
 
-/* The next token of *at … end, behind which *at is moved; false: only blanks and comments are left. */
+/* The next token of *at … end; moves *at behind it. false: only blanks and comments are left. */
 bool query_token_next(query_token *out, const char **at, const char *end);
 bool query_token_is(const query_token *token, const char *word); /* ASCII letters of any case */
-/* Whether a name, quoted or not, is this one. */
+/* Whether a token is this name, quoted or not. */
 bool query_token_names(const query_token *token, const char *name, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
-/* watch.c - a statement's time: a thread that interrupts SQLite when it is up
+/* watch.c - limits a statement's time: a thread interrupts SQLite when the time is up
  *
- * SQLite looks at sqlite3_interrupt at each jump of its program, and at a progress handler after so many steps, of which
- * each may take long where values are large. Loops within one step, of ours, ask query_stopped.
+ * SQLite checks sqlite3_interrupt at each jump of its program, and calls a progress handler after a number of steps,
+ * each of which may take long with large values. Our own loops within one step call query_stopped.
  */
 #include <time.h>
 
@@ -31,7 +31,7 @@ static void stop_late(hd_query *query)
 
 static const int64_t OVERDUE_NS = 2000000000;
 
-/* The lock is held: the statement is still the one whose time is up. */
+/* Called with the lock held: the statement is still the one whose time is up. */
 static void expire(hd_query *query)
 {
     query_watch *w = &query->watch;

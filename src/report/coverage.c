@@ -1,4 +1,5 @@
-/* coverage.c - of how much of the GPU time the trace tells what derived figures need: see "trust" in definitions.md */
+/* coverage.c - the share of the GPU time for which the trace has the data of derived figures: see "trust" in
+ * definitions.md */
 #include "report/coverage.h"
 
 #include <stdio.h>
@@ -46,7 +47,7 @@ static bool has(gpu_arg *arg, const hd_trace *trace, uint64_t slice)
     return gpu_arg_get(&value, arg, block, row) && value.type != HD_ARG_NULL;
 }
 
-/* Bytes of a copy stand in its own arguments, those of a collective also in the operator around its launch. */
+/* Bytes of a copy are in its own arguments, those of a collective also in the operator around its launch. */
 static bool has_bytes(counter *c, uint64_t slice, uint32_t op, bool copies)
 {
     const hd_trace *trace = c->scope.trace;
@@ -55,15 +56,10 @@ static bool has_bytes(counter *c, uint64_t slice, uint32_t op, bool copies)
            (op != HD_NONE && has(&c->elements, trace, c->ops.list[op].row));
 }
 
-static void count(counter *c, report_coverage_kind kind, int64_t time, bool known)
-{
-    c->out->of[kind] = gpu_sum(c->out->of[kind], time);
-    if (known) c->out->known[kind] = gpu_sum(c->out->known[kind], time);
-}
-
 static void count_works(counter *c)
 {
     const gpu_scope *s = &c->scope;
+    report_covered *list = c->out->list;
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
         const hd_work *of = &s->launches->works[i];
@@ -72,17 +68,18 @@ static void count_works(counter *c)
         uint32_t launch = work->launch, op = c->op_of && launch != HD_NONE ? c->op_of[launch] : HD_NONE;
         bool frame = c->frame_of && launch != HD_NONE && c->frame_of[launch] != HD_NONE;
         if (work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE)
-            count(c, COVERAGE_FLOP, time, launch != HD_NONE && c->flop.op_of && c->flop.op_of[launch] != HD_NONE);
-        count(c, COVERAGE_SHAPES, time, op != HD_NONE && has(&c->dims, s->trace, c->ops.list[op].row));
-        count(c, COVERAGE_STACKS, time,
-              frame || is_stacked(c, of->row) ||
-                  (launch != HD_NONE && is_stacked(c, s->launches->launches[launch].row)));
+            report_cover(&list[COVERAGE_FLOP], time,
+                         launch != HD_NONE && c->flop.op_of && c->flop.op_of[launch] != HD_NONE);
+        report_cover(&list[COVERAGE_SHAPES], time, op != HD_NONE && has(&c->dims, s->trace, c->ops.list[op].row));
+        report_cover(&list[COVERAGE_STACKS], time,
+                     frame || is_stacked(c, of->row) ||
+                         (launch != HD_NONE && is_stacked(c, s->launches->launches[launch].row)));
         if (work->class != GPU_COMPUTE)
-            count(c, COVERAGE_BYTES, time, has_bytes(c, of->row, op, work->class == GPU_COPY));
+            report_cover(&list[COVERAGE_BYTES], time, has_bytes(c, of->row, op, work->class == GPU_COPY));
     }
 }
 
-/* By launch the innermost slice of a role around it; *out stays NULL where the trace has no such slices. */
+/* By launch the innermost slice of a role around it; *out stays NULL if the trace has no such slices. */
 static hd_status find_around(uint32_t **out, gpu_slices *slices, const gpu_scope *s, hd_role role, hd_error *err)
 {
     HD_TRY(gpu_slices_init(slices, s, 1u << role, err));
@@ -122,10 +119,11 @@ hd_status report_coverage_of(report_coverage *out, const hd_trace *trace, const 
     return status;
 }
 
-const char *report_coverage_text(char out[GPU_DOUBT_TEXT], report_coverage_kind kind, const report_coverage *coverage)
+const char *report_coverage_text(char out[GPU_DOUBT_TEXT], report_coverage_kind kind, const report_covered *covered,
+                                 const char *whose)
 {
     const report_coverage_about *about = &report_coverage_abouts[kind];
     snprintf(out, GPU_DOUBT_TEXT, "%s for %.1f %% of the GPU time %s", about->known,
-             100 * (double)coverage->known[kind] / (double)coverage->of[kind], about->of);
+             100 * (double)covered->known / (double)covered->of, whose ? whose : about->of);
     return out;
 }

@@ -1,4 +1,4 @@
-/* job_trust.c - how far a job can be trusted: what its summaries say of their traces, and what does not fit together */
+/* job_trust.c - the trust of a job: defects in the summaries of its traces, and contradictions between them */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "trace/text.h"
 
-/* A code over all members that have it. Texts are those of the first. */
+/* A code summed over the members that have it. Texts are those of the first. */
 typedef struct doubt_sum {
     uint32_t code, level, sentence, figures;
     uint64_t count, of, members;
@@ -22,7 +22,7 @@ typedef struct job_trust {
     gpu_groups codes; /* texts */
     doubt_sum *sums;  /* by code */
     size_t capacity;
-    uint64_t members; /* that say whether something was found */
+    uint64_t members; /* that have a list of defects */
 } job_trust;
 
 static hd_status see_rank(void *user, size_t place, const job_cells *cells, hd_error *err)
@@ -67,7 +67,20 @@ static hd_status see_doubts(void *user, size_t place, const job_cells *cells, hd
 typedef struct member_doubts {
     gpu_texts *texts;
     uint32_t *of_member;
+    unsigned figures;         /* that are asked for */
+    char all[GPU_DOUBT_TEXT]; /* names of all figures */
 } member_doubts;
+
+/* Whether a defect affects the requested figures; a defect that concerns all affects any. */
+static bool concerns(const member_doubts *d, hd_string figures)
+{
+    bool any = hd_string_is(figures, d->all);
+    for (unsigned one = 1; one && one <= d->figures && !any; one <<= 1) {
+        char name[GPU_DOUBT_TEXT];
+        any = d->figures & one && memmem(figures.data, figures.size, gpu_figure_names(name, one), strlen(name)) != NULL;
+    }
+    return any;
+}
 
 static hd_status list_codes(void *user, size_t place, const job_cells *cells, hd_error *err)
 {
@@ -84,7 +97,7 @@ static hd_status list_codes(void *user, size_t place, const job_cells *cells, hd
             if (known) texts[i] = (hd_string){cells->packed.texts[at].data, cells->packed.texts[at].size};
         }
         if (!known || hd_string_is(texts[LEVEL], "note") || used + texts[CODE].size + 3 > sizeof list ||
-            !memmem(texts[FIGURES].data, texts[FIGURES].size, "GPU time", strlen("GPU time")))
+            !concerns(d, texts[FIGURES]))
             continue;
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s", used ? ", " : "", (int)texts[CODE].size,
                                  texts[CODE].data);
@@ -94,15 +107,45 @@ static hd_status list_codes(void *user, size_t place, const job_cells *cells, hd
     return d->of_member[place] == HD_NONE ? HD_NOMEM(err) : HD_OK;
 }
 
-hd_status job_doubts_of_members(uint32_t **out, gpu_texts *texts, const hd_job *job, hd_error *err)
+hd_status job_doubts_of_members(uint32_t **out, gpu_texts *texts, const hd_job *job, unsigned figures, hd_error *err)
 {
     static const job_wanted wanted[] = {
         {"code", HD_VALUE_STRING}, {"level", HD_VALUE_STRING}, {"figures", HD_VALUE_STRING}};
     size_t count = hd_job_count(job);
-    member_doubts d = {texts, *out = malloc((count + 1) * sizeof **out)};
+    member_doubts d = {.texts = texts, .of_member = *out = malloc((count + 1) * sizeof **out), .figures = figures};
     if (!d.of_member) return HD_NOMEM(err);
     for (size_t i = 0; i < count; i++) d.of_member[i] = HD_NONE;
+    gpu_figure_names(d.all, ~0U);
     return job_each_table(&job, 1, NULL, "trust", wanted, sizeof wanted / sizeof *wanted, NULL, list_codes, &d, err);
+}
+
+bool job_add_doubt(uint32_t *doubts, gpu_texts *texts, uint32_t more)
+{
+    if (more == HD_NONE || more == *doubts) return true;
+    if (*doubts == HD_NONE) return (*doubts = more, true);
+    char list[GPU_DOUBT_TEXT];
+    hd_string have = gpu_text_of(texts, *doubts), other = gpu_text_of(texts, more);
+    size_t used = (size_t)snprintf(list, sizeof list, "%.*s", (int)have.size, have.data), before = used;
+    for (size_t at = 0, end; at < other.size; at = end + 2) {
+        const char *comma = memmem(other.data + at, other.size - at, ", ", 2);
+        end = comma ? (size_t)(comma - other.data) : other.size;
+        if (memmem(list, used, other.data + at, end - at) || used + (end - at) + 3 > sizeof list) continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, ", %.*s", (int)(end - at), other.data + at);
+    }
+    if (used > before) *doubts = gpu_text(texts, list, used);
+    return *doubts != HD_NONE;
+}
+
+bool job_doubt_of_rank(uint32_t *out, gpu_texts *texts, const uint32_t *doubts, const hd_job *job, int64_t rank)
+{
+    size_t first = job_place_of_rank(job, rank);
+    bool fine = true;
+    *out = HD_NONE;
+    for (size_t i = first; fine && i < hd_job_count(job) && hd_job_at(job, i)->rank == hd_job_at(job, first)->rank &&
+                           (i == first || hd_job_at(job, i)->rank != HD_NO_NUMBER);
+         i++)
+        fine = job_add_doubt(out, texts, doubts[i]);
+    return fine;
 }
 
 /* ---- as a report has it ---- */

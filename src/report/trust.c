@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "model/trust/trust.h"
+#include "report/coverage.h"
 #include "report/report.h"
 #include "trace/event.h"
 
@@ -90,28 +91,71 @@ static hd_status add_note(hd_report *report, const char *text, hd_error *err)
     return HD_OK;
 }
 
-hd_status report_tell_beyond(hd_report *report, hd_error *err)
+/* The trust of the report with one more row, which is its only statement. */
+static hd_status add_more(hd_report *report, const char *code, const char *level, uint64_t count, const int64_t *of,
+                          const char *text, const char *figures, hd_error *err)
 {
-    uint64_t beyond = 0;
-    for (size_t i = 0; i < report->table_count; i++) beyond += hd_table_beyond(report->tables[i]);
-    if (!beyond) return HD_OK;
-    char text[GPU_DOUBT_TEXT];
     hd_table_builder *b;
-    snprintf(text, sizeof text, "figures that are null because they are beyond 2^63 - 1 (of durations 292 years): %llu",
-             (unsigned long long)beyond);
-    HD_TRY(add_note(report, text, err));
     HD_TRY(builder_new(&b, err));
     size_t rows = report->trust ? hd_table_row_count(report->trust) : 0;
     for (size_t row = 0; row < rows; row++)
         for (size_t c = 0; c < hd_table_column_count(report->trust); c++) hd_table_add_cell(b, report->trust, row, c);
-    hd_table_add_text(b, "beyond-63-bits");
-    hd_table_add_text(b, "error");
-    hd_table_add_count(b, beyond);
-    hd_table_add_null(b);
-    hd_table_add_null(b);
+    hd_table_add_text(b, code);
+    hd_table_add_text(b, level);
+    hd_table_add_count(b, count);
+    if (of)
+        hd_table_add_count(b, (uint64_t)*of);
+    else
+        hd_table_add_null(b);
+    hd_table_add_null(b); /* ns */
     hd_table_add_text(b, text);
-    for (int i = 0; i < 3; i++) hd_table_add_null(b);
-    if (!rows) snprintf(report->trust_text, sizeof report->trust_text, "%s", text);
+    if (figures)
+        hd_table_add_text(b, figures);
+    else
+        hd_table_add_null(b);
+    for (int i = 0; i < 2; i++) hd_table_add_null(b); /* start, id */
     hd_table_free(report->trust);
+    report->trust = NULL;
     return hd_table_finish(&report->trust, b, err);
+}
+
+hd_status report_tell_missing(hd_report *report, int64_t world, const int64_t *ranks, size_t count, hd_error *err)
+{
+    char text[96];
+    int64_t missing = world - (int64_t)count, first = 0;
+    if (missing < 1) return HD_OK;
+    for (size_t i = 0; i < count && ranks[i] == first; i++) first++;
+    if (missing == 1)
+        snprintf(text, sizeof text, "rank %lld of %lld is missing", (long long)first, (long long)world);
+    else
+        snprintf(text, sizeof text, "%lld of %lld ranks are missing", (long long)missing, (long long)world);
+    size_t used = strlen(report->trust_text);
+    if (used + strlen(text) + 3 < sizeof report->trust_text)
+        snprintf(report->trust_text + used, sizeof report->trust_text - used, "; %s", text);
+    return add_more(report, "job.ranks-missing", "note", (uint64_t)missing, &world, text,
+                    "communication, which includes waiting for them", err);
+}
+
+hd_status report_add_coverage(hd_report *report, report_coverage_kind kind, const report_covered *covered,
+                              const char *whose, hd_error *err)
+{
+    char text[GPU_DOUBT_TEXT];
+    const report_coverage_about *about = &report_coverage_abouts[kind];
+    if (!covered->of) return HD_OK;
+    return add_more(report, about->code, "note", (uint64_t)covered->known, &covered->of,
+                    report_coverage_text(text, kind, covered, whose), about->figures, err);
+}
+
+hd_status report_tell_beyond(hd_report *report, hd_error *err)
+{
+    uint64_t beyond = 0;
+    bool is_only = !report->trust || !hd_table_row_count(report->trust);
+    for (size_t i = 0; i < report->table_count; i++) beyond += hd_table_beyond(report->tables[i]);
+    if (!beyond) return HD_OK;
+    char text[GPU_DOUBT_TEXT];
+    snprintf(text, sizeof text, "figures that are null because they are beyond 2^63 - 1 (of durations 292 years): %llu",
+             (unsigned long long)beyond);
+    HD_TRY(add_note(report, text, err));
+    if (is_only) snprintf(report->trust_text, sizeof report->trust_text, "%s", text);
+    return add_more(report, "beyond-63-bits", "error", beyond, NULL, text, NULL, err);
 }

@@ -21,10 +21,15 @@ static hd_status put(hd_sink sink, const char *text)
 
 /* ---- JSON ---- */
 
+/* Of schemas of reports, in share/schemas: within it, tables and columns are only added. */
+#define HD_SCHEMA_VERSION "1"
+
 static hd_status json_head(hd_sink sink, const hd_report_part *part, hd_error *err)
 {
     hd_json_out out = {0};
-    hd_json_put_text(&out, "{\n  \"path\": ");
+    hd_json_put_text(&out, "{\n  \"schema\": \"heddle.");
+    hd_json_put_text(&out, part->about->name);
+    hd_json_put_text(&out, "/" HD_SCHEMA_VERSION "\",\n  \"path\": ");
     hd_json_put_string(&out, part->path, strlen(part->path));
     hd_json_put_text(&out, ",\n  \"report\": ");
     hd_json_put_string(&out, part->about->name, strlen(part->about->name));
@@ -73,7 +78,7 @@ static hd_status print_json(hd_sink sink, const hd_report_part *parts, size_t co
 
 /* ---- Markdown ---- */
 
-/* Text of a line, of which nothing means anything to Markdown or HTML. */
+/* Text of a line, with Markdown and HTML escaped. */
 static hd_status markdown_text(hd_sink sink, const char *text)
 {
     for (; *text; text++) {
@@ -220,7 +225,7 @@ static hd_status write_output(void *user, const char *data, size_t size)
     return hd_output_write(file->output, data, size, file->err);
 }
 
-/* Written, but not yet there. The caller ends *out with commit or abort, also after a failure. */
+/* Written, but not committed. The caller ends *out with commit or abort, also after a failure. */
 static hd_status prepare_file(hd_output **out, const char *path, hd_report_format format, const hd_report_part *parts,
                               size_t count, hd_error *err)
 {

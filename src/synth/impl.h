@@ -252,6 +252,9 @@ void synth_close_region(synth *s);
 /* A kernel at exactly this place, and its slices of the open regions. */
 void synth_kernel_at(synth *s, uint32_t stream, synth_kernel_id kernel, int64_t correlation, int64_t external,
                      int64_t start_ns, int64_t duration_ns);
+/* The same under another name. */
+void synth_kernel_named(synth *s, uint32_t stream, synth_kernel_id kernel, uint32_t name, int64_t correlation,
+                        int64_t external, int64_t start_ns, int64_t duration_ns);
 void synth_arrive(synth *s, uint32_t stream, int64_t correlation, int64_t start_ns);
 
 /* The runtime call that puts work on a stream, and the flow that leaves from it. Returns its correlation. kernel

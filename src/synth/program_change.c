@@ -184,6 +184,7 @@ hd_status program_change(program *p, synth *s, const char *text)
     change c = {.s = s};
     const char *colon = strchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    if (colon && size == strlen("plant") && memcmp(text, "plant", size) == 0) return program_plant(p, s, colon + 1);
     for (size_t k = 0; k < KINDS; k++) {
         if (strlen(kinds[k].name) != size || memcmp(kinds[k].name, text, size) != 0) continue;
         bool is_bare = kinds[k].operand == NO_OPERAND;
@@ -194,6 +195,6 @@ hd_status program_change(program *p, synth *s, const char *text)
     }
     return hd_error_set(s->err, HD_ERR_ARGUMENT, NULL, HD_OFFSET_NONE,
                         "'%.60s' is no change of a program (such as scale:*gemm*=0.5, remove:*gelu*, fuse:*norm*, "
-                        "launch-cost:2us, streams:1, overlap, graph)",
+                        "launch-cost:2us, streams:1, overlap, graph, plant:data-loading=2ms)",
                         text);
 }

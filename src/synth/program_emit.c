@@ -86,8 +86,8 @@ static void emit_work(emission *e, const program_item *item)
         s->now.truth.flows++;
     }
     if (item->kind == PROGRAM_KERNEL)
-        synth_kernel_at(s, item->stream, (synth_kernel_id)item->kernel, item->correlation, e->externals[e->depth],
-                        item->work_start_ns, item->work_ns);
+        synth_kernel_named(s, item->stream, (synth_kernel_id)item->kernel, item->name, item->correlation,
+                           e->externals[e->depth], item->work_start_ns, item->work_ns);
     else
         emit_copy(e, item);
     if (!item->in_graph) synth_arrive(s, item->stream, item->correlation, item->work_start_ns);

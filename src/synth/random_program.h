@@ -79,6 +79,8 @@ hd_status program_draw(program *out, synth *s);
 uint32_t program_call_name(const synth *s, const program_item *item);
 /* "scale:PATTERN=0.5" …, see synth.h. Errors: ARGUMENT; MEMORY. */
 hd_status program_change(program *p, synth *s, const char *change);
+/* "data-loading=2ms": the same of its change plant. */
+hd_status program_plant(program *p, synth *s, const char *cause);
 /* Fills in the times, and the correlations of calls. Errors: MEMORY. */
 hd_status program_run(program *p, synth *s);
 /* Puts its events into the lists. Errors: MEMORY. */

@@ -1,4 +1,4 @@
-/* chunk.c - chunks made of whole columns */
+/* chunk.c - chunks built from whole columns */
 #include "trace/chunk.h"
 
 #include <stdlib.h>

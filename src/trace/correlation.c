@@ -38,7 +38,7 @@ static int64_t id_at(const id_place *place, const hd_trace *trace, uint32_t args
     return hd_value_int(&id, trace, (hd_value){place->type, bits}) ? id : HD_NO_CORRELATION;
 }
 
-/* Groups stand by ascending shape, so the last one says how many places there are. */
+/* Groups are sorted by shape, so the last one gives the number of places. */
 static id_place *find_places(const hd_block *block, const hd_trace *trace, uint32_t limit)
 {
     id_place *places = calloc(limit, sizeof *places);

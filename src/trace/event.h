@@ -14,20 +14,21 @@ static inline hd_event hd_event_at(const hd_trace *trace, hd_kind kind, uint64_t
     return event;
 }
 
-/* The correlation id of a row; 0: it has none, as producers write it as well. */
+/* The correlation id of a row; 0: none, which producers write as well. */
 static inline int64_t hd_correlation_at(const hd_block *block, uint32_t row)
 {
     int64_t id = hd_column_at(&block->columns[HD_COL_CORRELATION], row);
     return id == HD_NO_CORRELATION ? 0 : id;
 }
 
-/* A value as an integer: what is one as a number, or as the text of a number. */
+/* A value as an integer: a whole number, or the text of one. */
 bool hd_value_int(int64_t *out, const hd_trace *trace, hd_value value);
 
 /* An argument as an address, up to 2^64 - 1: a number, or a text, which may be hexadecimal. */
 bool hd_event_arg_address(uint64_t *out, const hd_trace *trace, const hd_event *event, uint32_t key);
 
-/* The end of what may have no extent (no time, no or negative duration, an end beyond all times): then its start. */
+/* The end of an event that may have no extent (no time, no or negative duration, an end beyond int64): then its
+ * start. */
 static inline int64_t hd_end_or_start(int64_t start_ns, int64_t duration_ns)
 {
     int64_t end;
@@ -35,7 +36,7 @@ static inline int64_t hd_end_or_start(int64_t start_ns, int64_t duration_ns)
     return has_end ? end : start_ns;
 }
 
-/* The same of what has a time; an end beyond all times is the last of them. */
+/* The same for an event with a time; an end beyond int64 becomes the largest time. */
 static inline int64_t hd_end_or_last(int64_t start_ns, int64_t duration_ns)
 {
     int64_t end;
@@ -43,21 +44,21 @@ static inline int64_t hd_end_or_last(int64_t start_ns, int64_t duration_ns)
     return __builtin_add_overflow(start_ns, duration_ns, &end) ? INT64_MAX : end;
 }
 
-/* Is the slice a begin that nothing ends? It reaches to the end of the trace; a complete slice without a duration is at
- * its start. */
+/* Whether the slice is a begin without an end. It extends to the end of the trace; a complete slice without a duration
+ * is at its start. */
 static inline bool hd_never_ends(int64_t duration_ns, int64_t phase)
 {
     return duration_ns == HD_NO_TIME && (phase & HD_PHASE_MASK) == 'B';
 }
 
-/* Widen a span, which is HD_NO_TIME twice while it is empty. */
+/* Widen a span, which is (HD_NO_TIME, HD_NO_TIME) while it is empty. */
 static inline void hd_span_widen(int64_t *start_ns, int64_t *end_ns, int64_t from_ns, int64_t until_ns)
 {
     if (*start_ns == HD_NO_TIME || from_ns < *start_ns) *start_ns = from_ns;
     if (*end_ns == HD_NO_TIME || until_ns > *end_ns) *end_ns = until_ns;
 }
 
-/* The span of the rows that have a time; HD_NO_TIME twice: none has. */
+/* The span of the rows with a time; (HD_NO_TIME, HD_NO_TIME): none has one. */
 static inline void hd_span_find(int64_t *out_start_ns, int64_t *out_end_ns, const int64_t *starts,
                                 const int64_t *durations, uint32_t count)
 {

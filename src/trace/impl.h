@@ -1,4 +1,4 @@
-/* impl.h - what a trace and a builder are made of; for src/trace only */
+/* impl.h - the structs of a trace and a builder; for src/trace only */
 #ifndef HD_TRACE_IMPL_H
 #define HD_TRACE_IMPL_H
 
@@ -50,13 +50,13 @@ struct hd_trace {
     hd_trace_facts facts;
     hd_arena arena; /* columns that finish made anew */
     hd_spill spill;
-    hd_lazy *lazy;        /* NULL: all blocks lie in chunks */
+    hd_lazy *lazy;        /* NULL: all blocks are in chunks */
     hd_index *index;      /* owned, NULL: none */
     hd_kept_stacks *kept; /* NULL: none */
     bool failed;          /* an allocation failed where no error could be returned */
 };
 
-/* A builder is a trace that still may change. */
+/* A trace under construction. */
 struct hd_builder {
     hd_trace trace;
     bool stored; /* hd_builder_set_stored */
@@ -66,18 +66,18 @@ struct hd_builder {
  * Any thread. */
 void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool columns_only);
 void hd_lazy_load_order(const hd_trace *trace, const hd_chunk *run);
-/* hd_trace_shift for its blocks: those that are loaded now, and each other one when it is. */
+/* hd_trace_shift for its blocks: loaded ones now, others when they are loaded. */
 hd_status hd_lazy_shift(hd_trace *trace, int64_t ns, hd_error *err);
 void hd_lazy_free(hd_lazy *lazy);
-/* hd_builder_finish for what was stored. */
+/* hd_builder_finish for a stored trace. */
 hd_status hd_lazy_finish(hd_trace **out, hd_builder *builder, hd_error *err);
 
-/* If the string is the text of the tree: made when it is first asked for. Any thread. */
+/* If the string is the text of the tree: makes it on first use. Any thread. */
 bool hd_kept_stacks_text(hd_string *out, hd_kept_stacks *kept, uint32_t id);
-bool hd_kept_stacks_failed(const hd_kept_stacks *kept); /* its text was asked for, and there was no memory */
+bool hd_kept_stacks_failed(const hd_kept_stacks *kept); /* its text was requested, and there was no memory */
 void hd_kept_stacks_free(hd_kept_stacks *kept);
 
-/* shift.c: starts and extent of a block whose columns are there; the extent alone */
+/* clock.c: starts and extent of a block with loaded columns; the extent alone */
 hd_status hd_shift_block(hd_trace *trace, hd_block *block, hd_arena *arena, int64_t ns, hd_error *err);
 void hd_shift_extent(hd_block *block, int64_t ns);
 

@@ -1,4 +1,4 @@
-/* lazy.c - blocks that are laid down when they are first asked for */
+/* lazy.c - blocks that are loaded on first use */
 #include "trace/lazy.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 
 typedef enum lazy_state { NOT_LOADED, COLUMNS_LOADED, LOADED, NOT_LOADABLE } lazy_state;
 
-/* What a thread may load while others wait for it. */
+/* An item that one thread loads while others wait. */
 typedef struct lazy_item {
     _Atomic(lazy_state) state;
     pthread_mutex_t lock;
@@ -21,10 +21,10 @@ typedef struct lazy_item {
 } lazy_item;
 
 typedef struct lazy_block {
-    hd_block block; /* first: a table's pointer to it is one to all */
+    hd_block block; /* first member: a table's pointer to it is a pointer to the lazy_block */
     lazy_item item;
     hd_arena arena;
-    hd_arena args; /* of what was loaded when its columns were there already */
+    hd_arena args; /* memory of parts loaded after the columns */
 } lazy_block;
 
 typedef struct lazy_order {
@@ -35,13 +35,13 @@ typedef struct lazy_order {
 
 struct hd_lazy {
     hd_block_source source;
-    lazy_block **blocks; /* all of them, also those that left the tables */
+    lazy_block **blocks; /* all of them, including those removed from the tables */
     size_t block_count, block_capacity;
     lazy_order **orders;
     size_t order_count, order_capacity;
-    int64_t shift_ns; /* what is to be added to times that are loaded */
+    int64_t shift_ns; /* added to times when they are loaded */
     atomic_uint_fast64_t unloaded;
-    _Atomic(const hd_error *) gone; /* of the first item that the input did not give, NULL: none */
+    _Atomic(const hd_error *) gone; /* the error of the first item that the input could not deliver, NULL: none */
 };
 
 static void item_init(lazy_item *item, uint64_t place)
@@ -84,7 +84,7 @@ hd_status hd_trace_input_status(const hd_trace *trace, hd_error *err)
     return gone->status;
 }
 
-/* One that is not there for good. */
+/* Counts an item that can never be loaded. */
 static void note_unloaded(hd_lazy *lazy, const lazy_item *item)
 {
     const hd_error *none = NULL;
@@ -94,7 +94,7 @@ static void note_unloaded(hd_lazy *lazy, const lazy_item *item)
 
 /* ---- loading ---- */
 
-/* Rows of which nothing is known. */
+/* Columns of rows without any data. */
 static void empty_columns(hd_block *block)
 {
     memset(block->columns, 0, sizeof block->columns);
@@ -109,7 +109,7 @@ static void empty_columns(hd_block *block)
 static hd_status load_into(hd_block *block, hd_arena *arena, hd_trace *trace, lazy_item *item, bool columns_only)
 {
     const hd_block_source *source = &trace->lazy->source;
-    hd_block loaded = *block; /* others look at the extent of the block meanwhile */
+    hd_block loaded = *block; /* other threads read the block's extent meanwhile */
     HD_TRY(source->load_block(source->user, &loaded, arena, item->place, columns_only, &item->error));
     if (!hd_correlation_fill(&loaded, trace, arena, NULL)) return HD_NOMEM(&item->error);
     HD_TRY(hd_shift_block(trace, &loaded, arena, trace->lazy->shift_ns, &item->error));
@@ -127,7 +127,7 @@ static lazy_state load_block(hd_trace *trace, lazy_block *lazy, bool columns_onl
     return NOT_LOADABLE;
 }
 
-/* The columns stay where they are: others are reading them. Without arguments that can be read the rows have none. */
+/* The columns stay in place, since other threads read them. If arguments cannot be read the rows have none. */
 static lazy_state load_args(hd_trace *trace, lazy_block *lazy)
 {
     hd_block whole = lazy->block;
@@ -175,7 +175,7 @@ static bool is_there(lazy_state state, bool columns_only)
 
 void hd_lazy_load_block(const hd_trace *trace, const hd_block *block, bool columns_only)
 {
-    lazy_block *lazy = (lazy_block *)(uintptr_t)block; /* every block of a trace with a source is one */
+    lazy_block *lazy = (lazy_block *)(uintptr_t)block; /* every block of a trace with a source is a lazy_block */
     if (is_there(atomic_load_explicit(&lazy->item.state, memory_order_acquire), columns_only)) return;
     pthread_mutex_lock(&lazy->item.lock);
     lazy_state state = atomic_load(&lazy->item.state);
@@ -283,7 +283,7 @@ void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *s
 
 /* ---- an order that fits the blocks ---- */
 
-/* Of one order run, leave out the events whose row (counted from seen on) the visitor refuses. */
+/* Removes from an order run the events whose row (counted from seen on) the visitor rejects. */
 typedef bool keep_row(const void *user, int kind, uint64_t row);
 
 static void thin_order(const hd_trace *trace, keep_row *keep, const void *user)
@@ -367,7 +367,7 @@ static bool in_loaded_block(const void *user, int kind, uint64_t row)
     return row >= trace->tables[kind].row_count || !was_lost(hd_trace_block_of(&at, trace, (hd_kind)kind, row));
 }
 
-/* Blocks that were lost leave their table; what finish works out is taken back. */
+/* Lost blocks are removed from their table; data computed by finish is reset. */
 static void drop_lost(hd_trace *trace)
 {
     thin_order(trace, in_loaded_block, trace);
@@ -431,7 +431,7 @@ hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lo
     HD_TRY(fit_order(trace, err));
     *out_lost = tell_lost(trace->lazy, lost, user);
     if (*out_lost) drop_lost(trace);
-    atomic_store(&trace->lazy->unloaded, 0); /* they are no longer part of it */
+    atomic_store(&trace->lazy->unloaded, 0); /* these blocks no longer belong to the trace */
     return HD_OK;
 }
 

@@ -1,7 +1,7 @@
-/* lazy.h - blocks that lie elsewhere: in a store, until they are asked for; in a temporary file, when memory is short
+/* lazy.h - blocks outside of memory: in a store, until first use; in a temporary file, when memory is short
  *
- * A format whose blocks stand in a file gives the builder their sizes and spans only, and a source that lays down the
- * columns of a block when it is first asked for. The trace looks the same from outside.
+ * A format with blocks in a file gives the builder their sizes and spans, and a source that loads the columns of a
+ * block on first use. The trace looks the same from outside.
  */
 #ifndef HD_TRACE_LAZY_H
 #define HD_TRACE_LAZY_H
@@ -9,11 +9,11 @@
 #include "base/memory/arena.h"
 #include "heddle/builder.h"
 
-/* Called from any thread, several at once. `place` is what the format gave. */
+/* Called from any thread, several at once. `place` is the format's own value. */
 typedef struct hd_block_source {
     void *user;
-    /* Fill columns and groups of the block, or all columns but HD_COL_ARGS_ROW and no groups; memory from the arena.
-     * HD_COL_CORRELATION is filled from the groups. */
+    /* Fills columns and groups of the block, or all columns except HD_COL_ARGS_ROW and no groups; memory from the
+     * arena. HD_COL_CORRELATION is filled from the groups. */
     hd_status (*load_block)(void *user, hd_block *block, hd_arena *arena, uint64_t place, bool columns_only,
                             hd_error *err);
     /* Fill out[0 … count) with kinds. */
@@ -27,39 +27,39 @@ void hd_builder_set_source(hd_builder *builder, const hd_block_source *source);
 /* The next block of its kind; start_ns and end_ns may be HD_NO_TIME. */
 hd_status hd_builder_add_block(hd_builder *builder, hd_kind kind, uint32_t row_count, int64_t start_ns, int64_t end_ns,
                                uint64_t place, hd_error *err);
-/* The next run of the events' order, with how many events of each kind it holds. Where all runs together hold other
- * numbers than the blocks, the order is made to fit: what the blocks lack is left out, what they have more comes last.
+/* Adds the next run of the events' order, with its number of events per kind. If all runs together disagree with the
+ * blocks, the order is adjusted: events that no block has are left out, events that no run has come last.
  */
 hd_status hd_builder_add_order(hd_builder *builder, const uint32_t counts[HD_KIND_COUNT], uint64_t place,
                                hd_error *err);
 
-/* Load all now, with so many threads (0: one per core). Blocks that cannot be loaded leave the trace; of an order run
- * that cannot be loaded the events stay, kind by kind. `lost` is told of each, order runs with HD_KIND_COUNT and 0
- * rows; *out_lost is how many there were. If any were, call hd_builder_finish next: pairs and counts must be made anew.
+/* Loads everything now, with this many threads (0: one per core). Blocks that cannot be loaded are removed; events of
+ * an order run that cannot be loaded stay, kind by kind. `lost` is called for each of them, for order runs with
+ * HD_KIND_COUNT and 0 rows; *out_lost is their number. If it is not 0, call hd_builder_finish next: pairs and counts
+ * must be recomputed.
  */
 typedef void hd_block_lost(void *user, hd_kind kind, uint32_t row_count, uint64_t place, const hd_error *why);
 hd_status hd_builder_load_all(hd_builder *builder, unsigned threads, hd_block_lost *lost, void *user,
                               uint64_t *out_lost, hd_error *err);
 
-/* All that is known of a track but its id, pid and tid, which hd_builder_track set: what was worked out when the trace
- * was first read, and stored. The caller has checked that parent and same_as are tracks. facts.start_ns and end_ns
- * are set in the facts. */
+/* Sets all data of a track except id, pid and tid, which hd_builder_track set: the data computed when the trace was
+ * first read, and stored. The caller has checked that parent and same_as are tracks. facts.start_ns and end_ns are set
+ * in the facts. */
 void hd_builder_set_track(hd_builder *builder, uint32_t track, const hd_track *stored);
-/* Memory ran out where nobody can be told: what is finished will say so. */
+/* Memory ran out where no error can be returned: finish will return it. */
 void hd_builder_fail(hd_builder *builder);
-/* Whether that is so, or memory ran out in a call of the builder's own. */
+/* Whether hd_builder_fail was called, or memory ran out in the builder itself. */
 bool hd_builder_failed(const hd_builder *builder);
-/* hd_builder_finish pairs and counts nothing anew: all that was set, as blocks' partners were. A block that cannot be
- * loaded later gives rows without time, track, name or arguments; hd_trace_unloaded (trace.h) counts them. */
+/* hd_builder_finish pairs and counts nothing: all data was set, including the blocks' partners. A block that cannot be
+ * loaded later has rows without time, track, name or arguments; hd_trace_unloaded (trace.h) counts them. */
 void hd_builder_set_stored(hd_builder *builder);
 
-/* Bytes that reading may take: events take half of them, and what comes in beyond goes to a temporary file in $TMPDIR
- * or /var/tmp, from where it is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the
- * first append. */
+/* Bytes that reading may take: events take half of them; further events go to a temporary file in $TMPDIR or /var/tmp,
+ * which is mapped. 0: a quarter of the machine's memory (or of the control group's). Before the first append. */
 void hd_builder_limit_memory(hd_builder *builder, uint64_t bytes);
-/* As hd_trace_block_at, hd_trace_block_of, for who looks at columns but HD_COL_ARGS_ROW and HD_COL_CORRELATION, and at
- * no group: of a store's block, arguments are not decoded until somebody asks for the whole block. hd_block_event() is
- * not for that. */
+/* As hd_trace_block_at and hd_trace_block_of, for callers that read neither HD_COL_ARGS_ROW, HD_COL_CORRELATION nor
+ * groups: the arguments of a store's block are not decoded until the whole block is requested. Do not pass the block to
+ * hd_block_event(). */
 const hd_block *hd_trace_columns_at(const hd_trace *trace, hd_kind kind, size_t index);
 const hd_block *hd_trace_columns_of(uint32_t *out_row, const hd_trace *trace, hd_kind kind, uint64_t row);
 /* A value of a slice. */
@@ -69,10 +69,10 @@ static inline int64_t hd_slice_column(const hd_trace *trace, uint64_t row, unsig
     const hd_block *block = hd_trace_columns_of(&at, trace, HD_KIND_SLICE, row);
     return hd_column_at(&block->columns[column], at);
 }
-/* The same without loading anything: only row_count, first_row, start_ns and end_ns are set for certain. */
+/* The same without loading: only row_count, first_row, start_ns and end_ns are certainly set. */
 const hd_block *hd_trace_extent_at(const hd_trace *trace, hd_kind kind, size_t index);
-/* A block that will not be asked for again soon: where it lies in a temporary file its memory is given back. Any
- * thread; const, since the trace does not change by it. */
+/* A hint that a block will not be used soon: if it is in a temporary file its memory is released. Any thread; const,
+ * since the trace does not change. */
 void hd_trace_release(const hd_trace *trace, const hd_block *block);
 
 #endif

@@ -1,4 +1,4 @@
-/* ranks.c - which rank a track belongs to, and what the name of a file says of it */
+/* ranks.c - the rank of a track, and the rank in a file's name */
 #include "trace/ranks.h"
 
 #include <ctype.h>
@@ -6,8 +6,8 @@
 
 #include "base/text/ends.h"
 
-/* "rank 3: python", as a merge of several ranks calls their processes: in formats without ranks that is left of them;
- * "RANK 3 HOST<node>", "RANK 3 DEVICE<node>…" of unitrace. */
+/* "rank 3: python", which a merge of several ranks calls their processes: in formats without ranks only the name is
+ * left; "RANK 3 HOST<node>", "RANK 3 DEVICE<node>…" of unitrace. */
 int64_t hd_rank_of_name(hd_string name)
 {
     int64_t rank = 0;

@@ -1,4 +1,4 @@
-/* shape_names.c - what the keys of a shape are called in an object of JSON */
+/* shape_names.c - the names of a shape's keys in a JSON object */
 #include "trace/shape_names.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void put_numbered(hd_json_out *out, const hd_trace *trace, uint32_t key, 
     hd_json_put(out, digits, (size_t)snprintf(digits, sizeof digits, "#%u", (unsigned)number));
 }
 
-/* The first number from `number` on whose name is no key of the shape; `name` is scratch. */
+/* The first number from `number` on whose name is not a key of the shape; `name` is scratch. */
 static uint32_t free_number(hd_json_out *name, const hd_trace *trace, const hd_shape *shape, hd_arg_key key,
                             uint32_t number)
 {
@@ -41,7 +41,7 @@ static uint32_t free_number(hd_json_out *name, const hd_trace *trace, const hd_s
     }
 }
 
-/* The keys places[0] to places[count - 1] are the same one of one scope. */
+/* Names keys places[0] to places[count - 1], which are equal keys of one scope. */
 static void name_group(hd_shape_name *out, hd_json_out *scratch, const hd_trace *trace, const hd_shape *shape,
                        const place *places, uint32_t count)
 {

@@ -1,17 +1,17 @@
-/* shape_names.h - what the keys of a shape are called in an object of JSON, where each name may stand but once */
+/* shape_names.h - the names of a shape's keys in a JSON object, where each name occurs only once */
 #ifndef HD_TRACE_SHAPE_NAMES_H
 #define HD_TRACE_SHAPE_NAMES_H
 
 #include "base/json/write.h"
 #include "heddle/trace.h"
 
-/* A slice that was made of a begin and an end has the keys of both. Of arguments the last of a name keeps it, as in
- * every JSON parser, in hd_event_arg and where Chrome joins ends; of the event's own members the first, which tells of
- * the begin. Others are called KEY#n, where n counts from 1; but for names that the shape has itself.
+/* A slice made of a begin and an end has the keys of both. Of equal arguments the last keeps its name, as in every JSON
+ * parser, in hd_event_arg and in Chrome's joining of ends; of the event's own members the first, which is the begin's.
+ * Others are called KEY#n, with n from 1, skipping names that the shape already has.
  */
 typedef struct hd_shape_name {
     uint32_t number; /* that n, 0: the plain name */
-    uint32_t spare;  /* an n for it where something else has the plain name */
+    uint32_t spare;  /* its n if another key has the plain name */
     uint32_t keeper; /* index of the key that has the plain name */
 } hd_shape_name;
 

@@ -16,14 +16,14 @@ typedef struct hd_shapes {
     uint32_t count;
     hd_slots slots;
     uint32_t capacity;
-    atomic_bool failed;       /* memory ran out once, which HD_NONE does not tell from the limit */
-    _Atomic(hd_shape *) list; /* of the arena: a wider copy takes its place, and readers without the lock keep theirs */
+    atomic_bool failed;       /* memory ran out once; HD_NONE alone may also mean the limit */
+    _Atomic(hd_shape *) list; /* in the arena: a larger copy replaces it, and lock-free readers keep the old one */
 } hd_shapes;
 
 /* Shape 0 is the empty one, shape 1 the raw one: see hd_builder_shape. */
 enum { HD_SHAPE_EMPTY = 0, HD_SHAPE_RAW = 1 };
 
-/* All of them that there are, by id. Any thread. */
+/* All current shapes, by id. Any thread. */
 static inline const hd_shape *hd_shapes_list(const hd_shapes *shapes)
 {
     return atomic_load_explicit(&shapes->list, memory_order_acquire);

@@ -11,7 +11,7 @@
 #include "base/system.h"
 #include "trace/impl.h"
 
-/* Windows are mapped whole at once, beyond the end of the file, and no piece crosses from one to the next. */
+/* Windows are mapped whole at once, beyond the end of the file, and no block crosses from one to the next. */
 #define WINDOW_BYTES ((uint64_t)4 << 30)
 enum { ALIGNMENT = 16 };
 
@@ -63,7 +63,7 @@ static hd_status place(uint8_t **out, hd_spill *spill, uint64_t size, hd_error *
     return HD_OK;
 }
 
-/* The buffer goes to the end of the file. */
+/* Writes the buffer to the end of the file. */
 static hd_status write_buffer(hd_spill *spill, hd_error *err)
 {
     const uint8_t *p = spill->buffer.data;
@@ -84,15 +84,15 @@ static hd_status write_buffer(hd_spill *spill, hd_error *err)
 
 /* ---- blocks ---- */
 
-/* A block as it will lie in the file: data of columns, then the columns of groups, then groups, each aligned. With a
- * NULL buffer only the size is worked out. */
+/* The layout of a block in the file: data of columns, then the columns of groups, then groups, each aligned. With a
+ * NULL buffer only the size is computed. */
 typedef struct layout {
     hd_bytes *buffer;
     const uint8_t *base; /* where byte 0 of the buffer will be mapped */
     size_t size;
 } layout;
 
-/* Returns where it will be. */
+/* Returns the future address. */
 static const void *lay(layout *l, const void *data, size_t size)
 {
     static const uint8_t zeros[ALIGNMENT];
@@ -115,7 +115,7 @@ static void lay_block(layout *l, hd_block *block, const hd_shape *shapes)
 {
     for (int c = 0; c < HD_COL_COUNT; c++) lay_column(l, &block->columns[c], block->row_count);
     for (uint32_t g = 0; g < block->group_count; g++) {
-        hd_arg_group *group = (hd_arg_group *)(uintptr_t)&block->groups[g]; /* in an arena that will go */
+        hd_arg_group *group = (hd_arg_group *)(uintptr_t)&block->groups[g]; /* in an arena that will be freed */
         hd_column *columns = (hd_column *)(uintptr_t)group->columns;
         uint32_t key_count = shapes[group->shape].key_count;
         for (uint32_t k = 0; k < key_count; k++) lay_column(l, &columns[k], group->row_count);
@@ -131,7 +131,7 @@ static hd_status move_block(hd_spill *spill, const hd_shape *shapes, hd_block *b
     layout sizes = {0};
     uint8_t *base = NULL;
     lay_block(&sizes, block, shapes);
-    if (sizes.size == 0) return HD_OK; /* every column holds one value */
+    if (sizes.size == 0) return HD_OK; /* every column is constant */
     HD_TRY(place(&base, spill, sizes.size, err));
     layout l = {.buffer = &spill->buffer, .base = base};
     spill->buffer.size = 0;

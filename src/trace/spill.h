@@ -1,7 +1,7 @@
 /* spill.h - columns in a temporary file instead of memory
  *
- * The file has no name, grows as it is written, and is mapped in windows, so that a column's data is a pointer as any
- * other. The kernel keeps in memory what is used and drops what is not.
+ * The file has no name, grows as it is written, and is mapped in windows, so that a column's data is an ordinary
+ * pointer. The kernel keeps used pages in memory and drops others.
  */
 #ifndef HD_TRACE_SPILL_H
 #define HD_TRACE_SPILL_H
@@ -28,17 +28,16 @@ void hd_spill_deinit(hd_spill *spill);
 /* See hd_builder_limit_memory. */
 void hd_spill_limit(hd_spill *spill, uint64_t bytes);
 uint64_t hd_spill_limit_of(const hd_spill *spill);
-/* The blocks of a chunk are counted, and beyond the limit go to the file. Errors: IO, MEMORY. */
+/* Counts the blocks of a chunk, and writes them to the file beyond the limit. Errors: IO, MEMORY. */
 hd_status hd_spill_chunk(hd_spill *spill, const hd_shape *shapes, hd_chunk *chunk, hd_error *err);
-/* The same for one block, whose columns and groups lie in the arena. Any thread. */
+/* The same for one block, whose columns and groups are in the arena. Any thread. */
 hd_status hd_spill_block(hd_spill *spill, const hd_shape *shapes, hd_block *block, hd_arena *arena, hd_error *err);
 
-/* The data of a column that is worked out later, which lie in memory that will go: to the arena, beyond the limit to
- * the file. One thread. */
+/* Moves the data of a column that is computed later: to the arena, or beyond the limit to the file. One thread. */
 hd_status hd_spill_column(hd_spill *spill, hd_column *column, uint32_t row_count, hd_arena *arena, hd_error *err);
 
-/* From how many bytes on an array that is made of the trace's events belongs into a file (base/memory/large.h): a part
- * of the memory limit that the trace was read with, so that what is worked out of it keeps to the limit too. */
+/* The size in bytes from which on an array with an entry per event belongs in a file (base/memory/large.h): a part of
+ * the memory limit of the read, so that derived data respects the limit too. */
 uint64_t hd_trace_large_bytes(const hd_trace *trace);
 
 #endif

@@ -99,7 +99,7 @@ static hd_string_slots *grow(hd_strings *strings, hd_string_slots *old)
     return wider;
 }
 
-/* Under the lock: the next id, of a text that nothing leads to yet; NONE when memory ran out. */
+/* Under the lock: the next id, for a text that no slot refers to yet; NONE when memory ran out. */
 static uint32_t append(hd_strings *strings, const char *data, size_t size)
 {
     uint32_t id = atomic_load_explicit(&strings->count, memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* strings.h - interned strings: look-ups without a lock, insertion with one */
+/* strings.h - interned strings: lock-free lookup, insertion with a lock */
 #ifndef HD_TRACE_STRINGS_H
 #define HD_TRACE_STRINGS_H
 
@@ -12,12 +12,12 @@ enum { HD_STRING_SEGMENTS = 27, HD_STRING_FIRST_BITS = 6 };
 
 typedef struct hd_string_slots hd_string_slots;
 
-/* Strings lie in segments of doubling size, so that none ever moves. */
+/* Strings are stored in segments of doubling size, so that none ever moves. */
 typedef struct hd_strings {
     pthread_mutex_t lock;
     _Atomic(hd_string *) segments[HD_STRING_SEGMENTS];
     _Atomic(hd_string_slots *) slots;
-    hd_string_slots *retired; /* smaller tables that a reader may still be probing */
+    hd_string_slots *retired; /* smaller tables that a reader may still probe */
     _Atomic uint32_t count;   /* ids 0 … count - 1; id 0 is HD_STRING_NONE */
     hd_arena arena;
     uint32_t reserved;  /* the id that no text has, HD_STRING_NONE: there is none */
@@ -29,9 +29,9 @@ void hd_strings_deinit(hd_strings *strings);
 uint32_t hd_strings_intern(hd_strings *strings, const char *data, size_t size);
 /* HD_NONE if it was never interned. */
 uint32_t hd_strings_find(const hd_strings *strings, const char *data, size_t size);
-/* An id that is the same for all who reserve one. Its text is "", but it is not found by that. */
+/* An id that is the same for all callers that reserve one. Its text is "", but it is not found by that. */
 uint32_t hd_strings_reserve(hd_strings *strings);
-/* No more insertions will follow: give back what only they needed. */
+/* No more insertions follow: frees memory that only they needed. */
 void hd_strings_freeze(hd_strings *strings);
 
 static inline hd_string hd_strings_at(const hd_strings *strings, uint32_t id)

@@ -1,7 +1,7 @@
 /* ticks.c - exact times as 64-bit integers that keep their order
  *
- * The n-th finer time of a picosecond, from 0 on, has rank 2 n + 2, its whole picosecond rank 0; so there is one tick
- * between any two times that were seen.
+ * The n-th finer time of a picosecond, from 0 on, has rank 2 n + 2, its whole picosecond rank 0; so there is a tick
+ * between any two added times.
  */
 #include "trace/ticks.h"
 
@@ -31,7 +31,7 @@ static bool same_ps(const hd_exact *a, const hd_exact *b)
     return a->ns == b->ns && hd_below_ps(a->below) == hd_below_ps(b->below);
 }
 
-/* Sorted, each once. Returns the most that are in one picosecond. */
+/* Sorts and removes duplicates. Returns the largest number of times in one picosecond. */
 static int64_t sort_finer(hd_ticks *ticks)
 {
     size_t count = 0;
@@ -91,7 +91,7 @@ hd_exact hd_ticks_time(const hd_ticks *ticks, int64_t tick)
     if (rank == 0) return time;
     size_t first = count_before(ticks, &time), last = first;
     while (last < ticks->finer_count && same_ps(&ticks->finer[last], &time)) last++;
-    size_t at = first + (size_t)(rank - 1) / 2; /* at or above which it is */
+    size_t at = first + (size_t)(rank - 1) / 2; /* index at or above which it is */
     if (rank % 2 == 0 && at < last) return ticks->finer[at];
     if (rank % 2 == 0 || at > last) at = last;
     int64_t from = at > first ? ticks->finer[at - 1].below / 1000 : 0;

@@ -1,22 +1,22 @@
 /* ticks.h - exact times as 64-bit integers that keep their order
  *
- * A tick is a nanosecond or a picosecond since a base. Where times are finer than that, each picosecond becomes as many
- * ticks as its finer times need: times get their rank in it. So of two times the later has the larger tick, whatever
- * digits they have, equal ones have equal ticks, and lengths are right to two picoseconds. First all times are seen,
- * then the units are settled.
+ * A tick is a nanosecond or a picosecond since a base. If times are finer than that, each picosecond becomes as many
+ * ticks as its finer times need: times get their rank in it. So the later of two times always has the larger tick,
+ * equal times have equal ticks, and lengths are right to two picoseconds. First all times are added (hd_ticks_see),
+ * then the units are chosen (hd_ticks_settle).
  */
 #ifndef HD_TRACE_TICKS_H
 #define HD_TRACE_TICKS_H
 
 #include "heddle/trace.h"
 
-/* A time as its columns hold it. */
+/* A time as stored in columns. */
 typedef struct hd_exact {
     int64_t ns, below; /* below: HD_COL_START_PS, HD_COL_END_PS */
 } hd_exact;
 
 typedef struct hd_ticks {
-    int64_t base_ns, per_ns; /* units of which one is 1 ns: 1 or 1000 */
+    int64_t base_ns, per_ns; /* units per ns: 1 or 1000 */
     int64_t ranks;           /* ticks per such unit, 1: nothing is finer */
     hd_exact *finer;         /* the times finer than 1 ps; once settled sorted, each once */
     size_t finer_count, finer_capacity;
@@ -25,7 +25,7 @@ typedef struct hd_ticks {
 } hd_ticks;
 
 bool hd_ticks_see_finer(hd_ticks *ticks, int64_t ns, int64_t below);
-/* A time that will be asked for. *ticks is zero before the first. false: no memory. */
+/* Adds a time that will be converted. *ticks is zero before the first. false: no memory. */
 static inline bool hd_ticks_see(hd_ticks *ticks, int64_t ns, int64_t below)
 {
     if (ns == HD_NO_TIME) return true;
@@ -35,8 +35,8 @@ static inline bool hd_ticks_see(hd_ticks *ticks, int64_t ns, int64_t below)
     ticks->fine |= below != 0;
     return below < 1000 || hd_ticks_see_finer(ticks, ns, below);
 }
-/* Choose the units: the finest in which all that was seen fits. A trace of more than a hundred days that has
- * picoseconds is told in nanoseconds. */
+/* Chooses the finest units in which all added times fit. A trace of more than a hundred days with picoseconds uses
+ * nanoseconds. */
 void hd_ticks_settle(hd_ticks *ticks);
 void hd_ticks_deinit(hd_ticks *ticks);
 
@@ -48,7 +48,7 @@ static inline int64_t hd_ticks_per_ns(const hd_ticks *ticks)
     return ticks->per_ns * ticks->ranks;
 }
 
-/* A time that was not seen lies between those that were. What lies too far out saturates. */
+/* A time that was not added becomes a tick between its neighbours. Times too far out saturate. */
 static inline int64_t hd_ticks_of(const hd_ticks *ticks, int64_t ns, int64_t below)
 {
     int64_t from_base, units, rank = 0;
@@ -62,7 +62,7 @@ static inline int64_t hd_ticks_of(const hd_ticks *ticks, int64_t ns, int64_t bel
     return units;
 }
 
-/* The time of a tick; of one that no time has, a time between its neighbours. */
+/* The time of a tick; for a tick without a time, a time between its neighbours. */
 hd_exact hd_ticks_time(const hd_ticks *ticks, int64_t tick);
 
 #endif

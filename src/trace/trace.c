@@ -55,7 +55,7 @@ const hd_block *hd_trace_extent_at(const hd_trace *trace, hd_kind kind, size_t i
 
 static size_t find_block(uint32_t *out_row, const hd_table *table, uint64_t row)
 {
-    size_t low = 1, high = table->count; /* the first block behind the row */
+    size_t low = 1, high = table->count; /* the first block after the row */
     HD_PARTITION_POINT(low, high, at, table->blocks[at]->first_row <= row);
     *out_row = (uint32_t)(row - table->blocks[low - 1]->first_row);
     return low - 1;

@@ -129,7 +129,7 @@ bool hd_tracks_keep(hd_tracks *tracks, const uint32_t *map, uint32_t count)
     return true;
 }
 
-/* 7 and "7" read the same to every viewer: the twin is the track with each ident turned to the other type. */
+/* Viewers do not distinguish 7 and "7": the twin is the track with each ident converted to the other type. */
 static uint32_t twin_of(const hd_tracks *tracks, const hd_track *track)
 {
     uint32_t lowest = track->id;

@@ -108,6 +108,43 @@ def check_longer_name(folder):
         assert len(before) > 2 and events(path) == before, f"{name}: {events(path)}, without it {before}"
 
 
+def check_keys(folder):
+    """Only of the type INTEGER alone is a key the rowid, however the two are written."""
+    head, tail = "start,end,deviceId,contextId,streamId,", ",demangledName"
+    types = ['INTEGER', '"INTEGER"', '[integer]', 'INTEGER(8)', 'INTEGER UNSIGNED', 'INT']
+    keys = ['correlationId %s PRIMARY KEY|', 'correlationId %s PRIMARY KEY DESC|', 'correlationId %s|, PRIMARY KEY(correlationId DESC)',
+            '"correlationId" %s DEFAULT desc|, CONSTRAINT a CHECK(1) PRIMARY KEY((correlationId COLLATE NOCASE))',
+            "'correlationId' %s|, UNIQUE(end) CONSTRAINT b PRIMARY KEY([correlationId], start)"]
+    for at, (key, kind) in enumerate((key, kind) for key in keys for kind in types):
+        path = folder / f"keys{at}.sqlite"
+        column, behind = (key % kind).split("|")
+        db = make(path, head + column + tail + behind)
+        want = db.execute("SELECT start, correlationId FROM CUPTI_ACTIVITY_KIND_KERNEL ORDER BY start").fetchall()
+        db.close()
+        got = [tuple(row.values()) for row in heddle("query", "--json", path, "SELECT ts, correlation FROM slice ORDER BY ts")]
+        assert got == want, f"{column}{behind}: {got}, SQLite reads {want}"
+
+
+def check_pages(folder):
+    """What a page says of its cells is more or less than they are: rows may be missing in it or others', which is a loss."""
+    path = folder / "pages.sqlite"
+    db = make(path, "start,end,deviceId,contextId,streamId,correlationId,demangledName")
+    db.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(?,?,0,1,7,8,3)", [(n, n + 1) for n in range(1000, 1400)])
+    db.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start % 5 = 0 AND start >= 1000")
+    size = db.execute("PRAGMA page_size").fetchone()[0]
+    root = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'").fetchone()[0]
+    db.close()
+    whole = path.read_bytes()
+    top = (root - 1) * size
+    leaf = (int.from_bytes(whole[top + 8:top + 12], "big") - 1) * size  # the last one
+    assert whole[top] == 5 and whole[leaf] == 13 and not losses(path)
+    cells = [int.from_bytes(whole[leaf + at:leaf + at + 2], "big") for at in (8, 10)]
+    for what, at, value in [("a cell less", leaf + 3, int.from_bytes(whole[leaf + 3:leaf + 5], "big") - 1), ("no cell", leaf + 3, 0), ("a cell twice", leaf + 8, cells[1]),
+                            ("a free cell", leaf + 8, int.from_bytes(whole[leaf + 1:leaf + 3], "big")), ("a child less", top + 3, int.from_bytes(whole[top + 3:top + 5], "big") - 1)]:
+        path.write_bytes(whole[:at] + value.to_bytes(2, "big") + whole[at + 2:])
+        assert losses(path) in ({"sqlite.page-damaged": 1}, {"sqlite.row-damaged": 1}), f"{what}: {losses(path)}"
+
+
 CONSTANTS = ["42", "-5", "+5", "- 7", "1.50", "2.0", "5000000000", "0x1F", "-0x10", "1e3", "2.5E+2", ".5", "3.", "007", "'abc'", "'42'", "' 43 '",
              "'4.5x'", "'6.0'", "'it''s'", "''", "x'4142'", "X'00ff'", "NULL", "(7)", "((-8))", "(-(9))", "TRUE", "false", "ident", '"q i"',
              "[a[[b]", "wwhat", "`a``b`", "(true)", "('x') NOT NULL", "'a,b)c' COLLATE NOCASE", "4611686018427387904", "9223372036854775808", "0.1e-2", "'.5'", "'1e'",
@@ -195,6 +232,8 @@ with tempfile.TemporaryDirectory() as place:
     check_beside(Path(place))
     check_references(Path(place))
     check_longer_name(Path(place))
+    check_keys(Path(place))
+    check_pages(Path(place))
     check_defaults(Path(place))
     check_other_defaults(Path(place))
     check_sums(Path(place))

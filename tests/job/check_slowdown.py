@@ -207,7 +207,7 @@ def check_split(heddle, folder, paths):
     job = hds.read(whole)
     for at in SLOW, 0:
         names, rows = hds.table(job.members[at].tables["collectives"])
-        kinds = {**dict.fromkeys(("rank", "device", "stream", "sequence", "size", "id"), hds.INT), "bytes": hds.COUNT,
+        kinds = {**dict.fromkeys(("rank", "device", "stream", "sequence", "size", "id"), hds.INT), "bytes": hds.COUNT, "busy": hds.DURATION,
                  **dict.fromkeys(("step", "group", "operation"), hds.STRING), **dict.fromkeys(("point_to_point", "counted"), hds.BOOL),
                  **dict.fromkeys(("step_start", "start", "end"), hds.TIME)}
         parts = [hds.pack([(n, kinds[n], [row[c] for row in rows[i::3]]) for c, n in enumerate(names)]) for i in (2, 0, 1)]

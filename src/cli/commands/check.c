@@ -182,7 +182,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report, 
     const hd_sink sink = {cli_write, run};
     size_t example = 0, example_count = hd_table_row_count(examples);
     for (size_t row = 0; row < hd_table_row_count(findings) && !run->out_error; row++) {
-        cli_print(run, *any ? ",\n  {" : "\n  {");
+        cli_print(run, *any ? ",\n  {" CLI_SCHEMA("check-finding") ", " : "\n  {" CLI_SCHEMA("check-finding") ", ");
         *any = true;
         report_json_text(run, "file", path);
         cli_print(run, ", ");
@@ -204,7 +204,7 @@ static void print_codes_json(cli_run *run)
     cli_print(run, "[");
     for (size_t i = 0; i < hd_check_code_count(); i++) {
         const hd_check_code *code = hd_check_code_at(i);
-        cli_print(run, i ? ",\n  {" : "\n  {");
+        cli_print(run, i ? ",\n  {" CLI_SCHEMA("check-code") ", " : "\n  {" CLI_SCHEMA("check-code") ", ");
         report_json_text(run, "code", code->code);
         cli_print(run, ", ");
         report_json_text(run, "severity", code->severity);

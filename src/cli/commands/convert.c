@@ -256,7 +256,7 @@ static void say_json(cli_printer *p, const hd_convert_report *r, const char *out
         {"moved_slices", r->moved_slices},
         {"snapped_crossings", r->snapped_crossings},
     };
-    cli_say(p, "{\n  ");
+    cli_say(p, "{\n  " CLI_SCHEMA("convert") ",\n  ");
     cli_say_text_json(p, "output", out);
     cli_say(p, ",\n  \"format\": \"%s\",\n  \"written\": %s,\n  \"ranks_by_place\": %s,\n  \"processes\": %s",
             r->format, r->written ? "true" : "false", r->ranks_by_place ? "true" : "false",

@@ -197,7 +197,7 @@ static void print_json(cli_run *run, const char *path, const hd_report *report)
 {
     const hd_sink sink = {cli_write, run};
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    cli_print(run, "{\n  ");
+    cli_print(run, "{\n  " CLI_SCHEMA("info-file") ",\n  ");
     report_json_text(run, "path", path);
     cli_print(run, ",\n  ");
     hd_table_write_members(report->tables[0], 0, sink, &run->err);

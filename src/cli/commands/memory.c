@@ -138,7 +138,7 @@ void memory_text(const report_text *t)
 static void print_json(cli_run *run, const char *path, const hd_report *report, bool more)
 {
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    cli_print(run, "%s{\n  ", more ? ",\n" : "");
+    cli_print(run, "%s{\n  " CLI_SCHEMA("memory-file") ",\n  ", more ? ",\n" : "");
     report_json_text(run, "file", path);
     for (size_t i = 0; i < report->table_count; i++) {
         cli_print(run, ",\n  \"%s\":", hd_table_name(report->tables[i]));

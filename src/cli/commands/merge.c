@@ -227,7 +227,7 @@ static void say_json(cli_printer *p, const flame_out *out, const hd_report *repo
 {
     const hd_sink sink = {cli_printer_write, p};
     const hd_table_style style = {.format = HD_TABLE_JSON, .indent = 2};
-    cli_say(p, "{\n  ");
+    cli_say(p, "{\n  " CLI_SCHEMA("merge") ",\n  ");
     if (out->is_trace) {
         cli_say_text_json(p, "output", out->path);
         cli_say(p, ",\n  \"format\": \"%s\"", out->format_name);

@@ -201,7 +201,7 @@ static void print_address(cli_run *run, const hd_view *view)
 {
     const char *url = hd_view_url(view), *token = hd_view_token(view);
     if (run->global.json) {
-        cli_print(run, "{");
+        cli_print(run, "{" CLI_SCHEMA("view") ", ");
         report_json_text(run, "url", url);
         cli_print(run, ", \"port\": %u, ", hd_view_port(view));
         if (token)

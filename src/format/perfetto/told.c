@@ -1,4 +1,4 @@
-/* told.c - descriptions of tracks, written and read */
+/* told.c - writes and reads descriptions of tracks */
 #include "format/perfetto/told.h"
 
 #include <inttypes.h>
@@ -36,10 +36,15 @@ static void put_number(hd_bytes *out, const char *before, int64_t number)
         hd_bytes_put(out, text, (size_t)snprintf(text, sizeof text, "%s%" PRId64, before, number));
 }
 
+/* A text that could pass for several items, or for one in quotes, is in quotes: it has all between the first and the
+ * last. */
 static void put_text(hd_bytes *out, size_t start, const char *before, hd_string text)
 {
+    bool is_quoted = text.size && (text.data[0] == '"' || memmem(text.data, text.size, ", ", 2));
     put_item(out, start, before);
+    if (is_quoted) hd_bytes_put(out, "\"", 1);
     hd_bytes_put(out, text.data, text.size);
+    if (is_quoted) hd_bytes_put(out, "\"", 1);
 }
 
 void pf_told_put(hd_bytes *out, const pf_told *told, bool is_process)
@@ -76,7 +81,7 @@ void pf_told_put_counter(hd_bytes *out, hd_string series, hd_string category)
 
 /* ---- read ---- */
 
-/* A text begins with a word, which is taken from it. */
+/* Consumes a word at the start of a text. */
 static bool take(hd_string *text, const char *word)
 {
     size_t size = strlen(word);
@@ -85,7 +90,7 @@ static bool take(hd_string *text, const char *word)
     return true;
 }
 
-/* The number behind a word, which is taken with it; false: it is not there. */
+/* Consumes a word and the number after it; false: they are not there. */
 static bool take_number(int64_t *out, hd_string *text, const char *word)
 {
     hd_string rest = *text;
@@ -97,7 +102,7 @@ static bool take_number(int64_t *out, hd_string *text, const char *word)
     return true;
 }
 
-/* One of the items whose text is not free. */
+/* One of the items with a fixed text. */
 static bool read_item(pf_told *out, hd_string item)
 {
     hd_string rest = item;
@@ -135,16 +140,23 @@ static size_t last_item(hd_string text)
     return at < 2 ? 0 : at;
 }
 
-/* What stands before and behind a word; all, and nothing, where it is not there. */
+static hd_string unquoted(hd_string text)
+{
+    bool is_quoted = text.size >= 2 && text.data[0] == '"' && text.data[text.size - 1] == '"';
+    return is_quoted ? (hd_string){text.data + 1, text.size - 2} : text;
+}
+
+/* The text before and after a word; all, and nothing, if it does not occur. */
 static void split(hd_string *before, hd_string *behind, hd_string text, const char *word)
 {
     size_t size = strlen(word);
-    *before = text;
+    bool is_quoted = text.size && text.data[0] == '"';
+    *before = unquoted(text);
     *behind = (hd_string){"", 0};
-    for (size_t at = 0; at + size <= text.size; at++) {
-        if (memcmp(text.data + at, word, size) != 0) continue;
-        before->size = at;
-        *behind = (hd_string){text.data + at + size, text.size - at - size};
+    for (size_t at = is_quoted ? 2 : 0; at + size <= text.size; at++) {
+        if (memcmp(text.data + at, word, size) != 0 || (is_quoted && text.data[at - 1] != '"')) continue;
+        *before = unquoted((hd_string){text.data, at});
+        *behind = unquoted((hd_string){text.data + at + size, text.size - at - size});
         return;
     }
 }
@@ -156,7 +168,7 @@ pf_told pf_told_of(hd_string text)
     while (text.size && (at = last_item(text), read_item(&out, (hd_string){text.data + at, text.size - at})))
         text.size = at < 2 ? 0 : at - 2;
     if (!take(&text, "pid ") && !take(&text, "tid ")) {
-        if (take(&text, LABELS)) out.labels = text;
+        if (take(&text, LABELS)) out.labels = unquoted(text);
         return out;
     }
     out.has_ident = true;

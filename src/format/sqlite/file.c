@@ -1,8 +1,8 @@
 /* file.c - pages, b-trees of tables, and records
  *
  * Format   header of 100 bytes, then pages; page 1 is the root of the schema. A table is a b-tree: interior pages (5)
- *          have children, leaves (13) have cells: size and rowid as varints, then the record. What does not fit into a
- *          page goes on in a chain of overflow pages.
+ *          have children, leaves (13) have cells: size and rowid as varints, then the record. Bytes that do not fit
+ *          into a page are in a chain of overflow pages.
  * Limits   records of 64 MiB, trees 24 pages deep, 256 columns
  */
 #include "base/error.h"
@@ -30,7 +30,7 @@ static int64_t be_signed(const uint8_t *p, unsigned width)
     return (int64_t)value;
 }
 
-/* A varint of SQLite: seven bits a byte, high ones first; the ninth byte has eight. NULL: it runs over the end. */
+/* A varint of SQLite: seven bits per byte, high ones first; the ninth byte has eight. NULL: it runs over the end. */
 static const uint8_t *varint(uint64_t *out, const uint8_t *p, const uint8_t *end)
 {
     uint64_t value = 0;
@@ -70,77 +70,123 @@ static uint64_t offset_of(const sq_file *file, uint32_t page)
     return (uint64_t)(page - 1) * file->page_size;
 }
 
-/* Is it a page of the file that nobody has read yet? Marks it. */
+/* Whether it is a page of the file that was not read yet. Marks it as read. */
 static bool take_page(sq_file *file, uint32_t page)
 {
     if (page == 0 || page > file->page_count) return false;
     return atomic_exchange_explicit(&file->seen[page - 1], 1, memory_order_relaxed) == 0;
 }
 
-/* What begins the page, or stands behind the file's header. */
+/* The start of the page header, which on page 1 is after the file's header. */
 static uint32_t header_of(uint32_t page)
 {
     return page == 1 ? HEADER : 0;
 }
 
-static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers, hd_error *err);
+/* Which bytes of a page are in front of its cells or free; returns how many its cells have to take. */
+static uint32_t begin_account(uint8_t *taken, const sq_file *file, const uint8_t *page, uint32_t header)
+{
+    uint32_t start = be16(page + header + 5), left, block = be16(page + header + 1), next, size;
+    if (start == 0 || start > file->usable) start = file->usable;
+    memset(taken, 1, start);
+    memset(taken + start, 0, file->usable - start);
+    left = file->usable - start - page[header + 7];
+    for (; block >= start && block + 4 <= file->usable; block = next) {
+        next = be16(page + block);
+        size = be16(page + block + 2);
+        if (next && next <= block) break;
+        if (size > file->usable - block) size = file->usable - block;
+        memset(taken + block, 1, size);
+        left -= size;
+    }
+    return left;
+}
 
-static hd_status walk_child(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers,
+/* A cell, which has four bytes at least; false: some of its bytes are not its own. */
+static bool account_cell(uint8_t *taken, uint32_t *left, const sq_file *file, uint32_t place, uint64_t size)
+{
+    uint64_t end = place + (size < 4 ? 4 : size);
+    if (end > file->usable || memchr(taken + place, 1, (size_t)(end - place))) return false;
+    memset(taken + place, 1, (size_t)(end - place));
+    *left -= (uint32_t)(end - place);
+    return true;
+}
+
+static hd_status walk(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
+                      hd_error *err);
+
+static hd_status walk_child(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
                             hd_error *err)
 {
-    if (depth + 1 < DEPTH && take_page(file, page)) return walk(out, file, page, depth + 1, buffers, err);
-    note_damage(&out->damage, &out->damage.pages, page ? offset_of(file, page) : 0);
+    if (depth + 1 < DEPTH && take_page(file, page->number)) return walk(out, file, page, depth + 1, buffers, err);
+    note_damage(&out->damage, &out->damage.pages, page->number ? offset_of(file, page->number) : 0);
     return HD_OK;
 }
 
-static hd_status walk_children(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers,
-                               hd_error *err)
+/* The child of a cell at its place; false: the cell makes no sense. */
+static bool take_child(sq_page *out, uint32_t *left, uint8_t *taken, const sq_file *file, const uint8_t *data,
+                       uint32_t place)
 {
-    const uint8_t *data = buffers + (size_t)depth * file->page_size, *head = data + header_of(page);
-    uint32_t cells = be16(head + 3);
-    for (uint32_t i = 0; i < cells; i++) {
-        const uint8_t *pointer = head + 12 + 2 * (size_t)i;
-        if (pointer + 2 > data + file->usable) {
-            note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
-            return HD_OK;
-        }
-        uint32_t cell = be16(pointer);
-        if (cell + 4 > file->usable) {
-            note_damage(&out->damage, &out->damage.pages, offset_of(file, page) + cell);
-            continue;
-        }
-        HD_TRY(walk_child(out, file, be32(data + cell), depth, buffers, err));
-    }
-    return walk_child(out, file, be32(head + 8), depth, buffers, err);
+    uint64_t key;
+    if (place + 4 > file->usable) return false;
+    out->number = be32(data + place);
+    const uint8_t *end = varint(&key, data + place + 4, data + file->usable);
+    if (!end || (int64_t)key < out->least || (int64_t)key > out->most) return false;
+    out->most = (int64_t)key;
+    return account_cell(taken, left, file, place, (uint64_t)(end - data) - place);
 }
 
-/* A page that was taken: a leaf, or one with children. `buffers` has room for a page at each depth. */
-static hd_status walk(sq_leaves *out, sq_file *file, uint32_t page, unsigned depth, uint8_t *buffers, hd_error *err)
+static hd_status walk_children(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
+                               hd_error *err)
+{
+    const uint8_t *data = buffers + 2 * (size_t)depth * file->page_size, *head = data + header_of(page->number);
+    uint8_t *taken = buffers + (2 * (size_t)depth + 1) * file->page_size;
+    uint32_t cells = be16(head + 3), left = begin_account(taken, file, data, header_of(page->number));
+    sq_page last = *page;
+    bool is_odd = head + 12 + 2 * (size_t)cells > data + file->usable;
+    for (uint32_t i = 0; i < cells && head + 14 + 2 * (size_t)i <= data + file->usable; i++) {
+        sq_page child = last;
+        uint32_t place = be16(head + 12 + 2 * (size_t)i);
+        bool fits = take_child(&child, &left, taken, file, data, place);
+        is_odd |= !fits;
+        if (fits) last.least = child.most == INT64_MAX ? INT64_MAX : child.most + 1;
+        if (fits || place + 4 <= file->usable) HD_TRY(walk_child(out, file, &child, depth, buffers, err));
+    }
+    if (is_odd || left) note_damage(&out->damage, &out->damage.pages, offset_of(file, page->number));
+    last.number = be32(head + 8);
+    return walk_child(out, file, &last, depth, buffers, err);
+}
+
+/* A page taken by take_page: a leaf, or one with children. `buffers` has room for two pages at each depth. */
+static hd_status walk(sq_leaves *out, sq_file *file, const sq_page *page, unsigned depth, uint8_t *buffers,
+                      hd_error *err)
 {
     uint8_t type;
-    HD_TRY(hd_pieces_read(&file->pieces, &type, offset_of(file, page) + header_of(page), 1, err));
+    uint64_t offset = offset_of(file, page->number);
+    HD_TRY(hd_pieces_read(&file->pieces, &type, offset + header_of(page->number), 1, err));
     if (type == LEAF) {
         if (!hd_grow((void **)&out->pages, &out->capacity, out->count, sizeof *out->pages)) return HD_NOMEM(err);
-        out->pages[out->count++] = page;
+        out->pages[out->count++] = *page;
         return HD_OK;
     }
     if (type != INTERIOR) {
-        note_damage(&out->damage, &out->damage.pages, offset_of(file, page));
+        note_damage(&out->damage, &out->damage.pages, offset);
         return HD_OK;
     }
-    uint8_t *data = buffers + (size_t)depth * file->page_size;
-    HD_TRY(hd_pieces_read(&file->pieces, data, offset_of(file, page), file->page_size, err));
+    uint8_t *data = buffers + 2 * (size_t)depth * file->page_size;
+    HD_TRY(hd_pieces_read(&file->pieces, data, offset, file->page_size, err));
     return walk_children(out, file, page, depth, buffers, err);
 }
 
 hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, hd_error *err)
 {
+    const sq_page root = {table->root, INT64_MIN, INT64_MAX};
     *out = (sq_leaves){.damage.offset = HD_OFFSET_NONE};
-    uint8_t *buffers = malloc((size_t)DEPTH * file->page_size);
+    uint8_t *buffers = malloc(2 * (size_t)DEPTH * file->page_size);
     if (!buffers) return HD_NOMEM(err);
     hd_status status = HD_OK;
     if (take_page(file, table->root))
-        status = walk(out, file, table->root, 0, buffers, err);
+        status = walk(out, file, &root, 0, buffers, err);
     else
         note_damage(&out->damage, &out->damage.pages, table->root ? offset_of(file, table->root) : 0);
     free(buffers);
@@ -149,7 +195,7 @@ hd_status sq_file_leaves(sq_leaves *out, sq_file *file, const sq_table *table, h
 
 /* ---- records ---- */
 
-/* How much of a record of that size lies in its page. */
+/* How much of a record of that size is in its page. */
 static uint64_t local_size(const sq_file *file, uint64_t size)
 {
     uint64_t usable = file->usable, least = (usable - 12) * 32 / 255 - 23, kept;
@@ -158,7 +204,7 @@ static uint64_t local_size(const sq_file *file, uint64_t size)
     return kept <= usable - 35 ? kept : least;
 }
 
-/* The whole record of a cell whose first bytes are given; NULL: it is damaged, or *out_status says why not. */
+/* The whole record of a cell whose first bytes are given; NULL: damaged, or another error in *out_status. */
 static const uint8_t *join_overflow(hd_status *out_status, sq_cursor *c, const uint8_t *local, uint64_t kept,
                                     uint64_t size, hd_error *err)
 {
@@ -231,7 +277,7 @@ static bool parse_record(sq_cursor *c, const uint8_t *data, uint64_t size)
 
 /* ---- cursor ---- */
 
-void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const uint32_t *pages, size_t count)
+void sq_cursor_begin(sq_cursor *c, sq_file *file, const sq_table *table, const sq_page *pages, size_t count)
 {
     c->file = file;
     c->columns = table->column_count;
@@ -255,21 +301,39 @@ void sq_cursor_deinit(sq_cursor *c)
 static hd_status next_page(sq_cursor *c, hd_error *err)
 {
     if (c->page_at == c->page_count) return HD_END;
-    uint32_t page = c->pages[c->page_at++];
-    c->page_offset = offset_of(c->file, page);
+    const sq_page *page = &c->pages[c->page_at++];
+    c->page_offset = offset_of(c->file, page->number);
     c->page = hd_window_at(&c->window, c->page_offset, c->file->page_size, err);
     if (!c->page) return err && err->status ? err->status : HD_ERR_IO;
-    c->header = header_of(page);
+    c->header = header_of(page->number);
+    c->left = begin_account(c->taken, c->file, c->page, c->header);
+    c->least = page->least;
+    c->is_odd = c->is_counted = false;
+    c->cell = 0;
     c->cells = c->page[c->header] == LEAF ? be16(c->page + c->header + 3) : 0;
     if (c->header + 8 + 2 * c->cells > c->file->usable) {
         note_damage(&c->damage, &c->damage.pages, c->page_offset);
         c->cells = 0;
+        c->is_counted = true;
     }
-    c->cell = 0;
     return HD_OK;
 }
 
-/* false: it makes no sense, or *out_status says why not. */
+/* A cell and its rowid, as they have to be next to the others of the page. */
+static void account_row(sq_cursor *c, uint32_t place, uint64_t size)
+{
+    bool is_behind = c->rowid >= c->least && c->rowid <= c->pages[c->page_at - 1].most;
+    if (!account_cell(c->taken, &c->left, c->file, place, size) || !is_behind) c->is_odd = true;
+    if (c->rowid >= c->least && c->rowid < INT64_MAX) c->least = c->rowid + 1;
+}
+
+/* A page is counted once, by its rows or as a whole. */
+static void account_page(sq_cursor *c)
+{
+    if (c->page && !c->is_counted && (c->is_odd || c->left)) note_damage(&c->damage, &c->damage.pages, c->page_offset);
+}
+
+/* false: invalid, or another error in *out_status. */
 static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
 {
     const sq_file *file = c->file;
@@ -282,6 +346,7 @@ static bool parse_cell(hd_status *out_status, sq_cursor *c, hd_error *err)
     c->rowid = (int64_t)rowid;
     uint64_t kept = local_size(file, size);
     if (kept + (kept < size ? 4 : 0) > (uint64_t)(end - at)) return false;
+    account_row(c, place, (uint64_t)(at - c->page) - place + kept + (kept < size ? 4 : 0));
     const uint8_t *record = kept == size ? at : join_overflow(out_status, c, at, kept, size, err);
     return record && parse_record(c, record, size);
 }
@@ -291,6 +356,8 @@ hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
     for (;;) {
         hd_status status = HD_OK;
         if (!c->page || c->cell == c->cells) {
+            account_page(c);
+            c->page = NULL;
             HD_TRY(next_page(c, err));
             continue;
         }
@@ -299,6 +366,7 @@ hd_status sq_cursor_next(sq_cursor *c, hd_error *err)
         if (fine) return HD_OK;
         if (status != HD_OK) return status;
         note_damage(&c->damage, &c->damage.rows, c->page_offset);
+        c->is_counted = true;
     }
 }
 
@@ -317,8 +385,8 @@ static void free_table(sq_table *table)
     free(table->name);
 }
 
-/* What a row of the schema describes. Its type and its SQL say the same unless it is damaged; SQL alone is enough for a
- * table, since SQLite stores it as "CREATE TABLE NAME(…)" whatever the program wrote. */
+/* The kind of a schema row. Its type and its SQL agree unless it is damaged; SQL alone suffices for a table, since
+ * SQLite stores it as "CREATE TABLE NAME(…)" whatever the program wrote. */
 typedef enum schema_row { ROW_UNKNOWN, ROW_TABLE, ROW_TABLE_OF_OTHER_TYPE, ROW_WITHOUT_DATA } schema_row;
 
 static bool begins(const sq_value *sql, const char *words)
@@ -417,8 +485,8 @@ static hd_status read_header(sq_file *file, hd_error *err)
     return file->seen ? HD_OK : HD_NOMEM(err);
 }
 
-/* Does a file of that suffix lie beside the database, in which SQLite would find pages that count more than those of
- * the database itself? One that was emptied, or whose header was erased, has none. */
+/* Whether a file of that suffix next to the database has pages that SQLite would prefer to those of the database. An
+ * emptied file, or one with an erased header, has none. */
 static bool has_pages_beside(const char *path, const char *suffix, const void *magic, size_t magic_size, size_t least)
 {
     uint8_t head[8] = {0};

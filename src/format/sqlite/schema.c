@@ -1,9 +1,9 @@
 /* schema.c - names and defaults of columns out of CREATE TABLE
  *
- * A column begins behind the first parenthesis or a comma that stands at its level, unless that begins a constraint of
- * the table; its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not STORED
- * stand in no record. A DEFAULT that is a constant is kept, as ALTER TABLE … ADD COLUMN leaves it to the records before;
- * no expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is known to write.
+ * A column begins after the first parenthesis or a comma at its level, unless that begins a constraint of the table;
+ * its name is its first token. INTEGER PRIMARY KEY is the rowid itself. Columns GENERATED and not STORED are in no
+ * record. A constant DEFAULT is kept, since records from before an ALTER TABLE … ADD COLUMN have that value; no
+ * expression is evaluated. Tables WITHOUT ROWID are b-trees of another kind, which no profiler is known to write.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void take_token(lexer *l)
     l->size = (size_t)(l->at - l->token);
 }
 
-/* A word, or what stands between quotes, of which a doubled one counts once; returns how many bytes. */
+/* Writes a word, or the text between quotes, with doubled quotes reduced to one; returns its size. */
 static size_t put_unquoted(char *out, const char *text, size_t size, char quote)
 {
     size_t count = 0;
@@ -83,6 +83,19 @@ static size_t put_unquoted(char *out, const char *text, size_t size, char quote)
 static bool is(const lexer *l, const char *word)
 {
     return l->kind == 'w' && l->size == strlen(word) && strncasecmp(l->token, word, l->size) == 0;
+}
+
+/* The same, or it stands between quotes, of which a doubled one counts once. */
+static bool is_named(const lexer *l, const char *name)
+{
+    size_t i = 0;
+    if (l->kind != '"') return is(l, name);
+    bool doubles = l->token[-1] != '[';
+    for (; *name && i < l->size; name++, i++) {
+        if (strncasecmp(l->token + i, name, 1) != 0) return false;
+        i += doubles && *name == l->token[-1];
+    }
+    return !*name && i == l->size;
 }
 
 static bool begins_constraint(const lexer *l)
@@ -116,7 +129,7 @@ static literal take_constant(lexer *l, bool is_bare)
 {
     literal out = {.kind = '?'};
     if (l->kind == '"') {
-        if (is_bare || l->token[-1] == '\'') out.kind = l->token[-1]; /* else it could be a column's name */
+        if (is_bare || l->token[-1] == '\'') out.kind = l->token[-1]; /* otherwise it could be a column's name */
     } else if ((l->kind == 'w' && isdigit((unsigned char)*l->token)) || l->kind == '.') {
         take_number(l);
         out.kind = 'n';
@@ -137,7 +150,7 @@ static literal take_constant(lexer *l, bool is_bare)
     return out;
 }
 
-/* Behind DEFAULT; *l goes to the last token of a constant and stays where there is none. */
+/* After DEFAULT; moves *l to the last token of a constant, or leaves it if there is none. */
 static literal take_default(lexer *start)
 {
     lexer l = *start;
@@ -231,7 +244,7 @@ static bool is_digits(const literal *from)
 
 enum { NUMBER_ROOM = 24 };
 
-/* A number, which a column of texts has as it is written, but for the base and leading zeros of integers. */
+/* A number, which a text column stores as written, except base and leading zeros of integers. */
 static bool make_number(sq_value *out, char *room, const literal *from, bool as_text)
 {
     bool is_hex = parse_hex(out, from);
@@ -256,7 +269,7 @@ static bool make_blob(sq_value *out, char *room, const literal *from)
     return from->size % 2 == 0;
 }
 
-/* A text, which a column of numbers has as a number if it is one. */
+/* A text, which a numeric column stores as a number if it is one. */
 static void make_text(sq_value *out, char *room, const literal *from, bool as_number)
 {
     size_t size = put_unquoted(room, from->text, from->size, from->kind), at = 0, end = size;
@@ -287,7 +300,7 @@ static sq_default make_default(char *room, const literal *from, const type_words
 
 /* ---- columns ---- */
 
-/* What the words behind a column's name, or a constraint of the table, say; up to the comma or the end of the list. */
+/* The meaning of the words after a column's name, or of a table constraint; up to the comma or the end of the list. */
 typedef struct said {
     bool is_integer, is_primary, is_generated, is_stored, is_descending;
     const char *references; /* a table; NULL: none */
@@ -296,6 +309,7 @@ typedef struct said {
     literal fallback;
 } said;
 
+/* A column's definition. Only of the type INTEGER alone, not of INTEGER(4) or INTEGER UNSIGNED, is a key the rowid. */
 static said take_definition(lexer *l)
 {
     said out = {0};
@@ -303,12 +317,15 @@ static said take_definition(lexer *l)
     bool is_type = true;
     for (bool is_first = true; l->kind; is_first = false, take_token(l)) {
         if (level == 0 && (l->kind == ',' || l->kind == ')')) break;
+        is_type = is_type && (level || !ends_type(l));
+        if (is_type) out.is_integer = is_first && is_named(l, "INTEGER");
         level += (l->kind == '(') - (l->kind == ')');
         if (level) continue;
-        is_type &= !ends_type(l);
         if (is_type && (l->kind == 'w' || l->kind == '"')) add_type_word(&out.type, l);
-        if (is(l, "DEFAULT")) out.fallback = take_default(l);
-        out.is_integer |= is_first && is(l, "INTEGER");
+        if (is(l, "DEFAULT")) {
+            out.fallback = take_default(l);
+            continue;
+        }
         out.is_primary |= is(l, "PRIMARY");
         out.is_generated |= is(l, "AS") || is(l, "GENERATED");
         out.is_stored |= is(l, "STORED");
@@ -322,27 +339,32 @@ static said take_definition(lexer *l)
     return out;
 }
 
-/* PRIMARY KEY (id) of its own, as a constraint of the table. */
-static void take_constraint(sq_table *table, const lexer *start)
+/* Behind the PRIMARY of a table's own PRIMARY KEY (id), or (id DESC), ((id)), (id COLLATE BINARY). */
+static void take_key(sq_table *table, lexer l)
 {
-    lexer l = *start;
-    if (is(&l, "CONSTRAINT")) {
+    lexer name = {0};
+    int level = 0;
+    take_token(&l); /* KEY */
+    do {
         take_token(&l);
-        take_token(&l);
-    }
-    if (!is(&l, "PRIMARY")) return;
-    take_token(&l);
-    take_token(&l);
-    if (l.kind != '(') return;
-    take_token(&l);
-    lexer name = l;
-    take_token(&l);
-    if (l.kind != ')') return; /* of several columns */
+        level += (l.kind == '(') - (l.kind == ')');
+        if (!l.kind || l.kind == ',') return; /* of several columns */
+        if (!name.size && l.kind != '(') name = l;
+    } while (level > 0);
     for (uint32_t i = 0; i < table->column_count; i++) {
         const char *column = table->columns[i];
-        /* whether it is of type INTEGER was put before its name */
-        if (strlen(column) == name.size && strncasecmp(column, name.token, name.size) == 0 && column[name.size + 1])
-            table->rowid_column = (int)i;
+        /* whether it is of type INTEGER was put behind its name */
+        if (is_named(&name, column) && column[strlen(column) + 1]) table->rowid_column = (int)i;
+    }
+}
+
+/* What stands behind the columns, up to the next comma: constraints need none between them. */
+static void take_constraints(sq_table *table, lexer *l)
+{
+    for (int level = 0; l->kind; take_token(l)) {
+        if (level == 0 && (l->kind == ',' || l->kind == ')')) break;
+        level += (l->kind == '(') - (l->kind == ')');
+        if (level == 0 && is(l, "PRIMARY")) take_key(table, *l);
     }
 }
 
@@ -360,7 +382,7 @@ static bool add_default(sq_table *table, char *room, const said *about)
     return true;
 }
 
-/* The name, behind its NUL whether it is of type INTEGER, the name of the table that it refers to, and the bytes of its
+/* The name, after its NUL whether it is of type INTEGER, the name of the table that it refers to, and the bytes of its
  * default. */
 static bool add_column(sq_table *table, const lexer *name, const said *about)
 {
@@ -410,15 +432,14 @@ bool sq_schema_parse(sq_table *table, bool *out_memory, bool *out_other, const c
     do {
         take_token(&l);
         lexer name = l;
-        bool is_constraint = begins_constraint(&l);
-        if (is_constraint)
-            take_constraint(table, &l);
-        else if (l.kind != 'w' && l.kind != '"')
-            return false;
-        else
-            take_token(&l);
+        if (begins_constraint(&l)) {
+            take_constraints(table, &l);
+            continue;
+        }
+        if (l.kind != 'w' && l.kind != '"') return false;
+        take_token(&l);
         said about = take_definition(&l);
-        if (is_constraint || (about.is_generated && !about.is_stored)) continue;
+        if (about.is_generated && !about.is_stored) continue;
         *out_other = table->column_count == SQ_COLUMN_LIMIT;
         if (*out_other) return false;
         if (!add_column(table, &name, &about)) {

@@ -1,4 +1,4 @@
-/* arg_set.c - arguments of events, taken apart */
+/* arg_set.c - splits the arguments of events into keys and values */
 #include "query/tables/arg_set.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ static hd_status add_arg(query_arg_set *set, hd_string key, hd_string flat, cons
     return HD_OK;
 }
 
-/* A key and what is behind it, in the arena. */
+/* A key with a suffix, in the arena. */
 static bool join(hd_string *out, query_arg_set *set, hd_string key, const char *mark, hd_string more)
 {
     size_t mark_size = strlen(mark), size = key.size + mark_size + more.size;
@@ -127,7 +127,7 @@ static hd_status add_scalar(query_arg_set *set, hd_string key, hd_string flat, c
 static hd_status add_json(query_arg_set *set, hd_string key, hd_string flat, const char *from, unsigned depth,
                           hd_error *err);
 
-/* A member of an object or array, whose value begins at `from`. */
+/* Adds a member of an object or array; its value begins at `from`. */
 static hd_status add_member(query_arg_set *set, hd_string key, hd_string flat, bool is_object, hd_string name,
                             const char *from, unsigned depth, hd_error *err)
 {
@@ -259,7 +259,7 @@ static bool is_same(hd_string text, const char *key, size_t size)
     return text.size == size && memcmp(text.data, key, size) == 0;
 }
 
-/* A key that the shape has as it is. */
+/* Finds a key of the shape by its unmodified name. */
 static int find_key(const hd_trace *trace, const hd_shape *shape, const char *key, size_t size)
 {
     static const char *const prefixes[] = {"args.", "debug."};

@@ -1,7 +1,7 @@
 /* args.c - the table `args` and the function extract_arg()
  *
- * A set is found by its id. Without one, all sets of all slices, tracks and counters are read, one after the other;
- * where key or flat_key is compared with a text, only those whose shape may have it.
+ * A set is found by its id. Without one, all sets of all slices, tracks and counters are read, one after the other; if
+ * key or flat_key is compared with a text, only sets whose shape may have it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ typedef struct args_cursor {
     size_t id_count, id_at;
     char *key; /* only keys that begin so matter; NULL: all */
     size_t key_size;
-    uint8_t **wanted; /* by input, then shape: 0 not asked, 1 no, 2 yes */
+    uint8_t **wanted; /* by input, then shape: 0 unknown, 1 no, 2 yes */
     size_t part;      /* of all: input and owner */
     uint64_t row;
     bool ended;
@@ -85,7 +85,7 @@ static int args_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
         info->aConstraintUsage[set].omit = true;
         info->estimatedRows = key >= 0 ? 1 : 8;
         info->estimatedCost = in ? 100 : 10;
-        /* Rows of a set come in the order of id, its place there. */
+        /* The rows of a set are ordered by id, the index in the set. */
         info->orderByConsumed =
             !in && info->nOrderBy == 1 && info->aOrderBy[0].iColumn == ARGS_ID && !info->aOrderBy[0].desc;
     }
@@ -140,7 +140,7 @@ static int args_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* Whether a shape can have a key that is, or begins, the one that is looked for. */
+/* Whether a shape can have a key that equals, or begins, the requested key. */
 static bool shape_may_have(const args_cursor *cursor, const query_source *source, uint32_t shape)
 {
     const hd_shape *about_shape = hd_trace_shape_at(source->trace, shape);
@@ -189,7 +189,7 @@ static int64_t id_of(const args_cursor *cursor, size_t part, uint64_t row)
     return query_id(source, row) << QUERY_ARG_SHIFT | (owner == PART_TRACKS ? QUERY_ARGS_TRACK : QUERY_ARGS_COUNTER);
 }
 
-/* The next set of all that may have rows; false: no more. */
+/* The next set, of all sets that may have rows; false: no more. */
 static bool next_of_all(args_cursor *cursor, hd_status *status, hd_error *err)
 {
     query_tables *tables = tables_of(cursor);

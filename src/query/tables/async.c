@@ -13,7 +13,7 @@
 typedef struct pairing {
     query_async *out;
     uint32_t *open;     /* slices of the key at hand that are open, innermost last */
-    uint32_t *slice_of; /* by point that begins one */
+    uint32_t *slice_of; /* by point that begins a slice */
     size_t open_count, open_capacity, slice_capacity, track_capacity;
 } pairing;
 
@@ -57,7 +57,7 @@ static hd_status begin(pairing *p, const hd_async_point *point, hd_error *err)
     return HD_OK;
 }
 
-/* The slice of that number is closed: mostly it is the innermost. */
+/* Closes the slice of that number: mostly the innermost one. */
 static void end(pairing *p, uint32_t number, int64_t end_ns)
 {
     query_async_slice *slice = &p->out->slices[number];
@@ -83,7 +83,8 @@ static hd_status pair(pairing *p, const hd_async_point *points, size_t count, hd
     return HD_OK;
 }
 
-/* Slices by row; tracks, whose order came from hashes, by their first slices; parents from rows to indices. */
+/* Orders slices by row and tracks, which came in hash order, by their first slices; converts parents from rows to
+ * indices. */
 static hd_status renumber(query_async *out, hd_error *err)
 {
     uint32_t *numbers = malloc((out->track_count + 1) * sizeof *numbers);

@@ -1,4 +1,4 @@
-/* bounds.h - what values a constraint leaves of a column of integers, by SQLite's rules of comparison */
+/* bounds.h - the range of an integer column that a constraint allows, by SQLite's comparison rules */
 #ifndef HD_QUERY_TABLES_BOUNDS_H
 #define HD_QUERY_TABLES_BOUNDS_H
 

@@ -9,9 +9,9 @@
 #include "base/memory/vector.h"
 #include "trace/spill.h"
 
-#define EXACT (INT64_C(1) << 53) /* whole numbers up to it are doubles */
+#define EXACT (INT64_C(1) << 53) /* whole numbers up to this are exact as doubles */
 
-/* A number, or a text that is one but for a sign or zeros in front, or a point without digits on one side. */
+/* A number, or a text that is a number, also with a sign or leading zeros, or a point without digits on one side. */
 static bool number_of(double *out, const hd_trace *trace, hd_value value)
 {
     if (value.type == HD_ARG_BOOL || value.type == HD_ARG_NULL || value.type == HD_ARG_JSON) return false;

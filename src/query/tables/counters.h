@@ -1,8 +1,8 @@
 /* counters.h - the counters of a trace: each argument of a counter event is a series, with a track of its own
  *
- * A series is a process, a name, an id and a key of the arguments, as viewers draw it: "name key", "name[id] key".
- * Samples are numbers, and texts that read as one; the rest is no sample. Track numbers of series follow those of async
- * slices and of instants (async.h).
+ * A series is identified by process, name, id and argument key, as viewers draw it: "name key", "name[id] key". Samples
+ * are numbers and numeric texts; other values are ignored. Track numbers of series follow those of async slices and of
+ * instants (async.h).
  */
 #ifndef HD_QUERY_TABLES_COUNTERS_H
 #define HD_QUERY_TABLES_COUNTERS_H
@@ -12,7 +12,7 @@
 #include "query/tables/async.h"
 
 typedef struct query_series {
-    uint32_t process; /* track; HD_NONE: not known */
+    uint32_t process; /* track; HD_NONE: unknown */
     uint32_t event_name, key;
     int64_t id;
     hd_string name;
@@ -23,7 +23,7 @@ typedef struct query_sample {
     int64_t time_ns;
     union {
         double real;
-        int64_t whole; /* one that no double holds */
+        int64_t whole; /* an integer that a double cannot represent */
     } value;
     uint32_t series : 31, is_whole : 1;
     uint32_t row; /* of the event, in the table HD_KIND_COUNTER */
@@ -32,7 +32,7 @@ typedef struct query_sample {
 typedef struct query_counters {
     query_series *series;
     size_t series_count, series_capacity;
-    query_sample *samples; /* by row, then by the order of arguments */
+    query_sample *samples; /* by row, then by argument order */
     size_t sample_count, sample_capacity;
     hd_slots slots;
     hd_arena arena;

@@ -22,10 +22,10 @@ static const hd_query_column_about metadata_columns[] = {
     {0},
 };
 
-/* A top-level key, or one of the object that the key metadata is. */
+/* A top-level key, or a key of the object under the key metadata. */
 typedef struct metadata_row {
     hd_string key;
-    query_cell value; /* as it is written, if it is neither an integer nor a text */
+    query_cell value; /* as written, unless it is an integer or a text */
     hd_string json;
 } metadata_row;
 
@@ -160,7 +160,7 @@ static const hd_query_column_about trust_columns[] = {
     {0},
 };
 
-/* Those doubts that have a count, then what covers a part of the GPU time. */
+/* First the entries with a count, then those about a share of the GPU time. */
 typedef struct trust_rows {
     const gpu_trust *trust; /* of the launches of the source */
     report_coverage coverage;
@@ -187,10 +187,11 @@ static hd_status make_trust(void **out, uint64_t *out_count, query_source *sourc
     }
     hd_status status = report_coverage_of(&rows->coverage, source->trace, source->launches, err);
     for (int i = 0; i < COVERAGES && status == HD_OK; i++) {
-        if (!rows->coverage.of[i]) continue;
+        if (!rows->coverage.list[i].of) continue;
         rows->list[*out_count].code = GPU_DOUBTS + i;
         snprintf(rows->list[*out_count].figures, GPU_DOUBT_TEXT, "%s", report_coverage_abouts[i].figures);
-        report_coverage_text(rows->list[(*out_count)++].sentence, (report_coverage_kind)i, &rows->coverage);
+        report_coverage_text(rows->list[(*out_count)++].sentence, (report_coverage_kind)i, &rows->coverage.list[i],
+                             NULL);
     }
     if (status == HD_OK)
         *out = rows;
@@ -205,8 +206,8 @@ static void coverage_cell(query_cell *out, const trust_rows *rows, uint64_t row,
     switch (column) {
     case 1: query_cell_word(out, report_coverage_abouts[kind].code); break;
     case 2: query_cell_word(out, "note"); break;
-    case 3: query_cell_int(out, rows->coverage.known[kind]); break;
-    case 4: query_cell_int(out, rows->coverage.of[kind]); break;
+    case 3: query_cell_int(out, rows->coverage.list[kind].known); break;
+    case 4: query_cell_int(out, rows->coverage.list[kind].of); break;
     case 6: query_cell_word(out, rows->list[row].sentence); break;
     case 7: query_cell_word(out, rows->list[row].figures); break;
     default: break;

@@ -23,7 +23,7 @@ typedef struct rows_table {
     query_tables *tables;
     const query_rows_about *about;
     int column_count; /* with rank and input */
-    rows_part *parts; /* by input; NULL until they are needed */
+    rows_part *parts; /* by input; NULL until needed */
     uint64_t count;
     query_index *indexes; /* by column; without keys until needed */
 } rows_table;
@@ -37,7 +37,7 @@ typedef struct rows_cursor {
     sqlite3_vtab_cursor base;
     uint64_t at, end;     /* positions, or places in `list` */
     const uint32_t *list; /* positions; NULL: all from `at` on */
-    uint32_t *own;        /* list, if it is the cursor's */
+    uint32_t *own;        /* list, if the cursor owns it */
     size_t own_count, own_capacity;
 } rows_cursor;
 
@@ -154,7 +154,7 @@ static bool is_int(const rows_table *table, int column)
     return column >= 0 && strcmp(table->about->about.columns[column].type, "INT") == 0;
 }
 
-/* How good it is to look a constraint up: 3 equal, 2 one of a list, 1 a range, 0 not at all. */
+/* How selective an index lookup for a constraint is: 3 equality, 2 a list, 1 a range, 0 unusable. */
 static int worth(const rows_table *table, sqlite3_index_info *info, int i)
 {
     const struct sqlite3_index_constraint *c = &info->aConstraint[i];
@@ -188,7 +188,7 @@ static int rows_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     bool rowid = info->aConstraint[best].iColumn < 0 || (column == 0 && table->about->id_is_row);
     char *operators = sqlite3_malloc(info->nConstraint + 1);
     if (!operators) return SQLITE_NOMEM;
-    if (rowid && !table->about->id_is_row && info->aConstraint[best].iColumn < 0) { /* rowid of others: not looked up */
+    if (rowid && !table->about->id_is_row && info->aConstraint[best].iColumn < 0) { /* no lookup by rowid there */
         sqlite3_free(operators);
         info->estimatedCost = rows * 2 + 10;
         return SQLITE_OK;
@@ -242,7 +242,7 @@ static int rows_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* The position of an id that is a row's number; false: there is none. */
+/* The position of an id that is a row number; false: no such row. */
 static bool find_id(uint64_t *out, const rows_table *table, int64_t id)
 {
     uint64_t input = (uint64_t)id >> QUERY_INPUT_SHIFT, row = (uint64_t)id & (((uint64_t)1 << QUERY_INPUT_SHIFT) - 1);

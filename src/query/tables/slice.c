@@ -1,4 +1,4 @@
-/* slice.c - the table `slice`: what SQLite is told, and asks */
+/* slice.c - the table `slice`: its sqlite3_module */
 #include "query/tables/slice_cursor.h"
 
 #include <stdio.h>
@@ -98,7 +98,7 @@ static bool is_taken(sqlite3_index_info *info, int i, slice_column column)
     }
 }
 
-/* What is left of `rows` by an equality. */
+/* Estimated rows of `rows` after an equality. */
 static double rows_of_equal(const slice_table *table, slice_column column, double rows)
 {
     switch (column) {

@@ -1,12 +1,12 @@
-/* slice.h - the table `slice`: what its files share
+/* slice.h - the table `slice`: shared by its files
  *
- * In: slices, instants and async slices of all inputs. Out: a table whose conditions, order and groups are worked out
- * here, a chunk of rows at a time. A position numbers all rows, section by section: the slices of the first input, its
+ * In: slices, instants and async slices of all inputs. Out: a table that evaluates conditions, order and groups itself,
+ * a chunk of rows at a time. A position numbers all rows, section by section: the slices of the first input, its
  * instants, its async slices, then the next input's; ids ascend with it.
  *   slice.c         the sqlite3_module: plans and cursors
  *   slice_filter.c  conditions on columns
  *   slice_chunk.c   chunks of rows, and the values of their columns
- *   slice_list.c    rows that are asked for in another order, and indexes of columns
+ *   slice_list.c    rows in another order, and indexes of columns
  */
 #ifndef HD_QUERY_TABLES_SLICE_H
 #define HD_QUERY_TABLES_SLICE_H
@@ -51,7 +51,7 @@ typedef struct slice_section {
     const bool *has_args;                /* by shape */
 } slice_section;
 
-/* A string that reads as a number, as SQLite reads it. */
+/* A string that SQLite reads as a number. */
 typedef struct slice_number {
     double real;
     int64_t integer;
@@ -69,7 +69,7 @@ typedef struct slice_table {
     slice_section *sections; /* SLICE_KINDS for each input; NULL until needed */
     size_t section_count;
     uint64_t count;
-    query_index indexes[SLICE_COLUMNS]; /* those that were needed often enough */
+    query_index indexes[SLICE_COLUMNS]; /* built for columns that were needed often enough */
     slice_numbers *numbers;             /* by input; NULL until needed */
 } slice_table;
 
@@ -80,12 +80,12 @@ slice_section *slice_section_of(const slice_table *table, int64_t id);
 
 /* ---- slice_chunk.c ---- */
 
-/* Rows: a run of one block or of one async section, or any. */
+/* Rows: a run of one block, a run of one async section, or arbitrary ones. */
 typedef struct slice_chunk {
     uint32_t count;
-    slice_section *section; /* NULL: each row has its own */
+    slice_section *section; /* NULL: each row has its own section */
     const hd_block *block;  /* of the run; NULL: async */
-    uint64_t row;           /* of the run's first row, within the section */
+    uint64_t row;           /* first row of the run, within the section */
     uint32_t in_block;      /* the same within the block */
     slice_section *sections[SLICE_CHUNK];
     const hd_block *blocks[SLICE_CHUNK];
@@ -93,11 +93,11 @@ typedef struct slice_chunk {
     uint32_t in_blocks[SLICE_CHUNK];
     uint16_t selected[SLICE_CHUNK]; /* rows that pass, ascending */
     uint32_t selected_count;
-    uint32_t have; /* columns whose values are there, at least those of selected rows */
+    uint32_t have; /* columns with values, at least for selected rows */
     int64_t values[SLICE_COLUMNS][SLICE_CHUNK];
 } slice_chunk;
 
-/* What columns need besides the trace's: call it before slice_chunk_values of a statement's columns. */
+/* Prepares derived data for columns: call it before slice_chunk_values with a statement's columns. */
 hd_status slice_prepare(slice_table *table, uint32_t columns, hd_error *err);
 bool slice_needs_args(uint32_t columns); /* whole blocks */
 const hd_block *slice_load(const slice_section *section, size_t block, bool whole);
@@ -106,7 +106,7 @@ void slice_chunk_run(slice_chunk *chunk, slice_section *section, const hd_block 
                      uint32_t count);
 void slice_chunk_list(slice_chunk *chunk, const slice_table *table, const uint32_t *positions, uint32_t count,
                       bool whole);
-/* Values by row of the chunk: integers, QUERY_NULL; of texts string ids; of type and role numbers. */
+/* Values by row of the chunk: integers, QUERY_NULL; string ids for texts; numbers for type and role. */
 void slice_chunk_fill(slice_chunk *chunk, slice_column column);
 static inline const int64_t *slice_chunk_values(slice_chunk *chunk, slice_column column)
 {
@@ -122,12 +122,12 @@ const char *slice_word(slice_column column, int64_t value); /* of type and role;
 
 /* ---- slice_filter.c ---- */
 
-/* A condition on a column, of those that are ANDed. */
+/* One condition on a column; all conditions are ANDed. */
 typedef struct slice_filter {
     slice_column column;
-    int like; /* 0, or SQLITE_INDEX_CONSTRAINT_LIKE, _GLOB: `pattern` decides, `known` remembers */
+    int like; /* 0, or SQLITE_INDEX_CONSTRAINT_LIKE, _GLOB: `pattern` decides, `known` caches the results */
     char *pattern;
-    uint8_t **known; /* by input, then string id: 0 not asked, 1 no, 2 yes */
+    uint8_t **known; /* by input, then string id: 0 unknown, 1 no, 2 yes */
     int64_t *list;   /* ascending; NULL: bounds count */
     size_t list_count;
     int64_t **ids; /* of texts: by input the ascending ids; NULL: no text */
@@ -137,12 +137,12 @@ typedef struct slice_filter {
 
 bool slice_is_text(slice_column column);
 bool slice_is_string(slice_column column); /* a text of the trace, and no word of ours */
-/* What a plan says of a constraint with this value; `in`: value is a list. */
+/* Builds the filter for a constraint of the plan with this value; `in`: value is a list. */
 hd_status slice_filter_init(slice_filter *out, slice_table *table, slice_column column, int op, bool in,
                             sqlite3_value *value, hd_error *err);
 void slice_filter_deinit(slice_filter *filter, const slice_table *table);
 void slice_numbers_free(slice_table *table);
-/* Select the rows that pass. */
+/* Selects the rows that pass. */
 void slice_filter_apply(const slice_filter *filter, slice_chunk *chunk, const slice_table *table);
 
 #endif

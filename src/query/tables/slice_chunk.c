@@ -50,7 +50,7 @@ void slice_table_deinit(slice_table *table)
 
 static slice_section *section_at(const slice_table *table, uint64_t position)
 {
-    size_t low = 1, high = table->section_count; /* the first section behind the position */
+    size_t low = 1, high = table->section_count; /* the first section after the position */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (table->sections[middle].first <= position)
@@ -168,7 +168,7 @@ static int64_t argument_value(const slice_section *section, const hd_block *bloc
     return argument_of(&value, section, block, in_block, place) ? ns_of(trace, value) : QUERY_NULL;
 }
 
-/* The track of an instant: of its process, or of none, where its scope says so. */
+/* The track of an instant: of its process, or none, depending on its scope. */
 static int64_t instant_track(const slice_section *section, const hd_block *block, uint32_t in_block, uint32_t track)
 {
     query_source *source = section->source;
@@ -196,7 +196,7 @@ static int64_t async_value(const slice_section *section, uint64_t row, slice_col
     const hd_block *block;
     uint32_t in_block;
     switch (column) {
-    case SLICE_TS: return slice->start_ns;
+    case SLICE_TS: return query_time(section->source, slice->start_ns);
     case SLICE_DUR: return slice->duration_ns;
     case SLICE_TRACK: return query_id(section->source, query_async_track_number(section->source, slice->track));
     case SLICE_CATEGORY: return slice->category;
@@ -232,7 +232,7 @@ static int64_t value_at(const slice_section *section, const hd_block *block, uin
                    ? query_rank_of(section->source, (uint32_t)hd_column_at(&block->columns[HD_COL_TRACK], in_block))
                    : section->source->rank;
     switch (column) {
-    case SLICE_TS: return hd_column_at(&block->columns[HD_COL_START], in_block);
+    case SLICE_TS: return query_time(section->source, hd_column_at(&block->columns[HD_COL_START], in_block));
     case SLICE_DUR:
         return section->kind == HD_KIND_SLICE ? hd_column_at(&block->columns[HD_COL_DURATION], in_block) : 0;
     case SLICE_TRACK:
@@ -309,7 +309,7 @@ uint64_t slice_chunk_position(const slice_chunk *chunk, uint32_t i)
     return chunk->section ? chunk->section->first + chunk->row + i : chunk->sections[i]->first + chunk->rows[i];
 }
 
-/* A column that the trace has as it is; HD_COL_COUNT: it has not. Instants have their track in an argument. */
+/* The trace's column for a column of the table; HD_COL_COUNT: none. The track of instants is an argument. */
 static hd_column_id plain_column(slice_column column, hd_kind kind)
 {
     bool is_slice = kind == HD_KIND_SLICE;
@@ -324,10 +324,12 @@ static hd_column_id plain_column(slice_column column, hd_kind kind)
     }
 }
 
-/* What is absent in the trace's column, and how tracks are called. */
+/* Converts absent values and track numbers from the trace's column, and times to the query's clock. */
 static void finish_plain(int64_t *values, uint32_t count, slice_column column, const slice_section *section)
 {
     const int64_t base = query_id(section->source, 0);
+    if (column == SLICE_TS && section->source->shift)
+        for (uint32_t i = 0; i < count; i++) values[i] = query_time(section->source, values[i]);
     if (column == SLICE_CORRELATION)
         for (uint32_t i = 0; i < count; i++) values[i] = values[i] == HD_NO_CORRELATION ? QUERY_NULL : values[i];
     if (column == SLICE_TRACK)
@@ -350,7 +352,7 @@ static void fill_run(slice_chunk *chunk, slice_column column)
     }
 }
 
-/* Rows of one block that follow each other in the list are gathered at once. */
+/* Consecutive rows of the list in one block are gathered at once. */
 static void fill_list(slice_chunk *chunk, slice_column column)
 {
     int64_t *out = chunk->values[column];

@@ -22,7 +22,7 @@ typedef struct slice_plan {
     uint32_t columns;
 } slice_plan;
 
-/* Threads that load the blocks behind the one at hand. */
+/* Threads that load the blocks after the current one. */
 typedef struct slice_prefetch slice_prefetch;
 
 typedef struct slice_cursor {
@@ -32,7 +32,7 @@ typedef struct slice_cursor {
     slice_filter filters[SLICE_FILTERS];
     int filter_count;
     bool whole;     /* blocks with arguments */
-    uint64_t calls; /* of xFilter: an index is worth it from the second on */
+    uint64_t calls; /* calls of xFilter: an index pays off from the second on */
     query_bounds ts;
     const uint32_t *list; /* positions to visit; NULL: all */
     uint32_t *own;        /* the same, of this cursor */
@@ -40,16 +40,16 @@ typedef struct slice_cursor {
     size_t section, block;
     uint32_t in_block;
     slice_prefetch *prefetch;
-    uint32_t selected; /* the row at hand: a place in chunk.selected */
+    uint32_t selected; /* the current row: an index of chunk.selected */
     bool ended;
     slice_chunk chunk;
 } slice_cursor;
 
-/* slice_scan.c: the next chunk that has rows, or `ended`. */
+/* slice_scan.c: the next chunk with rows, or sets `ended`. */
 hd_status slice_cursor_advance(slice_cursor *cursor, hd_error *err);
 void slice_cursor_stop(slice_cursor *cursor); /* prefetching, and the list */
 
-/* slice_list.c: the rows that may pass; then, where an order is asked for, all rows that do. */
+/* slice_list.c: the rows that may pass; if an order is required, exactly the rows that pass. */
 hd_status slice_cursor_find(slice_cursor *cursor, hd_error *err);
 hd_status slice_cursor_sort(slice_cursor *cursor, hd_error *err);
 

@@ -1,7 +1,7 @@
 /* slice_filter.c - conditions on columns of the slice table
  *
- * Values are those of chunks: a text is the id of a string, so a name is looked up once for each input, and LIKE and
- * GLOB are asked once for each string. The answers are SQLite's: '05' is 5 where a column of numbers is compared.
+ * Values are those of chunks: a text is the id of a string, so a name is looked up once per input, and LIKE and GLOB
+ * are evaluated once per string. Results equal SQLite's: '05' is 5 in a comparison with a numeric column.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static int64_t word_of(slice_column column, const char *text, size_t size)
     return -1;
 }
 
-/* The values of a constraint one by one: of a list, or the only one. */
+/* The values of a constraint one by one: a list, or a single value. */
 static bool next_value(sqlite3_value **value, sqlite3_value *list, bool in, bool first)
 {
     if (in)
@@ -73,7 +73,7 @@ static bool read_number(slice_number *out, sqlite3_value *value)
     return true;
 }
 
-/* As SQLite compares: exactly, whichever of the two is a double. */
+/* Compares like SQLite: exactly, also an integer with a double. */
 static bool is_equal(const slice_number *x, const slice_number *y)
 {
     if (x->is_int && y->is_int) return x->integer == y->integer;
@@ -131,7 +131,7 @@ void slice_numbers_free(slice_table *table)
     table->numbers = NULL;
 }
 
-/* Strings that are the number: what a column of numbers is compared with is read as one. */
+/* Adds all strings that equal the number, since a comparison with a numeric column converts texts to numbers. */
 static bool add_equal(slice_filter *filter, const slice_table *table, size_t input, size_t *capacity,
                       const slice_number *number)
 {
@@ -155,8 +155,8 @@ static bool add_text(slice_filter *filter, const slice_table *table, size_t inpu
     return none || add_id(filter, input, capacity, id);
 }
 
-/* A number is met by texts that read as it, and by its own: which of the two SQLite wants depends on where the number
- * comes from, so SQLite looks again. Those of a list have been made texts, where texts are meant. */
+/* A number may match texts that read as it, or its own text: which of the two SQLite means depends on the origin of the
+ * number, so SQLite checks these rows again. In a list, numbers meant as texts were already converted. */
 static hd_status add_value(slice_filter *filter, slice_table *table, size_t *capacities, bool in, sqlite3_value *value,
                            hd_error *err)
 {

@@ -1,4 +1,4 @@
-/* slice_list.c - indexes of the slice table, and rows in another order than that of their positions */
+/* slice_list.c - indexes of the slice table, and rows in an order other than that of positions */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static uint64_t large_bytes(const slice_table *table)
     return hd_trace_large_bytes(table->tables->sources->trace);
 }
 
-/* What rows are sorted by: of a text of several inputs, the id with its input. */
+/* The sort key of a row: for a text with several inputs, the string id with its input. */
 static int64_t key_of(const slice_chunk *chunk, uint32_t i, slice_column column, int64_t value)
 {
     if (column != SLICE_NAME && column != SLICE_CATEGORY) return value;
@@ -52,7 +52,7 @@ static hd_status collect_chunk(collection *c, slice_chunk *chunk, slice_column c
     return HD_OK;
 }
 
-/* Keys of another column for what is collected. */
+/* Computes the keys of another column for the collected rows. */
 static hd_status collect_again(collection *c, slice_cursor *cursor, slice_column column, hd_error *err)
 {
     slice_chunk *chunk = &cursor->chunk;
@@ -91,7 +91,7 @@ static int by_text(const void *a, const void *b)
     return order ? order : (x.size > y.size) - (x.size < y.size);
 }
 
-/* The text of a value, as slice_column_value gives it; no data: null. */
+/* The text of a value, as from slice_column_value; data NULL: null. */
 static hd_string text_of(const slice_cursor *cursor, slice_column column, int64_t id)
 {
     const hd_trace *trace = cursor->table->tables->sources->trace;
@@ -101,8 +101,8 @@ static hd_string text_of(const slice_cursor *cursor, slice_column column, int64_
     return word ? (hd_string){word, strlen(word)} : (hd_string){0};
 }
 
-/* Ids of texts become their places among the texts that occur, null first: SQLite counts on it for GROUP BY, too, whose
- * order it also takes for that of ORDER BY the same. Names are of one input (takes_order). */
+/* Replaces string ids by their rank among the texts that occur, null first. SQLite relies on this order for GROUP BY
+ * too, and takes it as satisfying an equal ORDER BY. Names are of one input (takes_order). */
 static hd_status rank_texts(collection *c, const slice_cursor *cursor, slice_column column, hd_error *err)
 {
     size_t limit = hd_trace_string_count(cursor->table->tables->sources->trace), count = 0;
@@ -133,7 +133,7 @@ static hd_status rank_texts(collection *c, const slice_cursor *cursor, slice_col
     return HD_OK;
 }
 
-/* The rows in the order of the keys at hand; of equal ones the order is kept. */
+/* Sorts the rows by the current keys, stably. */
 static hd_status sort_by_keys(collection *c, const slice_cursor *cursor, int order, hd_error *err)
 {
     slice_column column = cursor->plan.order[order].column;
@@ -200,7 +200,7 @@ static hd_status make_index(slice_table *table, slice_column column, hd_error *e
 
 /* ---- rows that may pass ---- */
 
-/* The values that a filter leaves, one by one: false beyond the last. Texts have their input above. */
+/* The values that a filter allows, one by one: false after the last. Texts have their input in the upper bits. */
 static bool value_of(query_bounds *out, const slice_filter *filter, size_t inputs, size_t number)
 {
     if (filter->like) return false;
@@ -276,7 +276,7 @@ static hd_status seek(slice_cursor *cursor, const slice_filter *filter, hd_error
     return status;
 }
 
-/* How few rows an index of the column finds, as far as its condition tells: the smaller the better, 0: no use. */
+/* An estimate of the rows that an index of the column finds for the condition: smaller is better, 0: unusable. */
 static int usefulness(const slice_filter *filter)
 {
     bool equal = filter->list || filter->ids || filter->bounds.low >= filter->bounds.high;
@@ -318,7 +318,7 @@ static hd_status use_index(slice_cursor *cursor, const slice_filter *filter, hd_
     return status;
 }
 
-/* Whether no row can pass. */
+/* Whether the filter rejects every row. */
 static bool is_empty(const slice_filter *filter, size_t inputs)
 {
     size_t ids = 0;

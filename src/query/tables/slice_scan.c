@@ -20,12 +20,13 @@ struct slice_prefetch {
     pthread_t threads[THREADS_MAX];
 };
 
-/* Whether a block can have rows of these starts. */
+/* Whether a block can have rows with these starts. */
 static bool may_have(const slice_section *section, size_t block, query_bounds ts)
 {
     const hd_block *extent = hd_trace_extent_at(section->source->trace, section->kind, block);
     if (ts.low == QUERY_ALL.low && ts.high == QUERY_ALL.high) return true;
-    return extent->start_ns != HD_NO_TIME && extent->start_ns <= ts.high && extent->end_ns >= ts.low;
+    return extent->start_ns != HD_NO_TIME && query_time(section->source, extent->start_ns) <= ts.high &&
+           query_time(section->source, extent->end_ns) >= ts.low;
 }
 
 static void *load_ahead(void *user)
@@ -50,7 +51,7 @@ static void stop_prefetch(slice_cursor *cursor)
     cursor->prefetch = NULL;
 }
 
-/* From the second block of a section on, as a statement that wants few rows ends in the first. */
+/* Prefetching starts at the second block of a section, since a statement that wants few rows ends in the first. */
 static void start_prefetch(slice_cursor *cursor, const slice_section *section, size_t count)
 {
     unsigned wanted = hd_thread_count(0, THREADS_MAX + 1) - 1;

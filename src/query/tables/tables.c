@@ -1,4 +1,4 @@
-/* tables.c - the list of a query's tables, and what all of them share */
+/* tables.c - the list of a query's tables, and data shared by all of them */
 #include "query/tables/tables.h"
 
 #include <stdio.h>
@@ -126,7 +126,7 @@ void query_argument_result(sqlite3_context *context, const hd_query_table_about 
 
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err)
 {
-    /* One more than there are: the list ends with {0}. */
+    /* Reserves one more entry: the list ends with {0}. */
     if (!hd_grow((void **)&tables->abouts, &tables->about_capacity, tables->about_count + 1, sizeof *tables->abouts))
         return HD_NOMEM(err);
     tables->abouts[tables->about_count++] = *about;
@@ -179,8 +179,11 @@ hd_status query_tables_register(hd_query *query, hd_error *err)
         return hd_error_set(err, HD_ERR_LIMIT, NULL, HD_OFFSET_NONE, "%zu inputs are more than a query can have",
                             tables->count);
     for (size_t i = 0; i < tables->count; i++)
-        tables->sources[i] = (query_source){
-            .tables = tables, .trace = query->inputs[i].trace, .index = (uint32_t)i, .rank = query->inputs[i].rank};
+        tables->sources[i] = (query_source){.tables = tables,
+                                            .trace = query->inputs[i].trace,
+                                            .index = (uint32_t)i,
+                                            .shift = query->shifts[i],
+                                            .rank = query->inputs[i].rank};
     for (size_t i = 0; i < tables->count; i++) HD_TRY(find_ranks(&tables->sources[i], err));
     HD_TRY(query_slice_register(tables, err));
     HD_TRY(query_rows_register(tables, err));

@@ -1,13 +1,13 @@
-/* tables.h - the virtual tables of a query: what their files share
+/* tables.h - the virtual tables of a query: shared by their files
  *
  * In: the traces of a query. Out: tables for SQLite, all eponymous and read only. Three kinds of tables:
  *   slice       events in blocks, filtered and ordered without SQLite (slice.h)
- *   row tables  rows that can be had by number, found by any column of integers (rows.h): tracks, flows, launches …
+ *   row tables  rows accessible by number, and found by any integer column (rows.h): tracks, flows, launches …
  *   functions   reports (reports/) and intervals (intervals/)
  * Begin with tables.c, which lists them.
  *
- * Ids  A row of input i has the id i << 40 | its number, in every table, so that those of the first input are its
- *      numbers. Of the slice table bits 38 and 39 tell the kind (slice.h). An arg_set_id is id << 4 | query_arg_owner.
+ * Ids  A row of input i has the id i << 40 | its number, in every table; ids of the first input equal its numbers.
+ *      In the slice table bits 38 and 39 are the kind (slice.h). An arg_set_id is id << 4 | query_arg_owner.
  */
 #ifndef HD_QUERY_TABLES_H
 #define HD_QUERY_TABLES_H
@@ -19,9 +19,9 @@
 #include "trace/lazy.h"
 
 enum { QUERY_INPUT_SHIFT = 40, QUERY_KIND_SHIFT = 38, QUERY_ARG_SHIFT = 4, QUERY_NESTING_MAX = 8 };
-#define QUERY_NULL HD_NO_TIME /* of a column of integers, so that a time that is not known is null */
+#define QUERY_NULL HD_NO_TIME /* in integer columns; the same value as an unknown time */
 
-/* Of every table that can hold rows of several inputs. */
+/* Columns of every table with rows of several inputs. */
 #define QUERY_INPUT_COLUMN                                                                                             \
     {                                                                                                                  \
         "input", "INT", "place of its input among those of the query, from 0 on", false                                \
@@ -38,12 +38,13 @@ typedef struct query_tables query_tables;
 typedef struct query_async query_async;
 typedef struct query_counters query_counters;
 
-/* An input, and what tables keep of it: each is made when a statement first needs it. */
+/* An input and data derived from it by the tables: each part is made when a statement first needs it. */
 typedef struct query_source {
     query_tables *tables;
     const hd_trace *trace;
     uint32_t index;
-    int64_t rank;   /* of the input; QUERY_NULL: not known */
+    int64_t shift;  /* added to its times: hd_query_shift */
+    int64_t rank;   /* of the input; QUERY_NULL: unknown */
     int64_t *ranks; /* by track, where tracks are of several: hd_trace_rank_of; NULL: all are of `rank` */
     hd_roles roles;
     bool has_roles;
@@ -58,7 +59,12 @@ static inline void query_result_int(sqlite3_context *context, int64_t value)
 {
     if (value != QUERY_NULL) sqlite3_result_int64(context, value);
 }
-/* The rank of an event on a track, or of a track; QUERY_NULL: not known. */
+/* A time of a trace, on the clock of the query. */
+static inline int64_t query_time(const query_source *source, int64_t ns)
+{
+    return ns == QUERY_NULL ? ns : (int64_t)((uint64_t)ns + (uint64_t)source->shift);
+}
+/* The rank of an event on a track, or of a track; QUERY_NULL: unknown. */
 int64_t query_rank_of(const query_source *source, uint32_t track);
 
 struct query_tables {
@@ -70,7 +76,7 @@ struct query_tables {
     struct query_reports *reports; /* reports/ */
     hd_query_table_about *abouts;  /* of all tables, ends with {0} */
     size_t about_count, about_capacity;
-    unsigned nesting; /* queries that are arguments of functions, in one another */
+    unsigned nesting; /* depth of queries passed as function arguments within one another */
 };
 
 static inline int64_t query_id(const query_source *source, uint64_t number)
@@ -80,11 +86,11 @@ static inline int64_t query_id(const query_source *source, uint64_t number)
 
 /* ---- tables.c ---- */
 
-/* What SQLite is told of a failure: its code, with the text in `base` and all of it in the query. */
+/* Reports a failure to SQLite: returns its code, sets the text in `base` and the whole error in the query. */
 int query_fail(sqlite3_vtab *base, query_tables *tables, const hd_error *err);
-/* Whether the statement is to end: asked in long loops, each few thousand rows. Then query_fail(…) with `err`. */
+/* Whether the statement must end: long loops call it every few thousand rows, and then query_fail(…) with `err`. */
 hd_status query_check_stop(query_tables *tables, hd_error *err);
-/* All tables have such, whatever `user` is. */
+/* The vtab of all tables, whatever `user` is. */
 typedef struct query_vtab {
     sqlite3_vtab base;
     void *user;
@@ -94,17 +100,17 @@ typedef struct query_vtab {
 int query_connect(sqlite3 *db, const hd_query_column_about *columns, void *user, int kind, sqlite3_vtab **out);
 int query_disconnect(sqlite3_vtab *base);
 int query_cursor_new(sqlite3_vtab_cursor **out, size_t size);
-/* The arguments of a function are hidden columns, `columns` from `first` on, which only = can give: an error for any
- * other comparison, as there would be nothing to compare; CONSTRAINT: one is not known yet in this order of a join. */
+/* The arguments of a function are hidden columns, `columns` from `first` on. Only = can set them; any other comparison
+ * is an error, as there is no value to compare. CONSTRAINT: an argument is unknown in this order of a join. */
 int query_check_arguments(sqlite3_vtab *base, const sqlite3_index_info *info, const hd_query_table_about *about,
                           int first);
-/* What was given of it; an error without. */
+/* Returns the given value of an argument; an error if it was not given. */
 void query_argument_result(sqlite3_context *context, const hd_query_table_about *about, int column,
                            const sqlite3_value *given);
 hd_status query_add_about(query_tables *tables, const hd_query_table_about *about, hd_error *err);
 hd_status query_add_module(query_tables *tables, const char *name, const sqlite3_module *module, void *user,
                            hd_error *err);
-/* What a file no longer gives. */
+/* IO if the input's file can no longer be read. */
 hd_status query_source_status(const query_source *source, hd_error *err);
 hd_status query_roles(query_source *source, hd_error *err);
 hd_status query_nesting(query_source *source, hd_error *err);

@@ -1,7 +1,7 @@
-/* tracks.c - the table `track`: rows of a trace, and those that async slices, instants and counters need
+/* tracks.c - the table `track`: the trace's tracks, and tracks for async slices, instants and counters
  *
- * thread_track, process_track, thread, process … are views of it (views.c). A thread or process is a track as well:
- * utid and upid are the ids of the tracks that stand for it; tracks of one pid and tid written in two ways have one.
+ * thread_track, process_track, thread, process … are views of it (views.c). Threads and processes are tracks as well:
+ * utid and upid are the ids of their tracks; tracks of one pid and tid written in two ways share an id.
  */
 #include <stdlib.h>
 
@@ -178,8 +178,8 @@ static void cell_track(query_cell *out, const query_source *source, const track_
     case TRACK_DEVICE: query_cell_int(out, track->device); break;
     case TRACK_STREAM: query_cell_int(out, track->stream); break;
     case TRACK_SLICES: query_cell_int(out, (int64_t)track->rows[HD_KIND_SLICE]); break;
-    case TRACK_START: query_cell_int(out, track->start_ns); break;
-    case TRACK_END: query_cell_int(out, track->end_ns); break;
+    case TRACK_START: query_cell_int(out, query_time(source, track->start_ns)); break;
+    case TRACK_END: query_cell_int(out, query_time(source, track->end_ns)); break;
     case TRACK_SORT: query_cell_int(out, track->sort_index); break;
     default: cell_ids(out, source, rows, track, column);
     }

@@ -1,6 +1,6 @@
-/* views.c - tables that are a choice of others: views, by names that Perfetto's users know
+/* views.c - tables that select from others: views, under names known to Perfetto's users
  *
- * A cast gives what is calculated the type that its column is said to have: SQLite compares by it.
+ * A cast gives a computed column its declared type, which SQLite uses in comparisons.
  */
 #include "query/tables/tables.h"
 

@@ -196,6 +196,12 @@ static void refuse_strangers(maker *m)
 
 /* ---- small tables ---- */
 
+/* HD_NO_NUMBER: not known, or several. */
+static int64_t only_rank(const hd_diff_side *s)
+{
+    return s->places.count == 1 ? ((const diff_place_key *)gpu_group_key(&s->places, 0))->rank : HD_NO_NUMBER;
+}
+
 static hd_status add_differs(maker *m, hd_error *err)
 {
     static const column columns[] = {
@@ -214,6 +220,14 @@ static hd_status add_differs(maker *m, hd_error *err)
         if (strcmp(text[0], text[1]) == 0) continue;
         hd_table_add_text(b, what ? "runs" : "steps");
         for (int h = 0; h < 2; h++) hd_table_add_text(b, text[h]);
+    }
+    const int64_t ranks[2] = {only_rank(m->side[0]), only_rank(m->side[1])};
+    if (ranks[0] != ranks[1] && ranks[0] != HD_NO_NUMBER && ranks[1] != HD_NO_NUMBER) {
+        hd_table_add_text(b, "rank");
+        for (int h = 0; h < 2; h++) {
+            snprintf(text[h], sizeof text[h], "%lld", (long long)ranks[h]);
+            hd_table_add_text(b, text[h]);
+        }
     }
     for (int i = 0; i < GPU_DOUBTS; i++) {
         if (m->side[0]->doubts[i] == m->side[1]->doubts[i]) continue;
@@ -504,7 +518,7 @@ static void judge(row *r, const maker *m, double p)
     bool by_itself = is_beyond(c, m),
          has_few = m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
     diff_bound(c, p);
-    bool beyond = is_beyond(c, m);
+    bool beyond = is_beyond(c, m) || (by_itself && is_structural(r)); /* that it is another kernel is known */
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
     bool is_own = fabs(c->change - r->elsewhere) >= 0.2 * fabs(c->change);
     if (r->key.kind == DIFF_GAP && m->out->verdict == HD_DIFF_SAME) is_own = false; /* it makes up for something else */

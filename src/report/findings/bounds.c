@@ -10,26 +10,32 @@
 #include "base/memory/large.h"
 #include "base/sorted.h"
 #include "report/findings/finding.h"
+#include "trace/event.h"
 
 const char *const finding_how_names[FINDING_HOWS] = {NULL, "path", "replay", "host"};
 
+/* Nothing is claimed any more: what is left of nodes and on the path is not needed, and their room is used again. */
 static bool make_lists(findings *f)
 {
     const hd_graph *g = f->graph;
     size_t count = (size_t)g->node_count + 1;
-    uint32_t *spare = hd_large_new(count, sizeof *spare, f->scope.large);
     f->order = hd_large_new(count, sizeof *f->order, f->scope.large);
-    f->taken = hd_large_zeroed(count, sizeof *f->taken, f->scope.large);
-    f->new_starts = hd_large_new(count, sizeof *f->new_starts, f->scope.large);
-    f->new_ends = hd_large_new(count, sizeof *f->new_ends, f->scope.large);
     f->freed = hd_large_zeroed(count, 1, f->scope.large);
-    bool fine = spare && f->order && f->taken && f->new_starts && f->new_ends && f->freed;
-    for (uint32_t n = 0; fine && n < g->node_count; n++) f->order[n] = n;
-    if (fine)
-        HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
-                     g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
-    hd_large_free(spare);
-    return fine;
+    if (!f->order || !f->freed) return false;
+    f->taken = f->left;
+    f->new_starts = f->on_path;
+    f->left = f->on_path = NULL;
+    uint32_t *spare = (uint32_t *)f->new_starts;
+    for (uint32_t n = 0; n < g->node_count; n++) f->order[n] = n;
+    HD_SORT_RUNS(f->order, spare, g->node_count, x, y,
+                 g->starts[*x] != g->starts[*y] ? g->starts[*x] < g->starts[*y] : *x < *y);
+    memset(f->taken, 0, count * sizeof *f->taken);
+    return true;
+}
+
+static int64_t new_end(const findings *f, uint32_t n)
+{
+    return f->new_starts[n] + (f->graph->ends[n] - f->graph->starts[n]) - f->taken[n];
 }
 
 static int64_t new_start(const findings *f, uint32_t n)
@@ -41,7 +47,7 @@ static int64_t new_start(const findings *f, uint32_t n)
     for (size_t e = g->first_edges[n]; e < g->first_edges[n + 1]; e++) {
         uint32_t from = g->froms[e];
         if (f->freed[n] && g->edge_kinds[e] == HD_EDGE_SYNC) continue;
-        int64_t now = g->ends[from] <= g->starts[n] ? f->new_ends[from] : f->new_starts[from];
+        int64_t now = g->ends[from] <= g->starts[n] ? new_end(f, from) : f->new_starts[from];
         if (e == bound) now += g->starts[n] - ready;
         if (now > start) start = now;
     }
@@ -56,11 +62,10 @@ static int64_t saved(const findings *f)
     for (uint32_t i = 0; i < g->node_count; i++) {
         uint32_t n = f->order[i];
         f->new_starts[n] = new_start(f, n);
-        f->new_ends[n] = f->new_starts[n] + (g->ends[n] - g->starts[n]) - f->taken[n];
         if (!findings_is_measured(f, n)) continue;
         int64_t beyond = g->ends[n] > f->until ? g->ends[n] - f->until : 0;
         if (g->ends[n] - beyond > before) before = g->ends[n] - beyond;
-        if (f->new_ends[n] - beyond > after) after = f->new_ends[n] - beyond;
+        if (new_end(f, n) - beyond > after) after = new_end(f, n) - beyond;
     }
     return before > after ? before - after : 0;
 }
@@ -90,18 +95,57 @@ static int64_t claimed_work(const findings *f, uint32_t of)
     return sum;
 }
 
-static int64_t busiest(const findings *f)
+/* When the first of what the finding changes begins, within the whole: until then all is as it was. */
+static int64_t first_change(const findings *f, uint32_t of)
+{
+    size_t first = 0, high = f->claim_count;
+    int64_t time = f->until;
+    HD_PARTITION_POINT(first, high, at, f->claims[at].of < of);
+    for (size_t i = first; i < f->claim_count && f->claims[i].of == of; i++) {
+        uint32_t node = f->claims[i].node, row = f->graph->slices[node];
+        int64_t start = f->graph->starts[node];
+        if (f->claims[i].ns == HD_NO_TIME && row != HD_NONE) { /* the node is behind the wait */
+            int64_t call = hd_event_at(f->scope.trace, HD_KIND_SLICE, row).start_ns;
+            if (call < start) start = call;
+        }
+        if (start < time) time = start;
+    }
+    return time > f->from ? time : f->from;
+}
+
+/* How long the device that has most to do is busy from then on. */
+static int64_t busiest_since(const findings *f, int64_t time)
 {
     int64_t most = 0;
-    for (uint32_t d = 0; d < f->scope.device_count; d++)
-        if (f->busiest[d] > most) most = f->busiest[d];
+    for (uint32_t d = 0; d < f->scope.device_count; d++) {
+        int64_t busy = f->busiest[d] - findings_busy_until(f, d, FINDINGS_ALL_CLASSES, time);
+        if (busy > most) most = busy;
+    }
     return most;
+}
+
+static void set_not_known(finding *of, const char *reason)
+{
+    of->saves = HD_NO_TIME;
+    of->how = FINDING_NOT_KNOWN;
+    of->reason = reason;
+}
+
+/* From the first change on the device that is busiest needs that long, but for what the finding claims of it. */
+static void bound_by_host(findings *f, uint32_t index)
+{
+    finding *of = &f->list[index];
+    int64_t time = first_change(f, index);
+    int64_t host = gpu_sum(f->until - time - busiest_since(f, time), claimed_work(f, index));
+    if (host >= of->saves) return;
+    of->saves = host;
+    of->how = FINDING_BY_HOST;
 }
 
 static void bound_one(findings *f, uint32_t index)
 {
     finding *of = &f->list[index];
-    int64_t whole = findings_whole(f), host = gpu_sum(whole - busiest(f), claimed_work(f, index));
+    int64_t whole = findings_whole(f);
     if (of->reason) return;
     of->saves = whole;
     of->how = FINDING_BY_PATH;
@@ -121,14 +165,13 @@ static void bound_one(findings *f, uint32_t index)
         of->saves = of->freed;
         of->how = FINDING_BY_PATH;
     }
-    if ((of->is_of_host || of->frees_waits) && host < of->saves) {
-        of->saves = host;
-        of->how = FINDING_BY_HOST;
-    }
-    if (of->has_other_ranks && findings_is_worth(f, of->saves)) {
-        of->saves = HD_NO_TIME;
-        of->how = FINDING_NOT_KNOWN;
-        of->reason = "its time includes waiting for ranks that are not in this trace: load them together";
+    if (of->is_of_host || of->frees_waits) bound_by_host(f, index);
+    bool is_worth = findings_is_worth(f, of->saves);
+    if (of->has_other_ranks && is_worth) {
+        set_not_known(of, "its time includes waiting for ranks that are not in this trace: load them together");
+    } else if (of->is_of_all_ranks && !is_worth) {
+        set_not_known(of,
+                      "this rank waits for ranks that are not in this trace, and may be as slow: load them together");
     }
 }
 

@@ -53,7 +53,7 @@ static bool add_claim(findings *f, finding_claim claim)
     return true;
 }
 
-bool findings_claim(findings *f, uint32_t node, int64_t most)
+static bool claim_quietly(findings *f, uint32_t node, int64_t most)
 {
     int64_t ns = f->left[node] < most ? f->left[node] : most, path = f->on_path[node] < ns ? f->on_path[node] : ns;
     if (ns <= 0) return true;
@@ -61,9 +61,17 @@ bool findings_claim(findings *f, uint32_t node, int64_t most)
     f->on_path[node] -= path;
     finding *of = last_of(f);
     of->path += path;
-    of->events++;
-    if (f->graph->slices[node] != HD_NONE) findings_show(f, f->graph->slices[node], ns);
     return add_claim(f, (finding_claim){node, f->count - 1, ns, path});
+}
+
+bool findings_claim(findings *f, uint32_t node, int64_t most)
+{
+    size_t count = f->claim_count;
+    if (!claim_quietly(f, node, most)) return false;
+    if (f->claim_count == count) return true;
+    last_of(f)->events++;
+    if (f->graph->slices[node] != HD_NONE) findings_show(f, f->graph->slices[node], f->claims[count].ns);
+    return true;
 }
 
 void findings_scale(findings *f, double part)
@@ -175,17 +183,14 @@ static uint32_t claimed_device(const findings *f)
 
 /* ---- whole findings ---- */
 
-hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
-                          hd_error *err)
+hd_status findings_keep(finding **out, findings *f, hd_error *err)
 {
+    const finding_rule *rule = last_of(f)->rule;
     *out = NULL;
-    if (!findings_add(f, rule)) return HD_NOMEM(err);
-    for (uint32_t n = 0; n < f->graph->node_count; n++)
-        if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
-    int64_t time = claimed(f);
-    if (time < 0) return HD_NOMEM(err);
     bool is_enough = !rule->least_part || last_of(f)->path >= findings_whole(f) / rule->least_part;
-    if (!findings_is_worth(f, time) || !is_enough) {
+    int64_t time = is_enough ? claimed(f) : 0;
+    if (time < 0) return HD_NOMEM(err);
+    if (!findings_is_worth(f, time)) {
         findings_drop(f);
         return HD_OK;
     }
@@ -197,30 +202,107 @@ hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, 
     return HD_OK;
 }
 
+hd_status findings_gather(finding **out, findings *f, const finding_rule *rule, findings_is_one *is_one, void *user,
+                          hd_error *err)
+{
+    *out = NULL;
+    if (!findings_add(f, rule)) return HD_NOMEM(err);
+    for (uint32_t n = 0; n < f->graph->node_count; n++)
+        if (f->left[n] > 0 && is_one(f, n, user) && !findings_claim(f, n, INT64_MAX)) return HD_NOMEM(err);
+    return findings_keep(out, f, err);
+}
+
 typedef struct named {
     bool (*is_one)(const findings *f, uint32_t node);
-    findings_is_name *is_name;
-    uint8_t *answers; /* by string: 2 yes, 1 no, 0 not asked yet */
+    const uint8_t *names; /* by string */
 } named;
 
 static bool is_named(const findings *f, uint32_t node, void *user)
 {
     const named *n = user;
-    if (n->is_one ? !n->is_one(f, node) : findings_is_work(f, node)) return false;
+    if (!n->is_one(f, node)) return false;
     uint32_t name = findings_name(f, node);
-    if (name == HD_STRING_NONE) return false;
-    if (!n->answers[name]) n->answers[name] = n->is_name(hd_trace_string(f->scope.trace, name)) ? 2 : 1;
-    return n->answers[name] == 2;
+    return name != HD_STRING_NONE && n->names[name];
 }
 
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err)
 {
-    named n = {is_one, is_name, calloc(hd_trace_string_count(f->scope.trace) + 1, 1)};
+    bool any;
+    uint8_t *names = findings_choose_names(&any, f, is_name);
     *out = NULL;
-    hd_status status = n.answers ? findings_gather(out, f, rule, is_named, &n, err) : HD_NOMEM(err);
-    free(n.answers);
+    hd_status status = !names ? HD_NOMEM(err)
+                       : any  ? findings_gather(out, f, rule, is_named, &(named){is_one, names}, err)
+                              : HD_OK;
+    free(names);
+    return status;
+}
+
+/* ---- what threads do within slices of some names ---- */
+
+uint8_t *findings_choose_names(bool *out_any, const findings *f, findings_is_name *is_name)
+{
+    const hd_trace *trace = f->scope.trace;
+    uint32_t count = hd_trace_string_count(trace);
+    uint8_t *names = calloc((size_t)count + 1, 1);
+    *out_any = false;
+    for (uint32_t i = 0; names && i < count; i++) {
+        names[i] = f->names[i] && is_name(hd_trace_string(trace, i));
+        *out_any |= names[i];
+    }
+    return names;
+}
+
+static const hd_graph_lane *lane_of_track(const hd_graph *g, uint32_t track)
+{
+    for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
+        if (g->lanes[l].track == track) return &g->lanes[l];
+    return NULL;
+}
+
+/* What of the slice no slice before it had, within the whole. */
+static bool claim_slice(findings *f, const hd_graph_lane *lane, const gpu_slice *slice, int64_t from)
+{
+    const hd_graph *g = f->graph;
+    uint32_t node = hd_graph_node_at(g, lane, from), last = lane->first_node + lane->node_count;
+    size_t claims = f->claim_count;
+    bool fine = true;
+    for (node = node == HD_NONE ? lane->first_node : node; fine && node < last && g->starts[node] < slice->end;
+         node++) {
+        int64_t start = g->starts[node] > from ? g->starts[node] : from;
+        int64_t end = g->ends[node] < slice->end ? g->ends[node] : slice->end;
+        if (end > start) fine = claim_quietly(f, node, end - start);
+    }
+    if (f->claim_count == claims) return fine; /* all of it is another's */
+    last_of(f)->events++;
+    return findings_show(f, slice->row, slice->end - slice->start) && fine;
+}
+
+hd_status findings_gather_within(finding **out, findings *f, const finding_rule *rule, findings_is_name *is_name,
+                                 hd_error *err)
+{
+    static const unsigned roles = 1u << HD_ROLE_OTHER | 1u << HD_ROLE_OP | 1u << HD_ROLE_PYTHON |
+                                  1u << HD_ROLE_ANNOTATION | 1u << HD_ROLE_RUNTIME | 1u << HD_ROLE_DRIVER;
+    bool any;
+    gpu_slices slices = {0};
+    gpu_reach reach = {.lane = HD_NONE};
+    uint8_t *names = findings_choose_names(&any, f, is_name);
+    *out = NULL;
+    hd_status status = names ? HD_OK : HD_NOMEM(err);
+    if (status == HD_OK && any) status = gpu_slices_named(&slices, &f->scope, roles, names, err);
+    free(names);
+    if (status == HD_OK && slices.count && !findings_add(f, rule)) status = HD_NOMEM(err);
+    const hd_graph_lane *lane = NULL;
+    for (size_t i = 0; status == HD_OK && i < slices.count; i++) {
+        const gpu_slice *slice = &slices.list[i];
+        if (!lane || lane->track != slice->lane) lane = lane_of_track(f->graph, slice->lane);
+        int64_t from = gpu_reach_add(&reach, slice->lane, slice->start, slice->end);
+        if (!lane || from >= slice->end || slice->end <= f->from || slice->start >= f->until) continue;
+        if (!claim_slice(f, lane, slice, from)) status = HD_NOMEM(err);
+    }
+    if (status == HD_OK && slices.count) status = findings_keep(out, f, err);
+    gpu_slices_deinit(&slices);
     return status;
 }
 
@@ -229,7 +311,7 @@ hd_status findings_find_named(findings *f, const finding_rule *rule, findings_is
 {
     char name[72], amount[96];
     finding *of;
-    HD_TRY(findings_gather_named(&of, f, rule, NULL, is_name, err));
+    HD_TRY(findings_gather_within(&of, f, rule, is_name, err));
     if (!of) return HD_OK;
     of->is_of_host = true;
     snprintf(of->text, sizeof of->text, "%s for %s: %s, %llu %s.", what, findings_amount(amount, of),

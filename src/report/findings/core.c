@@ -1,6 +1,7 @@
 /* core.c - what rules look at: the whole, the graph and its path, calls that wait */
 #include "report/findings/finding.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,42 +35,36 @@ static void find_whole(findings *f)
     if (f->until < f->from) f->until = f->from;
 }
 
-int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+int64_t findings_busy_until(const findings *f, uint32_t device, unsigned classes, int64_t until)
 {
     const gpu_scope *s = &f->scope;
     const gpu_device *of = &s->devices[device];
-    gpu_spans spans;
-    size_t count = 0;
-    gpu_span *list = hd_large_new((size_t)of->count + 1, sizeof *list, s->large);
-    if (!list) return -1;
+    int64_t covered = 0, reached = f->from;
     for (uint32_t i = 0; i < of->count; i++) {
         const gpu_work *work = &s->works[s->order[of->first + i]];
-        if (classes >> work->class & 1) list[count++] = (gpu_span){work->start, work->end};
+        int64_t start = work->start > reached ? work->start : reached, end = work->end < until ? work->end : until;
+        if (work->start >= until) break; /* they come by start */
+        if (!(classes >> work->class & 1) || end <= start) continue;
+        covered += end - start;
+        reached = end;
     }
-    if (!gpu_spans_union(&spans, list, count, s->large)) return -1;
-    int64_t covered = gpu_spans_covered(&spans, f->from, f->until);
-    gpu_spans_deinit(&spans);
     return covered;
+}
+
+int64_t findings_busy(const findings *f, uint32_t device, unsigned classes)
+{
+    return findings_busy_until(f, device, classes, f->until);
 }
 
 static bool find_busy(findings *f)
 {
     f->busiest = calloc((size_t)f->scope.device_count + 1, sizeof *f->busiest);
-    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++) {
-        f->busiest[d] = findings_busy(f, d, (1u << GPU_CLASSES) - 1);
-        if (f->busiest[d] < 0) return false;
-    }
+    for (uint32_t d = 0; f->busiest && d < f->scope.device_count; d++)
+        f->busiest[d] = findings_busy(f, d, FINDINGS_ALL_CLASSES);
     return f->busiest != NULL;
 }
 
 /* ---- nodes ---- */
-
-static uint32_t work_of_row(const gpu_scope *s, uint32_t row)
-{
-    size_t low = 0, high = s->launches->work_count;
-    HD_PARTITION_POINT(low, high, at, s->launches->works[at].row < row);
-    return (uint32_t)low;
-}
 
 static bool index_nodes(findings *f)
 {
@@ -85,7 +80,7 @@ static bool index_nodes(findings *f)
     for (uint32_t l = 0; l < g->lane_count && !g->lanes[l].is_queue; l++)
         for (uint32_t i = 0; i < g->lanes[l].node_count; i++) f->lanes[g->lanes[l].first_node + i] = g->lanes[l].track;
     for (uint32_t n = f->first_work; n < g->node_count; n++)
-        f->works[n - f->first_work] = work_of_row(&f->scope, g->slices[n]);
+        f->works[n - f->first_work] = gpu_work_at(&f->scope, g->slices[n]);
     for (uint32_t n = 0; n < g->node_count; n++) {
         int64_t start = g->starts[n] > f->from ? g->starts[n] : f->from;
         int64_t end = g->ends[n] < f->until ? g->ends[n] : f->until;
@@ -137,6 +132,22 @@ static hd_status find_path(findings *f, hd_error *err)
     return HD_OK;
 }
 
+bool findings_lacks_ranks(const findings *f)
+{
+    const hd_graph *g = f->graph;
+    if (!g->node_count) return true;
+    for (size_t e = 0; e < g->first_edges[g->node_count]; e++)
+        if (g->edge_kinds[e] == HD_EDGE_COLLECTIVE) return false;
+    return true;
+}
+
+bool findings_communicates(const findings *f)
+{
+    for (size_t i = 0; i < f->scope.launches->work_count; i++)
+        if (f->scope.works[i].class == GPU_COMMUNICATION && f->scope.works[i].is_there) return true;
+    return false;
+}
+
 uint32_t findings_name(const findings *f, uint32_t node)
 {
     uint32_t row = f->graph->slices[node];
@@ -176,6 +187,54 @@ uint32_t findings_sync_of(const findings *f, uint64_t row)
     return low < f->syncs.count && f->syncs.list[f->syncs_by_row[low]].row == row ? f->syncs_by_row[low] : HD_NONE;
 }
 
+/* ---- names ---- */
+
+static bool mark_names(findings *f)
+{
+    enum { CHUNK = 2048 };
+    const hd_trace *trace = f->scope.trace;
+    int64_t *names = calloc(CHUNK, sizeof *names);
+    f->names = calloc((size_t)hd_trace_string_count(trace) + 1, 1);
+    for (size_t b = 0; names && f->names && b < hd_trace_block_count(trace, HD_KIND_SLICE); b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        for (uint32_t first = 0; first < block->row_count; first += CHUNK) {
+            uint32_t count = block->row_count - first < CHUNK ? block->row_count - first : CHUNK;
+            hd_column_decode(names, &block->columns[HD_COL_NAME], first, count);
+            for (uint32_t i = 0; i < count; i++)
+                if ((uint32_t)names[i] != HD_STRING_NONE) f->names[names[i]] = 1;
+        }
+        hd_trace_release(trace, block);
+    }
+    free(names);
+    return names && f->names;
+}
+
+/* ---- arguments ---- */
+
+hd_status findings_read_numbers(double **out, const findings *f, const char *name, hd_error *err)
+{
+    const hd_launches *l = f->scope.launches;
+    const hd_trace *trace = f->scope.trace;
+    gpu_arg arg;
+    *out = NULL;
+    if (!gpu_arg_init(&arg, trace, name)) return HD_NOMEM(err);
+    if (!gpu_arg_is_used(&arg)) return HD_OK;
+    *out = hd_large_new(l->work_count + 1, sizeof **out, f->scope.large);
+    for (size_t b = 0, at = 0; *out && b < hd_trace_block_count(trace, HD_KIND_SLICE) && at < l->work_count; b++) {
+        const hd_block *block = hd_trace_block_at(trace, HD_KIND_SLICE, b);
+        for (; at < l->work_count && l->works[at].row < block->first_row + block->row_count; at++) {
+            hd_value value;
+            double number;
+            bool has_one = gpu_arg_get(&value, &arg, block, (uint32_t)(l->works[at].row - block->first_row)) &&
+                           hd_value_double(&number, trace, value);
+            (*out)[at] = has_one ? number : NAN;
+        }
+        hd_trace_release(trace, block);
+    }
+    gpu_arg_deinit(&arg);
+    return *out ? HD_OK : HD_NOMEM(err);
+}
+
 /* ---- all of it ---- */
 
 hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_options *options, hd_error *err)
@@ -189,7 +248,7 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
     find_whole(f);
     if (!find_busy(f)) return HD_NOMEM(err);
     HD_TRY(hd_graph_new(&f->graph, f->scope.trace, f->scope.launches, err));
-    if (!index_nodes(f)) return HD_NOMEM(err);
+    if (!index_nodes(f) || !mark_names(f)) return HD_NOMEM(err);
     HD_TRY(find_path(f, err));
     const hd_graph *g = f->graph;
     f->is_complete = !g->waits_without_work && !g->works_without_launch && !g->suspect_count && !g->threads_unexamined;
@@ -200,11 +259,10 @@ hd_status findings_prepare(findings *f, const hd_report_input *input, const gpu_
 
 void findings_release(findings *f)
 {
-    void **const large[] = {(void **)&f->works,       (void **)&f->left,     (void **)&f->on_path,
-                            (void **)&f->lanes,       (void **)&f->sync_ops, (void **)&f->order,
-                            (void **)&f->taken,       (void **)&f->claims,   (void **)&f->new_starts,
-                            (void **)&f->new_ends,    (void **)&f->freed,    (void **)&f->sync_is_taken,
-                            (void **)&f->syncs_by_row};
+    void **const large[] = {(void **)&f->works, (void **)&f->left,          (void **)&f->on_path,
+                            (void **)&f->lanes, (void **)&f->sync_ops,      (void **)&f->order,
+                            (void **)&f->taken, (void **)&f->claims,        (void **)&f->new_starts,
+                            (void **)&f->freed, (void **)&f->sync_is_taken, (void **)&f->syncs_by_row};
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         hd_large_free(*large[i]);
         *large[i] = NULL;
@@ -213,6 +271,8 @@ void findings_release(findings *f)
     f->path = NULL;
     hd_graph_free(f->graph);
     f->graph = NULL;
+    free(f->names);
+    f->names = NULL;
     gpu_gaps_deinit(&f->gaps);
     gpu_slices_deinit(&f->syncs);
 }

@@ -10,27 +10,39 @@ const finding_rule *const finding_rules[] = {
     &finding_overhead,
     &finding_data_loading,
     &finding_garbage_collection,
+    &finding_recompilation,
     &finding_module_loading,
+    &finding_allocator_retries,
     &finding_device_allocation,
+    &finding_host_collectives,
+    &finding_cpu_starved,
     &finding_sync_item,
     &finding_pageable_copy,
     &finding_sync_copy,
     &finding_sync_call,
+    &finding_small_collectives,
     &finding_same_stream_communication,
     &finding_exposed_communication,
+    &finding_same_stream_copy,
     &finding_exposed_copy,
     &finding_tensor_cores,
     &finding_layout_conversions,
     &finding_data_shuffle,
+    &finding_few_blocks,
+    &finding_unfused_elementwise,
+    &finding_roofline_gap,
     &finding_small_kernels,
     &finding_kernel_hotspot,
     &finding_gpu_bound,
+    &finding_optimizer_loop,
     &finding_launch_bound,
     &finding_host_bound,
     &finding_idle_unknown,
     &finding_slow_first_step,
     &finding_slow_step,
     &finding_memory_limit,
+    &finding_memory_fragments,
+    &finding_memory_growth,
     NULL,
 };
 
@@ -72,6 +84,8 @@ static int by_rank(const void *a, const void *b)
     int c = class_of(x), d = class_of(y);
     if (c != d) return c < d ? -1 : 1;
     int64_t p = c < 2 ? x->saves : c == 2 ? x->amount : x->then, q = d < 2 ? y->saves : d == 2 ? y->amount : y->then;
+    /* What may be waiting for other ranks says less than what this rank does itself. */
+    if (c == 2 && x->has_other_ranks != y->has_other_ranks) return x->has_other_ranks - y->has_other_ranks;
     if (p != q) return p > q ? -1 : 1;
     return strcmp(x->text, y->text);
 }

@@ -11,6 +11,7 @@
 #include "base/sorted.h"
 #include "report/findings/finding.h"
 #include "trace/event.h"
+#include "trace/ranks.h"
 
 typedef struct summary_options {
     gpu_options gpu;
@@ -255,6 +256,32 @@ static hd_status run_parts(summary *s, const hd_report_input *input, hd_error *e
     return status;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The ranks of its job that are not in the trace. */
+static hd_status tell_missing(hd_report *out, const hd_trace *trace, hd_error *err)
+{
+    const hd_trace_facts *facts = hd_trace_facts_of(trace);
+    uint32_t tracks = hd_trace_track_count(trace);
+    size_t count = 0, kept = 0;
+    if (facts->world_size == HD_NO_NUMBER) return HD_OK;
+    int64_t *ranks = calloc((size_t)tracks + 1, sizeof *ranks);
+    if (!ranks) return HD_NOMEM(err);
+    for (uint32_t t = 0; t < tracks; t++)
+        if ((ranks[count] = hd_trace_rank_of(trace, t)) >= 0) count++;
+    if (!count && facts->rank >= 0) ranks[count++] = facts->rank;
+    hd_sort(ranks, count, sizeof *ranks, by_number);
+    for (size_t i = 0; i < count; i++)
+        if (!kept || ranks[i] != ranks[kept - 1]) ranks[kept++] = ranks[i];
+    hd_status status = kept ? report_tell_missing(out, facts->world_size, ranks, kept, err) : HD_OK;
+    free(ranks);
+    return status;
+}
+
 static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
 {
     hd_table_builder *b;
@@ -265,6 +292,11 @@ static hd_status add_notes(hd_report *out, summary *s, hd_error *err)
     out->trust = breakdown->trust;
     breakdown->trust = NULL;
     memcpy(out->trust_text, breakdown->trust_text, sizeof out->trust_text);
+    hd_status status = tell_missing(out, s->trace, err);
+    if (status != HD_OK) {
+        hd_table_builder_free(b);
+        return status;
+    }
     return report_add(out, b, err);
 }
 
@@ -286,7 +318,9 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
     summary s = {.trace = input->trace, .options = options};
     hd_status status = findings_init(&s.findings, input, &s.options->gpu, err);
     if (status == HD_OK) status = run_parts(&s, input, err);
-    if (status == HD_OK) status = findings_add_memory(&s.findings, hd_report_table(&s.parts[MEMORY], "devices"), err);
+    if (status == HD_OK)
+        status = findings_add_memory(&s.findings, hd_report_table(&s.parts[MEMORY], "devices"),
+                                     hd_report_table(&s.parts[MEMORY], "reserved"), err);
     if (status == HD_OK) status = add_tables(out, &s, err);
     for (int part = 0; part < PARTS; part++) hd_report_free(&s.parts[part]);
     findings_deinit(&s.findings);

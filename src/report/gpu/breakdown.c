@@ -1,7 +1,7 @@
-/* breakdown.c - where the time of each device goes: see "breakdown" in docs/reports/definitions.md
+/* breakdown.c - how each device spends its time: see "breakdown" in docs/reports/definitions.md
  *
- * One sweep over the work of a device tells for each stretch of time which classes run, and how many pieces of work.
- * All figures are sums of such stretches, so that they add up to the span.
+ * One sweep over the activities of a device gives for each segment of time the running classes, and the number of
+ * activities. All figures are sums of such segments, so that they add up to the span.
  */
 #include <stdlib.h>
 

@@ -7,6 +7,7 @@
 #include "base/memory/vector.h"
 #include "base/sorted.h"
 #include "model/host/waits.h"
+#include "report/coverage.h"
 #include "report/gpu/gpu.h"
 #include "trace/event.h"
 
@@ -35,7 +36,7 @@ static unsigned type_bytes(hd_string type)
     return 0;
 }
 
-/* What of the bytes goes over each link of the bus, as nccl-tests count it. false: not known. */
+/* Bus-bandwidth factor, as in nccl-tests. false: unknown. */
 static bool bus_factor(double *out, gpu_collective collective, int64_t ranks)
 {
     double others = (double)ranks - 1, all = (double)ranks;
@@ -76,9 +77,9 @@ typedef struct collective_row {
     int64_t size;
     /* not of the key: */
     int64_t start, duration, exposed, in, out, message, bytes, id;
-    int64_t timed_bytes, timed;       /* of those that tell bytes */
+    int64_t timed_bytes, timed;       /* of those with known bytes */
     int64_t kernels;                  /* 1 */
-    int64_t waiting, waiting_exposed; /* of a wait that is a slice of its own; then none of the others is known */
+    int64_t waiting, waiting_exposed; /* of waits that are slices of their own; then the others are unknown */
     uint32_t ranks, name;             /* text; string */
 } collective_row;
 
@@ -92,6 +93,7 @@ typedef struct communication {
     gpu_spans *compute; /* by device */
     gpu_aggregate kinds, each;
     size_t count, sized;
+    report_covered covered;
     hd_table_builder *list;
 } communication;
 
@@ -102,7 +104,7 @@ static gpu_collective collective_of_string(communication *c, uint32_t string)
     return (gpu_collective)(*known - 1);
 }
 
-/* The event that tells of a collective: the kernel, or the op around its launch. */
+/* The event with a collective's arguments: the kernel, or the op around its launch. */
 static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t work)
 {
     uint32_t row, launch = c->scope.works[work].launch;
@@ -116,8 +118,9 @@ static const hd_block *teller_of(uint32_t *out_row, communication *c, uint32_t w
     return block;
 }
 
-/* The elements that make the bytes of nccl-tests: what a rank of an all-gather gets, what it gives of most others; what
- * the root of a gather gets, or of a scatter gives, as any rank knows it by its own part. HD_NO_NUMBER */
+/* The number of elements for the bytes of nccl-tests: for an all-gather those that a rank receives, for most others
+ * those it sends; for a gather those the root receives, for a scatter those it sends, as known to any rank from its own
+ * part. HD_NO_NUMBER */
 static int64_t elements_of(const collective_row *t)
 {
     int64_t all, ranks = t->size;
@@ -173,6 +176,7 @@ static bool tell(collective_row *t, communication *c, uint32_t index)
         !gpu_arg_written(&t->type, &c->texts, &c->args[TYPE], block, at))
         return false;
     find_bytes(t, c);
+    report_cover(&c->covered, t->duration, t->bytes != HD_NO_NUMBER);
     t->exposed = t->duration - gpu_spans_covered(&c->compute[work->device], work->start, work->end);
     return true;
 }
@@ -203,7 +207,7 @@ static uint32_t computes_on(const gpu_scope *s, const gpu_work *work)
     return work->is_there && work->class == GPU_COMPUTE ? s->rows[work->row].stands_on : HD_NONE;
 }
 
-/* U(compute) of each device that communicates, whatever of it --names and --tracks choose. */
+/* U(compute) of each communicating device, ignoring --names and --tracks. */
 static bool find_compute(communication *c)
 {
     const gpu_scope *s = &c->scope;
@@ -238,7 +242,7 @@ static bool find_compute(communication *c)
     return fine;
 }
 
-/* All slices of a role that have one of these names. */
+/* All slices of a role with one of these names. */
 static hd_status find_named(communication *c, hd_role role, const char *const *wanted, hd_error *err)
 {
     const hd_trace *trace = c->scope.trace;
@@ -257,7 +261,7 @@ static hd_status find_named(communication *c, hd_role role, const char *const *w
 static hd_status find_ops(communication *c, hd_error *err)
 {
     static const char *const ops[] = {"record_param_comms", NULL};
-    /* Not ncclAllGather and the like: NCCL tells the bytes of one rank. */
+    /* Without ncclAllGather and the like, where NCCL gives the bytes of one rank. */
     static const char *const ranges[] = {"ncclAllReduce", "ncclBroadcast", "ncclReduce", "ncclSend", "ncclRecv", NULL};
     HD_TRY(find_named(c, HD_ROLE_OP, ops, err));
     if (!c->ops.count) {
@@ -309,12 +313,13 @@ static hd_status add_all(communication *c, hd_error *err)
 
 /* ---- waits that are slices of their own ---- */
 
-/* Works of a row that communicate and are listed, by start. */
+/* Listed communication activities of a track, by start. */
 typedef struct row_works {
     uint32_t *list, count;
 } row_works;
 
-/* That of which a wait is: of the next and the one before, the one of its name; else the next, else the one before. */
+/* The activity that a wait belongs to: of the next and the previous one, the one with its name; else the next, else the
+ * previous one. */
 static uint32_t work_of_wait(const gpu_scope *s, const row_works *works, const gpu_slice *wait)
 {
     uint32_t low = 0, high = works->count;
@@ -390,7 +395,8 @@ static hd_status add_tables(hd_report *out, communication *c, hd_error *err)
     if (c->count)
         notes[count++] = "times are upper bounds: in one rank's recording they include waiting for the others";
     if (c->count && !c->sized) notes[count++] = "no collective has its bytes (In msg nelems, dtype)";
-    return gpu_add_notes(out, &report_communication_about, &c->scope, notes, err);
+    HD_TRY(gpu_add_notes(out, &report_communication_about, &c->scope, notes, err));
+    return report_add_coverage(out, COVERAGE_BYTES, &c->covered, "of communication", err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)

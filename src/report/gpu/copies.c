@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "model/roles/copy_ways.h"
+#include "report/coverage.h"
 #include "report/gpu/gpu.h"
 
 typedef struct copies_options {
@@ -17,7 +18,7 @@ enum { NO_KIND, SET };
 
 static const char *const size_names[] = {"< 4 KiB", "< 64 KiB", "< 1 MiB", "< 16 MiB", "< 256 MiB", ">= 256 MiB"};
 
-/* What pieces of the time are of, too; there without a step. */
+/* The key of bins of time, too; there without a step. */
 typedef struct copy_key {
     gpu_key on;
     uint32_t kind;
@@ -33,11 +34,12 @@ typedef struct copies {
     gpu_scope scope;
     const copies_options *options;
     gpu_groups rates;  /* device and kind */
-    double **bytes_in; /* by those, then by piece of the time */
+    double **bytes_in; /* by key, then by bin of time */
     size_t bytes_capacity;
     gpu_arg bytes, size, direction;
     gpu_texts texts;
     gpu_aggregate kinds, sizes;
+    report_covered covered;
 } copies;
 
 /* ---- what a copy is ---- */
@@ -50,7 +52,7 @@ static uint32_t kind_of(copies *c, const gpu_work *work, hd_string name, const h
     return hd_copy_way_of(hd_trace_string(c->scope.trace, gpu_arg_text(&c->direction, block, row)));
 }
 
-/* "Pageable -> Device" of the first parentheses that hold no others. false: no memory. */
+/* "Pageable -> Device" from the first innermost parentheses. false: no memory. */
 static bool memory_of(uint32_t *out, copies *c, const gpu_work *work, hd_string name)
 {
     size_t open = SIZE_MAX;
@@ -118,6 +120,7 @@ static bool add_copy(copies *c, size_t index)
                     (int64_t)told->row};
     if (c->options->pieces && !add_rate(c, &row.key, work, bytes)) return false;
     if (!work->is_listed) return true;
+    if (work->class == GPU_COPY) report_cover(&c->covered, time, bytes >= 0);
     if (!memory_of(&row.key.detail, c, work, name) || !gpu_aggregate_add(&c->kinds, &row)) return false;
     row.key.detail = size_class(bytes);
     return gpu_aggregate_add(&c->sizes, &row);
@@ -167,7 +170,8 @@ static hd_status add_tables(hd_report *out, copies *c, hd_error *err)
         for (uint32_t g = 0; g < c->rates.count; g++) add_rates(b, c, g);
         HD_TRY(gpu_add(out, b, "", err));
     }
-    return gpu_add_notes(out, &report_copies_about, &c->scope, NULL, err);
+    HD_TRY(gpu_add_notes(out, &report_copies_about, &c->scope, NULL, err));
+    return report_add_coverage(out, COVERAGE_BYTES, &c->covered, "of copies", err);
 }
 
 /* ---- the report ---- */

@@ -1,12 +1,13 @@
-/* flops.c - what operators compute and move, and how fast: see "flops" in docs/reports/definitions.md
+/* flops.c - computation and data movement of operators, and their rates: see "flops" in docs/reports/definitions.md
  *
- * op_figures.c tells the figures of operators, peaks.c what their GPU could do, mfu.c sums up steps.
+ * op_figures.c gives the figures of operators, peaks.c the peaks of their GPU, mfu.c sums up steps.
  */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/memory/vector.h"
+#include "report/coverage.h"
 #include "report/gpu/op_figures.h"
 #include "report/gpu/peaks.h"
 
@@ -32,7 +33,8 @@ typedef struct flops {
     gpu_peaks peaks;
     gpu_mfu mfu;
     gpu_op_figures of;
-    int64_t *op_time; /* by op; -1: it has no work */
+    int64_t *op_time; /* by op; -1: it has no activity */
+    report_covered covered;
     gpu_groups keys;
     sum *sums; /* by key */
     size_t sum_capacity;
@@ -49,7 +51,11 @@ static bool sum_work(flops *f)
     for (size_t i = 0; i < f->of.ops.count; i++) f->op_time[i] = -1;
     for (size_t i = 0; i < s->launches->work_count; i++) {
         const gpu_work *work = &s->works[i];
-        if (work->device == HD_NONE || work->launch == HD_NONE || f->of.op_of[work->launch] == HD_NONE) continue;
+        if (work->device == HD_NONE) continue;
+        bool is_known = work->launch != HD_NONE && f->of.op_of[work->launch] != HD_NONE;
+        if (work->role == HD_ROLE_KERNEL && work->class == GPU_COMPUTE)
+            report_cover(&f->covered, gpu_duration(work), is_known);
+        if (!is_known) continue;
         int64_t *time = &f->op_time[f->of.op_of[work->launch]];
         *time = gpu_sum(*time < 0 ? 0 : *time, gpu_duration(work));
     }
@@ -75,7 +81,7 @@ static bool sum_ops(flops *f)
     return true;
 }
 
-/* Against what the GPU could do. */
+/* Compared with the GPU's peak. */
 static void add_peak_cells(hd_table_builder *t, const gpu_roofline *r, const key *k, const sum *s)
 {
     bool is_known = r->compute_ns >= 0 && r->memory_ns >= 0 && r->compute_ns + r->memory_ns > 0;
@@ -142,7 +148,8 @@ static hd_status add_tables(hd_report *out, flops *f, hd_error *err)
         notes[count++] = f->of.named ? "of no operator whose FLOP are known both shapes and GPU work are there"
                                      : "there is no operator whose FLOP are known";
     for (size_t i = 0; i < f->peaks.note_count; i++) notes[count++] = f->peaks.notes[i];
-    return gpu_add_notes(out, &report_flops_about, &f->scope, notes, err);
+    HD_TRY(gpu_add_notes(out, &report_flops_about, &f->scope, notes, err));
+    return report_add_coverage(out, COVERAGE_FLOP, &f->covered, NULL, err);
 }
 
 static hd_status run(hd_report *out, const hd_report_input *input, const void *options, hd_error *err)

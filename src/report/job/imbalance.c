@@ -19,7 +19,7 @@
 
 typedef struct sample {
     int64_t rank, value;
-    uint32_t name; /* text */
+    uint32_t name, doubt; /* texts */
 } sample;
 
 typedef struct samples {
@@ -40,33 +40,36 @@ typedef struct job {
 
 /* ---- samples ---- */
 
-static bool add_sample(samples *s, int64_t rank, uint32_t name, int64_t value)
+static bool add_sample(samples *s, int64_t rank, uint32_t name, int64_t value, uint32_t doubt)
 {
     if (value == HD_NO_NUMBER || name == HD_NONE) return true;
     if (!hd_grow((void **)&s->list, &s->capacity, s->count, sizeof *s->list)) return false;
-    s->list[s->count++] = (sample){rank, value, name};
+    s->list[s->count++] = (sample){rank, value, name, doubt};
     return true;
 }
 
 /* By name and rank, those of one rank as one. sums: they add up, else the largest counts. false: no memory. */
-static bool merge_samples(sample *list, size_t *count, bool sums)
+static bool merge_samples(sample *list, size_t *count, bool sums, gpu_texts *texts)
 {
     sample *spare = malloc((*count + 1) * sizeof *spare);
     size_t kept = 0;
+    bool fine = true;
     if (!spare) return false;
     if (*count) HD_SORT_RUNS(list, spare, *count, x, y, x->name != y->name ? x->name < y->name : x->rank < y->rank);
     free(spare);
-    for (size_t i = 0; i < *count; i++) {
+    for (size_t i = 0; i < *count && fine; i++) {
         sample *last = kept ? &list[kept - 1] : NULL;
-        if (!last || last->name != list[i].name || last->rank != list[i].rank)
+        if (!last || last->name != list[i].name || last->rank != list[i].rank) {
             list[kept++] = list[i];
-        else
-            last->value = sums                          ? gpu_sum(last->value, list[i].value)
-                          : last->value > list[i].value ? last->value
-                                                        : list[i].value;
+            continue;
+        }
+        last->value = sums                          ? gpu_sum(last->value, list[i].value)
+                      : last->value > list[i].value ? last->value
+                                                    : list[i].value;
+        fine = job_add_doubt(&last->doubt, texts, list[i].doubt);
     }
     *count = kept;
-    return true;
+    return fine;
 }
 
 /* ---- steps that all ranks have ---- */
@@ -83,11 +86,11 @@ static hd_status count_steps(samples *s, job *j, hd_error *err)
             int64_t rank = job_int(&cells, row, 0);
             uint32_t name;
             fine = job_text(&name, &j->texts, &cells, row, 1) &&
-                   add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, 1);
+                   add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, 1, HD_NONE);
         }
         job_cells_deinit(&cells);
     }
-    return fine && merge_samples(s->list, &s->count, true) ? HD_OK : HD_NOMEM(err);
+    return fine && merge_samples(s->list, &s->count, true, &j->texts) ? HD_OK : HD_NOMEM(err);
 }
 
 /* false: no memory. */
@@ -132,57 +135,67 @@ static bool is_compared(const job *j, uint32_t step)
 
 /* ---- tables of members ---- */
 
-/* Columns of a table, each a name of its own. sums: of steps. */
+/* Columns of a table, each a name of its own, which rest on `figures`. sums: of steps. */
 static hd_status add_columns(samples *s, job *j, const char *table, const char *const *columns,
-                             const char *const *names, hd_value_type type, bool sums, hd_error *err)
+                             const char *const *names, hd_value_type type, bool sums, unsigned figures, hd_error *err)
 {
     enum { RANK, STEP, FIRST };
     job_wanted wanted[8] = {{"rank", HD_VALUE_INT}, {"step", HD_VALUE_STRING}};
     uint32_t texts[8], step;
+    uint32_t *doubts;
     int count = FIRST;
+    hd_status status = job_doubts_of_members(&doubts, &j->texts, j->of, figures, err);
     bool fine = true;
     for (; columns[count - FIRST]; count++) {
         wanted[count] = (job_wanted){columns[count - FIRST], type};
         texts[count] = gpu_text(&j->texts, names[count - FIRST], strlen(names[count - FIRST]));
         fine &= texts[count] != HD_NONE;
     }
-    for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
+    for (size_t m = 0; status == HD_OK && fine && m < hd_job_count(j->of); m++) {
         job_cells cells;
         size_t before = s->count, own;
-        HD_TRY(job_cells_of(&cells, j->of, m, table, wanted, (size_t)count, j->lost, err));
+        status = job_cells_of(&cells, j->of, m, table, wanted, (size_t)count, j->lost, err);
+        if (status != HD_OK) break;
         for (size_t row = 0; row < cells.rows && fine; row++) {
             int64_t rank = job_int(&cells, row, RANK);
             fine = job_text(&step, &j->texts, &cells, row, STEP);
             for (int c = FIRST; c < count && fine && (!sums || is_compared(j, step)); c++)
-                fine = add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, texts[c], job_int(&cells, row, c));
+                fine = add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, texts[c], job_int(&cells, row, c),
+                                  doubts[m]);
         }
         job_cells_deinit(&cells);
         own = s->count - before;
-        fine = fine && (!own || merge_samples(s->list + before, &own, sums));
+        fine = fine && (!own || merge_samples(s->list + before, &own, sums, &j->texts));
         s->count = before + own;
     }
-    return fine ? HD_OK : HD_NOMEM(err);
+    free(doubts);
+    return fine ? status : HD_NOMEM(err);
 }
 
-/* Names and totals of a table. */
-static hd_status add_names(samples *s, job *j, const char *table, hd_error *err)
+/* Names and totals of a table, which rest on `figures`. */
+static hd_status add_names(samples *s, job *j, const char *table, unsigned figures, hd_error *err)
 {
     enum { RANK, NAME, TOTAL, COLUMNS };
     static const job_wanted wanted[COLUMNS] = {
         {"rank", HD_VALUE_INT}, {"name", HD_VALUE_STRING}, {"total", HD_VALUE_DURATION}};
+    uint32_t *doubts;
+    hd_status status = job_doubts_of_members(&doubts, &j->texts, j->of, figures, err);
     bool fine = true;
-    for (size_t m = 0; fine && m < hd_job_count(j->of); m++) {
+    for (size_t m = 0; status == HD_OK && fine && m < hd_job_count(j->of); m++) {
         job_cells cells;
-        HD_TRY(job_cells_of(&cells, j->of, m, table, wanted, COLUMNS, j->lost, err));
+        status = job_cells_of(&cells, j->of, m, table, wanted, COLUMNS, j->lost, err);
+        if (status != HD_OK) break;
         for (size_t row = 0; fine && row < cells.rows; row++) {
             int64_t rank = job_int(&cells, row, RANK);
             uint32_t name;
-            fine = job_text(&name, &j->texts, &cells, row, NAME) &&
-                   add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, job_int(&cells, row, TOTAL));
+            fine =
+                job_text(&name, &j->texts, &cells, row, NAME) &&
+                add_sample(s, rank == HD_NO_NUMBER ? (int64_t)m : rank, name, job_int(&cells, row, TOTAL), doubts[m]);
         }
         job_cells_deinit(&cells);
     }
-    return fine ? HD_OK : HD_NOMEM(err);
+    free(doubts);
+    return fine ? status : HD_NOMEM(err);
 }
 
 /* ---- notes ---- */
@@ -261,10 +274,11 @@ static void add_value(hd_table_builder *b, bool is_bytes, int64_t value)
 }
 
 /* Samples of one name, a rank once, in order of ranks. */
-static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t count, bool is_bytes)
+static bool add_row(hd_table_builder *b, job *j, const sample *s, size_t count, bool is_bytes)
 {
     double middle, spread, sum = 0, squares = 0, *values = malloc((count + 1) * sizeof *values);
     size_t low = 0, high = 0;
+    uint32_t doubt = HD_NONE;
     if (!values) return false;
     for (size_t i = 0; i < count; i++) {
         values[i] = (double)s[i].value;
@@ -275,6 +289,7 @@ static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t c
     double mean = sum / (double)count;
     for (size_t i = 0; i < count; i++) squares += (values[i] - mean) * (values[i] - mean);
     bool fine = job_spread(&middle, &spread, values, count);
+    for (size_t i = 0; i < count && fine; i++) fine = job_add_doubt(&doubt, &j->texts, s[i].doubt);
     free(values);
     gpu_cell_text(b, &j->texts, s->name);
     hd_table_add_count(b, count);
@@ -288,6 +303,7 @@ static bool add_row(hd_table_builder *b, const job *j, const sample *s, size_t c
     gpu_cell_decimal(b, 100 * sqrt(squares / (double)(count - 1)) / mean, mean > 0 && count > 1);
     gpu_cell_decimal(b, ((double)s[high].value - middle) / spread, spread > 0);
     add_value(b, is_bytes, (int64_t)llround((double)s[high].value - mean));
+    gpu_cell_text(b, &j->texts, doubt);
     return fine;
 }
 
@@ -296,7 +312,7 @@ static hd_status add_table(hd_report *out, job *j, const char *table, samples *s
 {
     hd_table_builder *b = NULL;
     hd_status status = report_builder(&b, &report_imbalance_about, table, err);
-    bool fine = status == HD_OK && merge_samples(s->list, &s->count, sums);
+    bool fine = status == HD_OK && merge_samples(s->list, &s->count, sums, &j->texts);
     for (size_t i = 0, end; fine && i < s->count; i = end) {
         for (end = i + 1; end < s->count && s->list[end].name == s->list[i].name;) end++;
         fine = add_row(b, j, s->list + i, end - i, !sums);
@@ -320,14 +336,16 @@ static hd_status add_tables(hd_report *out, job *j, hd_error *err)
     static const char *const peaks[] = {"peak", NULL}, *const peak_names[] = {"peak"};
     samples s = {0};
     hd_status status = find_equal_steps(j, err);
-    if (status == HD_OK) status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, true, err);
-    if (status == HD_OK) status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, true, err);
+    if (status == HD_OK) status = add_columns(&s, j, "steps", durations, step_names, HD_VALUE_DURATION, true, 0, err);
+    if (status == HD_OK)
+        status = add_columns(&s, j, "breakdown", parts, part_names, HD_VALUE_DURATION, true,
+                             GPU_FIGURE_TIME | GPU_FIGURE_IDLE, err);
     if (status == HD_OK) status = add_table(out, j, "imbalance", &s, true, err);
-    if (status == HD_OK) status = add_names(&s, j, "kernels", err);
+    if (status == HD_OK) status = add_names(&s, j, "kernels", GPU_FIGURE_TIME, err);
     if (status == HD_OK) status = add_table(out, j, "kernels", &s, true, err);
-    if (status == HD_OK) status = add_names(&s, j, "operators", err);
+    if (status == HD_OK) status = add_names(&s, j, "operators", 0, err);
     if (status == HD_OK) status = add_table(out, j, "operators", &s, true, err);
-    if (status == HD_OK) status = add_columns(&s, j, "memory", peaks, peak_names, HD_VALUE_BYTES, false, err);
+    if (status == HD_OK) status = add_columns(&s, j, "memory", peaks, peak_names, HD_VALUE_BYTES, false, 0, err);
     if (status == HD_OK) status = add_table(out, j, "memory", &s, false, err);
     free(s.list);
     return status;
@@ -358,7 +376,7 @@ static hd_status run(hd_report *out, const hd_report_input *input, const void *o
         {"imbalance_percent", HD_VALUE_DECIMAL, "(max - mean) / mean"},                                                \
         {"variation_percent", HD_VALUE_DECIMAL, "standard deviation / mean, of a sample (n - 1); null: of one rank"},  \
         {"z", HD_VALUE_DECIMAL, "(max - median) / (1.4826 MAD); above 3 it stands out; null: MAD is 0"},               \
-        {"cost", type, "max - mean: what an even share would save, if all wait for the last"},                         \
+        {"cost", type, "max - mean: what an even share would save, if all wait for the last"}, GPU_COLUMN_DOUBT,       \
     {                                                                                                                  \
         0                                                                                                              \
     }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "report/gpu/gpu.h"
 #include "report/job/job.h"
 #include "table/pack.h"
@@ -161,10 +162,8 @@ static int compare_unsigned(uint64_t x, uint64_t y)
 
 static int compare_texts(hd_string x, hd_string y)
 {
-    size_t size = x.size < y.size ? x.size : y.size;
     int order = (y.data != NULL) - (x.data != NULL);
-    if (!order && size) order = memcmp(x.data, y.data, size);
-    return order ? order : compare_unsigned(x.size, y.size);
+    return order ? order : hd_text_compare(x.data, x.size, y.data, y.size);
 }
 
 /* Numbers, the unknown last: it is the lowest, so that what is one less stands behind the highest. */
@@ -226,6 +225,21 @@ size_t hd_job_count(const hd_job *job)
 const hd_job_member *hd_job_at(const hd_job *job, size_t member)
 {
     return &job->members[member].about;
+}
+
+size_t job_place_of_rank(const hd_job *job, int64_t rank)
+{
+    size_t first = 0;
+    for (size_t end = job->count; first < end;) {
+        size_t middle = first + (end - first) / 2;
+        if (job->members[middle].about.rank < rank)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    if (first < job->count && job->members[first].about.rank == rank) return first;
+    if (rank < 0 || (uint64_t)rank >= job->count) return job->count;
+    return job->members[rank].about.rank == HD_NO_NUMBER ? (size_t)rank : job->count;
 }
 
 static hd_decompressor *take_spare(const hd_job *job)

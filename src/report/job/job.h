@@ -65,6 +65,8 @@ hd_status job_chunk_read(uint8_t **out, const hd_job *job, const job_member *mem
 hd_status job_packed_table(char **buffer, size_t *capacity, size_t *out_size, const hd_job *job, size_t member,
                            const char *name, hd_error *err);
 uint64_t job_table_bytes(const hd_job *job, const char *name); /* unpacked, of all members */
+/* The first member of a rank; else that at this place, whose rank is not known; else the count of members. */
+size_t job_place_of_rank(const hd_job *job, int64_t rank);
 /* `err` with the path of its file. */
 void job_error_of(hd_error *err, const hd_job *job, size_t member);
 
@@ -79,6 +81,9 @@ job_summarizer job_summarize_place; /* the rank and its process groups alone */
 hd_status job_add_place(hd_job *job, const hd_trace *trace, const char *path, int64_t rank, hd_error *err);
 /* hd_collectives_new of input->trace, with launches where they are there. */
 hd_status job_collectives_new(hd_collectives **out, const hd_report_input *input, hd_error *err);
+/* By collective, how long its device runs something else between the end of the one before it there and its start;
+ * HD_NO_TIME: it is the first. The caller frees *out, which is NULL after a failure. Errors: MEMORY, LIMIT. busy.c */
+hd_status job_busy_before(int64_t **out, const hd_collectives *all, const hd_report_input *input, hd_error *err);
 /* The tables `kernels` and `operators`. */
 hd_status job_sums(hd_report *out, const hd_report_input *input, hd_error *err);
 extern const hd_report_column job_kernel_columns[], job_operator_columns[];

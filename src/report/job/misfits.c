@@ -135,7 +135,10 @@ static void find_missing(finder *f, int64_t world)
         }
         if (rank >= next && rank < INT64_MAX) next = rank + 1;
     }
-    append(m, "%" PRIu64 " of %" PRId64 " ranks are missing: %s", m->count, world, list.text);
+    if (m->count == 1)
+        append(m, "rank %s of %" PRId64 " is missing", list.text, world);
+    else
+        append(m, "%" PRIu64 " of %" PRId64 " ranks are missing: %s", m->count, world, list.text);
     f->line_count += m->count > 0;
 }
 

@@ -48,14 +48,12 @@ typedef struct job {
 /* The host of a rank: that of the member that tells one, of several the first; and what its times rest on. */
 static bool find_hosts(job *j, const uint32_t *doubts)
 {
-    for (size_t i = 0, m = 0; i < j->member_count; i++) {
+    for (size_t i = 0; i < j->member_count; i++) {
         member *of = &j->members[i];
+        size_t m = j->of ? job_place_of_rank(j->of, of->rank) : 0;
         of->host = of->doubt = HD_NONE;
-        for (; m < hd_job_count(j->of) && hd_job_at(j->of, m)->rank != HD_NO_NUMBER &&
-               hd_job_at(j->of, m)->rank < of->rank;)
-            m++;
-        if (m >= hd_job_count(j->of) || hd_job_at(j->of, m)->rank != of->rank) continue;
-        of->doubt = doubts[m];
+        if (!j->of || m == hd_job_count(j->of)) continue;
+        if (!job_doubt_of_rank(&of->doubt, &j->meetings.texts, doubts, j->of, of->rank)) return false;
         hd_string host = hd_job_at(j->of, m)->host;
         if (!host.data) continue;
         of->host = gpu_text(&j->meetings.texts, host.data, host.size);
@@ -73,7 +71,8 @@ static hd_status make_members(job *j, hd_error *err)
         j->members[i] = (member){.rank = j->meetings.members[i].rank, .device = j->meetings.members[i].device};
     j->steps.roles = j->roles = calloc(j->member_count + 1, sizeof *j->roles);
     hd_status status = j->members && j->roles ? HD_OK : HD_NOMEM(err);
-    if (status == HD_OK && j->of) status = job_doubts_of_members(&doubts, &j->meetings.texts, j->of, err);
+    if (status == HD_OK && j->of)
+        status = job_doubts_of_members(&doubts, &j->meetings.texts, j->of, GPU_FIGURE_TIME, err);
     if (status == HD_OK && !find_hosts(j, doubts)) status = HD_NOMEM(err);
     free(doubts);
     return status;

@@ -8,11 +8,12 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "model/host/stalls.h"
 #include "model/roles/trace_roles.h"
 #include "report/gpu/gpu.h"
 #include "report/job/groups.h"
 #include "report/job/job.h"
-#include "trace/clock_base.h"
+#include "trace/clock.h"
 #include "trace/ranks.h"
 
 /* ---- what a summary has ---- */
@@ -56,6 +57,13 @@ static const hd_report_column collective_columns[] = {
     {"start", HD_VALUE_TIME, "of its kernel"},
     {"end", HD_VALUE_TIME, "of its kernel"},
     {"id", HD_VALUE_INT, GPU_ID_OF "it"},
+    {"busy", HD_VALUE_DURATION, "how long its device computes or copies since the collective before it; null: none"},
+    {0}};
+static const hd_report_column stall_columns[] = {
+    {"rank", HD_VALUE_INT, "null: unknown"},
+    {"start", HD_VALUE_TIME, "when its process stalls: no slice begins or ends, and nothing waits"},
+    {"end", HD_VALUE_TIME, "when it goes on"},
+    {"name", HD_VALUE_STRING, "the operator in which it does; null: between operators"},
     {0}};
 
 /* Tables that are a report's, and which. */
@@ -80,6 +88,7 @@ static const hd_report_table_about tables[] = {
     {.name = "idle", .meaning = "of report idle, by step: its causes"},
     {.name = "copies", .meaning = "of report copies, by step"},
     {.name = "memory", .meaning = "of report memory: its devices, with the peak"},
+    {.name = "stalls", .meaning = "a row per millisecond or more in which the host stalls", .columns = stall_columns},
     {.name = "trust", .meaning = "what is missing or impossible in the trace, as the trust of its reports has it"},
 };
 
@@ -330,7 +339,7 @@ static hd_status add_groups(const summarizer *s, hd_error *err)
 
 /* ---- collectives ---- */
 
-static void add_collective(hd_table_builder *b, const hd_collective *c)
+static void add_collective(hd_table_builder *b, const hd_collective *c, int64_t busy)
 {
     report_cell_int(b, c->rank);
     report_cell_int(b, c->device);
@@ -350,18 +359,45 @@ static void add_collective(hd_table_builder *b, const hd_collective *c)
     hd_table_add_int(b, c->start_ns);
     hd_table_add_int(b, c->end_ns);
     hd_table_add_int(b, (int64_t)c->event);
+    report_cell_int(b, busy);
 }
 
 static hd_status add_collectives(const summarizer *s, hd_error *err)
 {
     hd_collectives *all;
     hd_table_builder *b;
+    int64_t *busy = NULL;
     HD_TRY(job_collectives_new(&all, &s->input, err));
-    hd_status status = table_builder(&b, "collectives", collective_columns, err);
+    hd_status status = job_busy_before(&busy, all, &s->input, err);
+    if (status == HD_OK) status = table_builder(&b, "collectives", collective_columns, err);
     for (size_t i = 0; status == HD_OK && i < hd_collectives_count(all); i++)
-        add_collective(b, hd_collectives_at(all, i));
+        add_collective(b, hd_collectives_at(all, i), busy[i]);
     hd_collectives_free(all);
+    free(busy);
     return status == HD_OK ? finish(s, b, err) : status;
+}
+
+/* ---- stalls ---- */
+
+static hd_status add_stalls(const summarizer *s, hd_error *err)
+{
+    static const gpu_options options = {0};
+    gpu_scope scope;
+    gpu_stalls stalls = {0};
+    hd_table_builder *b = NULL;
+    hd_status status = gpu_scope_init(&scope, &s->input, &options, 0, err);
+    if (status == HD_OK) status = gpu_stalls_init(&stalls, &scope, err);
+    if (status == HD_OK && stalls.count) status = table_builder(&b, "stalls", stall_columns, err);
+    for (size_t i = 0; b && i < stalls.count; i++) {
+        const gpu_stall *stall = &stalls.list[i];
+        report_cell_int(b, s->about->rank != HD_NO_NUMBER ? s->about->rank : scope.ranks[stall->lane]);
+        hd_table_add_int(b, stall->start);
+        hd_table_add_int(b, stall->end);
+        report_cell_string(b, scope.trace, stall->name);
+    }
+    gpu_stalls_deinit(&stalls);
+    gpu_scope_deinit(&scope);
+    return status == HD_OK && b ? finish(s, b, err) : status;
 }
 
 /* ---- tables of reports ---- */
@@ -409,6 +445,7 @@ hd_status job_summarize(hd_job_member *out, const hd_trace *trace, const char *p
     if (status == HD_OK) status = add_groups(&s, err);
     if (status == HD_OK) status = add_collectives(&s, err);
     if (status == HD_OK) status = add_sums(&s, err);
+    if (status == HD_OK) status = add_stalls(&s, err);
     for (size_t i = 0; i < SOURCES && status == HD_OK; i++) status = add_of_report(&s, &sources[i], err);
     hd_launches_free(launches);
     return status;

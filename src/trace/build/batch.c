@@ -1,7 +1,7 @@
-/* batch.c - rows on their way into blocks
+/* batch.c - collects rows and seals them into blocks
  *
- * Rows are collected as structs, argument values row by row under their shape; when a kind has HD_BLOCK_ROWS rows,
- * or the batch is taken, they are turned into columns, each as narrow as its values allow.
+ * Rows are collected as structs, argument values row by row under their shape; when a kind has HD_BLOCK_ROWS rows, or
+ * the batch is taken, they become columns, each as narrow as its values allow.
  */
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ typedef struct open_block {
     uint32_t count, capacity;
     value_group *groups; /* by shape id */
     uint32_t group_capacity;
-    uint32_t *shapes; /* those in use, in order of first use */
+    uint32_t *shapes; /* shapes in use, in order of first use */
     size_t shape_count, shape_capacity;
 } open_block;
 
@@ -40,7 +40,7 @@ struct hd_batch {
     open_block open[HD_KIND_COUNT];
     hd_chunk *chunk;
     size_t order_capacity;
-    int64_t *scratch; /* values of a column, as many as the largest block that was sealed has rows */
+    int64_t *scratch; /* values of a column; its size is that of the largest sealed block */
     size_t scratch_capacity;
     uint64_t row_count;
 };
@@ -56,7 +56,7 @@ hd_row hd_row_of(hd_kind kind, char phase)
     };
 }
 
-/* Without memory the batch keeps the chunk that it has. */
+/* Without memory the batch keeps its chunk. */
 static hd_status chunk_new(hd_batch *batch, hd_error *err)
 {
     hd_chunk *chunk = calloc(1, sizeof *chunk);
@@ -308,7 +308,7 @@ hd_status hd_batch_take(hd_chunk **out, hd_batch *batch, hd_error *err)
     }
     hd_chunk *chunk = batch->chunk;
     HD_TRY(chunk_new(batch, err));
-    if (chunk->order_count) { /* give back what doubling took too much */
+    if (chunk->order_count) { /* shrink after doubling */
         uint8_t *order = realloc(chunk->order, chunk->order_count);
         if (order) chunk->order = order;
     }

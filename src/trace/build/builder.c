@@ -1,4 +1,4 @@
-/* builder.c - a trace that still may change */
+/* builder.c - a trace under construction */
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,7 +163,7 @@ hd_status hd_builder_append(hd_builder *builder, hd_chunk *chunk, hd_error *err)
         hd_chunk_free(chunk);
         return HD_OK;
     }
-    chunk->next = trace->chunks; /* a chunk that fails to enter is still freed with the builder */
+    chunk->next = trace->chunks; /* a chunk that append rejects is still freed with the builder */
     trace->chunks = chunk;
     return append(trace, chunk, err);
 }
@@ -222,7 +222,7 @@ void hd_builder_patch(hd_builder *builder, uint64_t offset, uint64_t size, uint3
     hd_trace *trace = &builder->trace;
     if (text == HD_STRING_NONE && trace->patch_count && trace->patches[trace->patch_count - 1].text == HD_STRING_NONE) {
         hd_source_patch *last = &trace->patches[trace->patch_count - 1];
-        if (last->offset + last->size == offset) { /* one more piece of the same hole */
+        if (last->offset + last->size == offset) { /* extends the same hole */
             last->size += size;
             return;
         }

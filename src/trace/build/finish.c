@@ -1,4 +1,4 @@
-/* finish.c - what is worked out once all events are there: begin/end pairs, counts of tracks, the span */
+/* finish.c - computed once all events are added: begin/end pairs, event counts of tracks, the span */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +12,9 @@
 
 /* ---- pairs ----
  *
- * An E closes the last open B of its track with its name, or the last open B where none has it (or the E has no name):
- * a B that is passed over stays open. The order is that of time, as viewers have it. Where a producer writes each B
- * directly followed by its E, the order of the file decides, however the pairs overlap.
+ * An E closes the last open B of its track with its name, or the last open B if none has that name (or the E has no
+ * name); a skipped B stays open. The order is that of time, as in viewers. If a producer writes each B directly
+ * followed by its E, the order of the file decides, even if the pairs overlap.
  */
 
 /* Walks the rows of one table. */
@@ -36,7 +36,10 @@ static const hd_block *cursor_next(cursor *c, uint32_t *out_row)
     return c->table->blocks[c->block];
 }
 
-enum { LOOK_BACK = 64 }; /* open begins that an end is compared with: a begin that deep is ended by what has no name */
+enum {
+    LOOK_BACK = 64
+}; /* open begins that an end is compared with; a deeper begin is closed only by an end without a
+      name */
 
 typedef struct open_begin {
     int64_t row, start_ns;
@@ -68,7 +71,7 @@ typedef struct pairing {
     marker *markers;
     size_t marker_count, marker_capacity;
     bool any_unsorted;
-    uint64_t large; /* bytes from which on a list lies in a file */
+    uint64_t large; /* lists of this many bytes and more go to a file */
 } pairing;
 
 static bool has_name(const pairing *p, const marker *m)
@@ -76,7 +79,7 @@ static bool has_name(const pairing *p, const marker *m)
     return hd_trace_string(p->trace, m->name).size > 0;
 }
 
-/* The open begin that an end closes. There is one. */
+/* The open begin that an end closes. Requires an open begin. */
 static size_t find_begin(const pairing *p, const open_track *open, const marker *end)
 {
     uint32_t name = end->name;
@@ -192,7 +195,7 @@ static bool pair_unsorted(pairing *p)
     return true;
 }
 
-/* A column anew, where the memory limit has it. */
+/* Recomputes a column, in memory or in the spill file as the memory limit requires. */
 static hd_status replace_column(hd_trace *trace, hd_column *column, const int64_t *values, uint32_t count,
                                 hd_error *err)
 {
@@ -306,7 +309,7 @@ void hd_find_span(hd_trace *trace)
     int64_t *start_ns = &trace->facts.start_ns, *end_ns = &trace->facts.end_ns;
     for (int kind = 0; kind < HD_KIND_COUNT; kind++) {
         if (kind == HD_KIND_META) continue;
-        bool lone = kind == HD_KIND_INSTANT || kind == HD_KIND_OTHER; /* may stand at 0 and mean nothing by it */
+        bool lone = kind == HD_KIND_INSTANT || kind == HD_KIND_OTHER; /* may have time 0 without a meaning */
         for (size_t i = 0; i < trace->tables[kind].count; i++) {
             const hd_block *block = trace->tables[kind].blocks[i];
             if (block->start_ns == HD_NO_TIME) continue;

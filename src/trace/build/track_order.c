@@ -1,7 +1,6 @@
-/* track_order.c - threads in the order of their first events
+/* track_order.c - numbers threads in the order of their first events
  *
- * While several threads read, ids go to tracks in the order in which they happen to be met. Here they are numbered
- * anew, so that what a trace holds does not depend on how it was read.
+ * When several threads read, track ids depend on timing. Renumbering makes the trace independent of it.
  */
 #include <stdlib.h>
 

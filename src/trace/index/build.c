@@ -23,7 +23,7 @@ typedef struct build build;
 typedef struct build_worker {
     build *b;
     size_t block_from, block_until;
-    uint64_t *next; /* by track: slices of the lane in these blocks; then the place of the next of them */
+    uint64_t *next; /* by track: number of slices of the lane in these blocks; then the index of the next of them */
     lane_maker *maker;
     bool failed;
     int64_t start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS], name[CHUNK_ROWS];
@@ -118,7 +118,7 @@ static void fill(void *state)
     }
 }
 
-/* Lanes from lane_from on, as many as fit; their spans' places. */
+/* Takes lanes from lane_from on, as many as fit, and assigns places to their spans. */
 static bool begin_batch(build *b)
 {
     const hd_lane *lanes = b->index->lanes;

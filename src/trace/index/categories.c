@@ -11,7 +11,7 @@
 
 enum { CHUNK_ROWS = 2048 };
 
-/* In the order in which they were met. */
+/* Sums in order of first occurrence. */
 typedef struct category_list {
     hd_category_sum *sums;
     size_t count, capacity;
@@ -79,7 +79,7 @@ static void sum_blocks(void *state)
     }
 }
 
-/* A sum with its place, so that sorting keeps the order of equal ones. */
+/* A sum with its index, so that sorting is stable. */
 typedef struct placed_sum {
     hd_category_sum sum;
     size_t place;
@@ -105,7 +105,7 @@ static bool sort_sums(category_list *list)
     return true;
 }
 
-/* Ranges in order, so that categories come in the order in which the trace has them. */
+/* Joins ranges in order, so that categories are in the order of the trace. */
 static bool join(category_list *all, const category_worker *workers, unsigned count)
 {
     for (unsigned t = 0; t < count; t++) {

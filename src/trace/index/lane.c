@@ -1,7 +1,7 @@
 /* lane.c - one lane from its slices: start order, union, depth, self times, names
  *
- * One sweep in start order keeps the slices that began and did not end on a stack. Time belongs to the topmost that is
- * still open, which is the one that started last, whether slices nest or cross.
+ * One sweep in start order keeps open slices on a stack. Time belongs to the topmost open slice, which is the one that
+ * started last, whether slices nest or cross.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ typedef struct open_slice {
 struct lane_maker {
     lane_span *scratch; /* half of the spans */
     uint64_t *self;     /* units of each span */
-    size_t capacity;    /* spans that they are for */
+    size_t capacity;    /* number of spans that scratch and self have room for */
     open_slice *open;   /* stack */
     size_t open_count, open_capacity;
     int64_t *ends; /* heap, smallest first */
@@ -72,7 +72,7 @@ static bool keep_stretches(lane_detail *detail, const lane_span *spans, uint32_t
     return true;
 }
 
-/* Rows become ordinals; both have the same order. */
+/* Replaces rows by ordinals; both have the same order. */
 static bool put_in_order(lane_maker *maker, lane_detail *detail, lane_span *spans, uint32_t count)
 {
     bool sorted = true;
@@ -96,7 +96,7 @@ static bool push_end(lane_maker *maker, int64_t end)
     return true;
 }
 
-/* For lanes with crossings, where the stack of the sweep holds ended slices too. */
+/* For lanes with crossings, whose sweep keeps ended slices on the stack too. */
 static bool find_depth(lane_maker *maker, hd_lane *lane, const lane_span *spans)
 {
     maker->end_count = 0;
@@ -112,7 +112,7 @@ static bool find_depth(lane_maker *maker, hd_lane *lane, const lane_span *spans)
 
 /* ---- self times ---- */
 
-/* Give the time from `now` until `until` away; what has ended by then leaves the top of the stack. */
+/* Assigns the time from `now` until `until` to slices; removes ended slices from the top of the stack. */
 static void advance(lane_maker *maker, int64_t now, int64_t until)
 {
     while (maker->open_count) {
@@ -169,7 +169,7 @@ static void sum_part(lane_part *part, hd_summary *summary, const hd_index *index
     }
 }
 
-/* The names of a finished summary, and into the next level with them. */
+/* Stores the names of a finished summary and adds them to the next level. */
 static bool close_names(lane_maker *maker, const hd_lane *lane, hd_summary *summary, uint32_t level,
                         int64_t units_per_ns)
 {

@@ -1,4 +1,4 @@
-/* lane_index.c - the parts of an index, and what follows from what */
+/* lane_index.c - the parts of an index, and the data derived from them */
 #include "trace/index/lane_index.h"
 #include "base/sorted.h"
 
@@ -85,7 +85,7 @@ bool lane_make(hd_index *index)
     return true;
 }
 
-/* Level 0 from the parts. Sums are rounded down where they begin and end, so that the differences add up. */
+/* Level 0 from the parts. Sums are rounded down at their boundaries, so that differences add up. */
 static bool derive_parts(hd_lane *lane, lane_detail *detail, const hd_index *index)
 {
     uint64_t busy = 0;
@@ -113,7 +113,7 @@ static void widen(hd_summary *out, const hd_summary *more)
     if (out->count == 0) out->first_ns = more->first_ns;
     if (out->count == 0 || more->last_ns > out->last_ns) out->last_ns = more->last_ns;
     if (more->longest_ns > out->longest_ns) out->longest_ns = more->longest_ns;
-    out->busy_ns += more->busy_ns; /* parts of one sum that fits */
+    out->busy_ns += more->busy_ns; /* cannot overflow: both are parts of a sum that fits */
     out->count += more->count;
 }
 

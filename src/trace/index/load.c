@@ -1,4 +1,4 @@
-/* load.c - the index from bytes that may be hostile: nothing is taken on trust but the trace */
+/* load.c - reads the index from bytes that may be hostile: everything is checked against the trace */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -10,12 +10,12 @@ typedef struct loader {
     hd_byte_reader reader;
     const hd_trace *trace;
     hd_index *index;
-    const char *wrong; /* what is, NULL: nothing so far; "": no memory */
+    const char *wrong; /* the fault, NULL: none so far; "": no memory */
 } loader;
 
-enum { PART_BYTES = 5 + HD_SUMMARY_NAMES, LANE_BYTES = 4, CATEGORY_BYTES = 4 }; /* fewest that they can have */
+enum { PART_BYTES = 5 + HD_SUMMARY_NAMES, LANE_BYTES = 4, CATEGORY_BYTES = 4 }; /* minimum sizes */
 
-/* Remember the first thing that is wrong; false, for returning. */
+/* Records the first fault; returns false. */
 static bool wrong(loader *l, const char *what)
 {
     if (!l->wrong) l->wrong = what;
@@ -39,7 +39,7 @@ static bool number(uint64_t *out, loader *l, uint64_t limit, const char *what)
     return check(l, !l->reader.failed && *out <= limit, what);
 }
 
-/* A count of things of so many bytes at least. */
+/* Reads a count of items of at least so many bytes each. */
 static bool count_of(size_t *out, loader *l, uint64_t limit, size_t bytes, const char *what)
 {
     uint64_t value, fit = hd_byte_reader_left(&l->reader) / bytes;
@@ -177,7 +177,7 @@ static bool load_runs(loader *l, run_table *runs)
     return true;
 }
 
-/* Which run each stretch is of stands in its ordinal at first. */
+/* Reads stretches; at first `ordinal` has the number of the run. */
 static bool load_steps(loader *l, const run_table *runs)
 {
     for (size_t i = 0; i < l->index->lane_count; i++) {
@@ -192,7 +192,7 @@ static bool load_steps(loader *l, const run_table *runs)
     return true;
 }
 
-/* Each run is used up from its begin to its end, so that the order is one of all slices. */
+/* Each run is consumed from its begin to its end, so that the order includes every slice once. */
 static bool load_sizes(loader *l, run_table *runs)
 {
     for (size_t i = 0; i < l->index->lane_count; i++) {

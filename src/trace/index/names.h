@@ -12,7 +12,7 @@ typedef struct lane_name {
 
 /* Zero-initialised is empty. */
 typedef struct lane_names {
-    lane_name *list; /* in the order in which they came */
+    lane_name *list; /* in order of first occurrence */
     size_t count, capacity;
     hd_slots slots;
 } lane_names;

@@ -1,9 +1,9 @@
 /* nesting.c - parents and depths of slices
  *
- * One sweep in start order keeps for each lane a stack of those slices that may still hold another. A slice takes off
- * the stack what ends before it does: whatever starts later stands in the new one rather than in that. So each slice is
- * pushed and popped once, and the ends on a stack descend. Lanes whose rows are not in start order are gathered, sorted
- * and swept by themselves.
+ * One sweep in start order keeps, per lane, a stack of the slices that may still enclose another. A new slice pops
+ * every slice that ends before it does, since the new one is a better parent for later slices. So each slice is pushed
+ * and popped once, and the ends on a stack descend. Lanes whose rows are not in start order are gathered, sorted and
+ * swept separately.
  */
 #include "trace/index/nesting.h"
 
@@ -27,7 +27,7 @@ typedef struct open_slice {
 typedef struct lane_state {
     lane_span last;
     uint32_t top;   /* of its stack, HD_NONE */
-    uint32_t count; /* slices; then, of one that is out of order, the place behind its last span */
+    uint32_t count; /* number of slices; then, for an unsorted lane, the index after its last span */
     bool is_out_of_order;
 } lane_state;
 
@@ -40,7 +40,7 @@ typedef struct nester {
     uint32_t track_count;
     open_slice *pool; /* of all stacks */
     size_t pool_count, pool_capacity;
-    uint32_t unused; /* first of those that were popped, linked by `below` */
+    uint32_t unused; /* first of the popped entries, linked by `below` */
     lane_span *spans, *scratch;
     int64_t start[CHUNK_ROWS], duration[CHUNK_ROWS], track[CHUNK_ROWS], phase[CHUNK_ROWS];
     int64_t start_ps[CHUNK_ROWS], end_ps[CHUNK_ROWS];
@@ -48,8 +48,8 @@ typedef struct nester {
 
 /* ---- one slice ---- */
 
-/* Pairs of events keep the order of the input: a slice without length that stands before the begin event of the same
- * time is not in it. Of more than BEGINS_MAX such begin events the others are not looked at. */
+/* Pairs of events keep the order of the input: a slice of length 0 that precedes a begin event of the same time is not
+ * inside it. At most BEGINS_MAX such begin events are checked. */
 static uint32_t parent_of(const nester *n, uint32_t top, const lane_span *span)
 {
     for (unsigned i = 0; i < BEGINS_MAX && top != HD_NONE && span->end == span->start; i++) {
@@ -110,7 +110,7 @@ static bool is_begin(const nester *n, uint32_t i)
     return (n->phase[i] & HD_PHASE_MASK) == 'B';
 }
 
-/* Row i of what was decoded; NULL: it is on no lane. The ordinal is set by the caller. */
+/* Row i of the decoded rows; NULL: it is on no lane. The caller sets the ordinal. */
 static lane_state *span_of(lane_span *out, const nester *n, uint32_t i)
 {
     if (n->start[i] == HD_NO_TIME || (uint64_t)n->track[i] >= n->track_count) return NULL;

@@ -1,4 +1,4 @@
-/* query.c - rows of positions, positions of times, busy time between two times */
+/* query.c - rows at positions, positions of times, busy time between two times */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -32,7 +32,7 @@ static uint32_t stretch_of(const lane_detail *detail, uint64_t position)
     return low - 1;
 }
 
-/* Ordinals of some positions; whether they ascend. */
+/* Looks up the ordinals of some positions; returns whether they ascend. */
 static bool list_ordinals(wanted_row *out, const lane_detail *detail, uint64_t first, uint32_t count)
 {
     bool ascending = true;
@@ -55,7 +55,7 @@ static int by_ordinal(const void *a, const void *b)
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-/* Walks the lane's slices in the order of rows. */
+/* Walks the lane's slices in row order. */
 typedef struct row_walk {
     const hd_lane *lane;
     const lane_detail *detail;
@@ -84,7 +84,7 @@ static inline bool on_lane(const row_walk *walk, const hd_column *tracks, const 
     return hd_column_at(starts, walk->row) != HD_NO_TIME;
 }
 
-/* The row of an ordinal that is not behind; false: the slices end before it. */
+/* Advances to the row of an ordinal that was not passed yet; false: the slices end before it. */
 static bool walk_to(uint64_t *out_row, row_walk *walk, uint32_t ordinal)
 {
     if (!walk_jump(walk, ordinal)) return false;
@@ -171,7 +171,7 @@ hd_status hd_lane_find(uint64_t *out_position, const hd_index *index, const hd_l
     return HD_OK;
 }
 
-/* Units before a time that slices cover. Those that start before it cover all from it to the largest of their ends. */
+/* Units before a time that slices cover. Slices that start before it cover everything from it to their largest end. */
 static hd_status busy_until(uint64_t *out_units, const hd_index *index, const hd_lane *lane, const hd_trace *trace,
                             int64_t time_ns, hd_error *err)
 {

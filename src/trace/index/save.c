@@ -1,4 +1,4 @@
-/* save.c - the index as bytes: columns of varints, like beside like, to be compressed */
+/* save.c - writes the index as bytes: columns of varints, equal kinds together, for compression */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -14,13 +14,13 @@ static int by_ordinal(const void *a, const void *b)
     return (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-/* The order of rows falls into runs that are in start order each; start order merges them. */
+/* Row order consists of runs that are each in start order; start order merges them. */
 typedef struct lane_runs {
-    uint32_t *first; /* ordinals where they begin, by ascending ordinal */
+    uint32_t *first; /* ordinals of their begins, ascending */
     uint32_t count;
 } lane_runs;
 
-/* A run ends where the next slice in the order of rows starts earlier. */
+/* A run ends where the next slice in row order starts earlier. */
 static bool find_runs(lane_runs *out, const lane_detail *detail, uint64_t large)
 {
     uint32_t count = detail->stretch_count;
@@ -136,7 +136,7 @@ static void save_parts(hd_bytes *out, const hd_index *index)
     }
 }
 
-/* The id that a string has in the file; *out_known: not if it has none, as no event has the string. */
+/* The id of a string in the file; *out_known: false if no event has the string, so that it has no id. */
 static uint32_t id_in_file(bool *out_known, const uint32_t *string_map, uint32_t id)
 {
     if (!string_map || id == HD_STRING_NONE) return id;
@@ -144,7 +144,7 @@ static uint32_t id_in_file(bool *out_known, const uint32_t *string_map, uint32_t
     return string_map[id];
 }
 
-/* All levels, lane by lane; a column for each place of a name, then one for the time of each place. */
+/* All levels, lane by lane: a column per name position, then a column per position for the times. */
 static bool save_names(hd_bytes *out, const hd_index *index, const uint32_t *string_map, uint32_t place, bool times)
 {
     bool known = true;

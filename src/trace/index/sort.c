@@ -1,4 +1,4 @@
-/* sort.c - spans into start order: most are nearly so, and what is in place is not touched */
+/* sort.c - sorts spans by start: most are nearly sorted, and sorted parts are not touched */
 #include <string.h>
 
 #include "base/sorted.h"
@@ -17,7 +17,7 @@ static void insertion_sort(lane_span *spans, uint32_t count)
     }
 }
 
-/* How many of the sorted spans come before one. */
+/* How many of the sorted spans come before a span. */
 static uint32_t count_before(const lane_span *spans, uint32_t count, const lane_span *one)
 {
     uint32_t low = 0;
@@ -25,7 +25,7 @@ static uint32_t count_before(const lane_span *spans, uint32_t count, const lane_
     return low;
 }
 
-/* Merge spans[0 … left) and spans[left … count), the first of them out of the way. */
+/* Merges spans[0 … left) and spans[left … count), after copying the first part away. */
 static void merge_up(lane_span *spans, uint32_t left, uint32_t count, lane_span *scratch)
 {
     uint32_t i = 0, j = left, at = 0;
@@ -43,7 +43,7 @@ static void merge_down(lane_span *spans, uint32_t left, uint32_t count, lane_spa
     memcpy(spans, scratch, j * sizeof *spans);
 }
 
-/* Two sorted neighbours: only what stands between where the second begins and where the first ends moves. */
+/* Merges two sorted neighbours: only the part between the begin of the second and the end of the first moves. */
 static void merge(lane_span *spans, uint32_t left, uint32_t count, lane_span *scratch)
 {
     if (!lane_span_before(&spans[left], &spans[left - 1])) return;

@@ -1,12 +1,12 @@
-/* names.c - C++ names shortened to what an engineer calls the function
+/* names.c - shortens C++ names to the function name that an engineer would use
  *
  * A demangled name is read once from left to right as
  *
  *     [return type ' '] component {'::' component} ['(' parameters ')' [qualifiers]] [' [clone .x]']
  *
- * where a component may carry template arguments and ABI tags, and parameters may be followed by '::' (what is local to
- * a function). Brackets are matched with a stack, so the time is linear. What does not read like this is no C++ name,
- * and is kept: texts with blanks but without parameters, Python frames, file names, "Memcpy HtoD (Pageable -> Device)".
+ * where a component may carry template arguments and ABI tags, and parameters may be followed by '::' (local to a
+ * function). Brackets are matched with a stack, so the time is linear. Other texts are not C++ names and are kept:
+ * texts with blanks but without parameters, Python frames, file names, "Memcpy HtoD (Pageable -> Device)".
  */
 #include "heddle/names.h"
 
@@ -24,9 +24,9 @@ typedef struct name_reader {
     size_t size;
     bool is_full;     /* the short name is longer than the buffer */
     bool is_cut;      /* the text ends with "…": brackets may be open */
-    bool has_blank;   /* there was a blank, behind what may be a return type */
-    bool has_pointer; /* '*' or '&' behind the component: it is a type, and a blank must follow */
-    bool has_params;  /* parameters of the component that was read last, or of an outer one */
+    bool has_blank;   /* there was a blank, after a possible return type */
+    bool has_pointer; /* '*' or '&' after the component: it is a type, and a blank must follow */
+    bool has_params;  /* there were parameters, of the last component or of an outer one */
     bool is_wrapped;  /* inside "(*name(…))(…)", a function that returns a pointer to one */
 } name_reader;
 
@@ -76,7 +76,7 @@ static void put_text(name_reader *r, const char *text)
 
 /* ---- brackets and operators ---- */
 
-/* The word "operator" stands at r->at, and is not a part of a longer one. */
+/* Whether the word "operator", not a part of a longer word, is at r->at. */
 static bool at_operator(const name_reader *r, const char *begin)
 {
     return starts(r, "operator") && !is_word(peek(r, 8)) && (r->at == begin || !is_word(r->at[-1]));
@@ -101,7 +101,8 @@ static char closing(char open)
     return open == '(' ? ')' : open == '<' ? '>' : open == '[' ? ']' : '}';
 }
 
-/* One step inside brackets: what only looks like a bracket is stepped over. false: too deep, or closed by another. */
+/* One step inside brackets: characters that only look like brackets are skipped. false: too deep, or the wrong closing
+ * bracket. */
 static bool step_inside(name_reader *r, const char *begin, char *stack, size_t *depth)
 {
     char c = *r->at;
@@ -120,7 +121,7 @@ static bool step_inside(name_reader *r, const char *begin, char *stack, size_t *
     if ((c == '(' || c == '<' || c == '[' || c == '{') && !is_less) {
         if (*depth == BRACKET_DEPTH) return false;
         stack[(*depth)++] = c;
-    } else if (c == '>') { /* within parentheses it may be "greater" */
+    } else if (c == '>') { /* within parentheses it may mean "greater" */
         if (stack[*depth - 1] == '<') --*depth;
     } else if (c == ')' || c == ']' || c == '}') {
         while (*depth && stack[*depth - 1] == '<' && *depth > 1) --*depth; /* that was "less" */
@@ -130,7 +131,7 @@ static bool step_inside(name_reader *r, const char *begin, char *stack, size_t *
     return true;
 }
 
-/* From the bracket at r->at to behind the one that closes it. */
+/* Moves from the bracket at r->at to behind its closing bracket. */
 static bool skip_brackets(name_reader *r)
 {
     char stack[BRACKET_DEPTH];
@@ -145,7 +146,7 @@ static bool skip_brackets(name_reader *r)
 
 /* ---- components ---- */
 
-/* An unnamed namespace, which is left out with the "::" behind it. */
+/* An unnamed namespace, which is removed together with the "::" after it. */
 static bool take_anonymous(name_reader *r)
 {
     static const char *const spellings[] = {
@@ -183,7 +184,7 @@ static void put_lambda_of(name_reader *r, const char *begin, const char *end)
     put_lambda(r, from, is_number ? (size_t)(end - from) : 0);
 }
 
-/* "{lambda(int)#1}", and nvcc's "[lambda(int) (instance 1)]". Other things in braces stay as they are. */
+/* "{lambda(int)#1}", and nvcc's "[lambda(int) (instance 1)]". Other braces are kept. */
 static bool read_braces(name_reader *r)
 {
     const char *begin = r->at;
@@ -197,7 +198,7 @@ static bool read_braces(name_reader *r)
     return true;
 }
 
-/* clang's 'lambda'(int) is the first, 'lambda0'(int) the second; 'unnamed', `2' and others stay as they are. */
+/* clang's 'lambda'(int) is the first, 'lambda0'(int) the second; 'unnamed', `2' and others are kept. */
 static bool read_quoted(name_reader *r)
 {
     const char *begin = r->at++;
@@ -290,14 +291,14 @@ static bool read_component(name_reader *r, const char *begin)
 
 /* ---- the whole name ---- */
 
-/* " const", "&&" and so on behind parameters. */
+/* " const", "&&" and so on after parameters. */
 static void skip_qualifiers(name_reader *r)
 {
     static const char *const words[] = {" const", " volatile", " restrict", " noexcept", " &&", " &", "&&", "&", NULL};
     for (size_t i = 0; words[i];) i = take(r, words[i]) ? 0 : i + 1;
 }
 
-/* Types have no digits in front and no '=' but in operators: "step(3)" and "forward(batch=2)" are not C++. */
+/* Types do not begin with a digit, and have '=' only in operators: "step(3)" and "forward(batch=2)" are not C++. */
 static bool are_params(const char *from, const char *to)
 {
     if (to - from > 1 && is_digit(from[1])) return false;
@@ -313,7 +314,7 @@ static bool read_params(name_reader *r)
     if (!skip_brackets(r) || !are_params(from, r->at)) return false;
     r->has_params = true;
     skip_qualifiers(r);
-    if (r->is_wrapped && take(r, ")")) { /* what the pointer that is returned points to */
+    if (r->is_wrapped && take(r, ")")) { /* the parameters of the pointed-to function */
         take(r, " ");
         r->is_wrapped = false;
         while (peek(r, 0) == '(' || peek(r, 0) == '[') {
@@ -330,7 +331,7 @@ static bool at_tail(const name_reader *r)
     return starts(r, " [clone ") || starts(r, " [with ");
 }
 
-/* A blank: what came before was a return type, or a part of one. */
+/* A blank: the text before it was a return type, or a part of one. */
 static bool read_blank(name_reader *r)
 {
     r->at++;
@@ -347,7 +348,7 @@ static bool read_blank(name_reader *r)
     return true;
 }
 
-/* What stands behind a component. *out_more: another component follows. */
+/* The part after a component. *out_more: another component follows. */
 static bool read_behind(name_reader *r, bool *out_more)
 {
     *out_more = false;

@@ -11,7 +11,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return smaller < c ? smaller : c;
 }
 
-/* Edit distance where a swap of neighbours counts once; names beyond LONGEST_NAME are never near. */
+/* Edit distance in which swapping neighbours counts once; names beyond LONGEST_NAME are never near. */
 static unsigned edit_distance(const char *a, const char *b)
 {
     unsigned rows[3][LONGEST_NAME + 1];
@@ -37,7 +37,7 @@ void hd_name_suggest(const char *typed, const char *candidate, const char **best
     unsigned found = edit_distance(typed, candidate);
     bool prefix = size >= 3 && strncmp(candidate, typed, size) == 0;
     if (prefix) found = 1;
-    /* A third of the letters may be wrong: `chekc` is check, `xyz` is nothing. */
+    /* A third of the letters may be wrong: `chekc` suggests check, `xyz` nothing. */
     if (found > (size + 2) / 3 || found >= *distance) return;
     *distance = found;
     *best = candidate;

@@ -1,7 +1,7 @@
 /* save.c - the tree of frames as a trace's stackFrames
  *
- * A tree that the trace keeps stands in its metadata by a string that is in no table: its text is made when somebody
- * asks for it, once. Most never do: they look up stacks by hd_trace_stacks_new, which lends them the tree.
+ * A tree that the trace keeps has a string in its metadata that is in no table: its text is made once, when it is first
+ * read. That is rare: stacks are looked up by hd_trace_stacks_new, which lends the tree.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ struct hd_kept_stacks {
 
 /* ---- text ---- */
 
-/* Under which keys nodes stand: keys[node], or without such base + node. */
+/* The keys of nodes: keys[node], or without such base + node. */
 typedef struct node_keys {
     uint64_t base;
     const uint64_t *keys;
@@ -65,7 +65,7 @@ static void put_frames(hd_json_out *out, const hd_stacks *stacks, node_keys by)
 
 /* ---- saved at once ---- */
 
-/* The trace's entry for the key, NULL: it has none. */
+/* The trace's entry for the key, NULL: none. */
 static hd_metadata *find_metadata(hd_builder *builder, uint32_t key)
 {
     hd_metadata *known = builder->trace.metadata;
@@ -118,7 +118,10 @@ hd_status hd_stacks_save_by(const hd_stacks *stacks, const uint64_t *keys, hd_bu
 
 hd_status hd_stacks_common_keys(uint64_t **out, const hd_stacks *stacks, hd_error *err)
 {
-    enum { SURPLUS = 12 }; /* 52 bits stay: JSON readers with doubles round from 2^53 on, others number behind us */
+    enum {
+        SURPLUS = 12
+    }; /* leaves 52 bits: JSON readers with doubles round from 2^53 on, and other programs may
+          number after us */
     uint32_t count = hd_stacks_count(stacks), names = hd_stacks_name_count(stacks);
     uint64_t *keys = calloc(count, sizeof *keys), *name_keys = malloc(names * sizeof *name_keys);
     hd_map known = {0};
@@ -149,7 +152,7 @@ hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool besid
     uint32_t key = hd_builder_intern_text(builder, "stackFrames");
     const hd_metadata *known = beside && key != HD_STRING_NONE ? find_metadata(builder, key) : NULL;
     hd_string text = known ? hd_builder_string(builder, known->value) : (hd_string){"", 0};
-    while (text.size && text.data[text.size - 1] != '}') text.size--; /* its frames without the brace that ends them */
+    while (text.size && text.data[text.size - 1] != '}') text.size--; /* the frames without the closing brace */
     if (text.size) text.size--;
     while (text.size > 1 && (unsigned char)text.data[text.size - 1] <= ' ') text.size--;
     return save(stacks, (node_keys){.base = base}, text, builder, err);
@@ -157,10 +160,10 @@ hd_status hd_stacks_save_from(const hd_stacks *stacks, uint64_t base, bool besid
 
 /* ---- kept by the trace ---- */
 
-/* Whether the text will hold the tree as it is, and be no longer than a string can be. */
+/* Whether the text can hold the tree unchanged, and is no longer than a string can be. */
 static bool can_be_kept(const hd_stacks *stacks, hd_error *err, hd_status *out)
 {
-    enum { FRAME_BYTES = 96, WIDEST = 6 }; /* what stands around a name, and a byte in it as an escape */
+    enum { FRAME_BYTES = 96, WIDEST = 6 }; /* the bytes around a name, and of a byte as an escape */
     uint32_t names = hd_stacks_name_count(stacks), count = hd_stacks_count(stacks);
     uint64_t *sizes = malloc(names * sizeof *sizes), sum = 0;
     *out = sizes ? HD_OK : HD_NOMEM(err);
@@ -215,7 +218,7 @@ hd_status hd_stacks_give(hd_stacks *stacks, hd_builder *builder, hd_error *err)
     return put_metadata(builder, builder->trace.kept->text_id, err);
 }
 
-/* Under the lock. Without memory the text is that of no frames, and hd_trace_unloaded tells. */
+/* Called with the lock held. Without memory the text has no frames, and hd_trace_unloaded counts it. */
 static void make_text(hd_kept_stacks *kept)
 {
     hd_json_out out = {0};
@@ -259,7 +262,7 @@ const hd_stacks *hd_kept_stacks_tree(const hd_trace *trace)
     if (!trace->kept) return NULL;
     for (size_t i = trace->metadata_count; i-- > 0;) {
         hd_string key = hd_trace_string(trace, trace->metadata[i].key);
-        if (key.size == 11 && memcmp(key.data, "stackFrames", 11) == 0) /* another text may have taken its place */
+        if (key.size == 11 && memcmp(key.data, "stackFrames", 11) == 0) /* the key may have another text by now */
             return trace->metadata[i].value == trace->kept->text_id ? trace->kept->tree : NULL;
     }
     return NULL;

@@ -1,7 +1,7 @@
 /* stacks.c - the tree of frames
  *
- * Nodes are found by (caller, name). A tree may stand upon another that does not change any more, whose nodes it has
- * without a copy: they are looked up there, and only what is more is its own.
+ * Nodes are found by (caller, name). A tree may extend a frozen base tree without copying it: the base's nodes are
+ * looked up there, and only further nodes are its own.
  */
 #include "heddle/stacks.h"
 
@@ -31,9 +31,9 @@ struct hd_stacks {
     size_t base_count;
     hd_strings names;
     node *nodes;            /* from base_count on */
-    size_t count, capacity; /* with those of the base; of `nodes` */
-    hd_slots slots;         /* by caller and name; the root is never looked up */
-    uint64_t large;         /* bytes from which on nodes and slots lie in files */
+    size_t count, capacity; /* including those of the base; of `nodes` */
+    hd_slots slots;         /* by caller and name; the root is not in it */
+    uint64_t large;         /* size in bytes from which on nodes and slots are in files */
 };
 
 static const char *const kind_names[HD_FRAME_KINDS] = {
@@ -64,7 +64,7 @@ static node *node_at(const hd_stacks *stacks, size_t id)
     return id < stacks->base_count ? &stacks->base->nodes[id] : &stacks->nodes[id - stacks->base_count];
 }
 
-/* For a tree that has none yet. */
+/* For a tree without slots. */
 static bool make_slots(hd_stacks *stacks)
 {
     for (size_t i = stacks->base ? stacks->base_count : 1; i < stacks->count; i++) {
@@ -128,7 +128,7 @@ uint32_t hd_stacks_push(hd_stacks *stacks, uint32_t caller, uint32_t name, hd_fr
     assert(!stacks->frozen);
     if (!stacks->slots.at && !make_slots(stacks)) return HD_NONE;
     uint64_t hash = hd_hash_pair(caller, name);
-    if (caller + 1 != stacks->count) { /* the newest node has no callees: there is nothing to be compared */
+    if (caller + 1 != stacks->count) { /* the newest node has no callees yet: no lookup is needed */
         uint32_t found = caller < stacks->base_count ? find(stacks->base, stacks->base, caller, name, hash) : HD_NONE;
         if (found == HD_NONE) found = find(stacks, stacks, caller, name, hash);
         if (found != HD_NONE) return found;
@@ -150,7 +150,7 @@ void hd_stacks_set_large(hd_stacks *stacks, uint64_t bytes)
 
 void hd_stacks_rest(hd_stacks *stacks)
 {
-    assert(!stacks->frozen); /* trees upon it look into the table */
+    assert(!stacks->frozen); /* trees that extend it use its table */
     hd_large_slots_deinit(&stacks->slots);
 }
 
@@ -169,7 +169,7 @@ bool hd_stacks_stand_upon(hd_stacks *stacks, const hd_stacks *base)
     if (!base->frozen || base->base || stacks->base || stacks->count > 1) return false;
     for (uint32_t i = 1; i < names; i++) {
         hd_string text = hd_stacks_text(base, i);
-        if (hd_stacks_name(stacks, text.data, text.size) != i) return false; /* other names were there before */
+        if (hd_stacks_name(stacks, text.data, text.size) != i) return false; /* it had other names before */
     }
     hd_stacks *held = (hd_stacks *)(uintptr_t)base; /* only its holders change */
     atomic_fetch_add(&held->holders, 1);

@@ -1,11 +1,11 @@
 /* trace_stacks.c - the tree of frames of a trace, from its stackFrames
  *
- * Reads    {"ID": {"name": …, "category": …, "parent": ID}, …}; ids are strings or numbers, "7" and 7 the same. What
- *          else stands in a frame is passed over. Of frames under one id the last counts.
- * Damage   a frame that is no object or has no name is called "[unknown]"; one whose caller is missing, is no id or
- *          would close a circle is called by a frame "[unknown]" of its own
- * Order    callers may come behind their callees: frames are read first, then each chain of callers is followed up to
- *          what is known and made downward, without recursion
+ * Reads    {"ID": {"name": …, "category": …, "parent": ID}, …}; ids are strings or numbers, "7" and 7 the same. Other
+ *          members of a frame are ignored. Of frames with equal ids the last counts.
+ * Damage   a frame that is not an object or has no name is named "[unknown]"; a frame whose caller is missing, is not
+ *          an id or would close a circle gets a caller "[unknown]" of its own
+ * Order    callers may come after their callees: frames are read first; then each chain of callers is followed up to a
+ *          known node, and its nodes are made downward, without recursion
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "trace/impl.h"
 #include "trace/stacks/trace_stacks.h"
 
-/* An id as a number: twice itself if it is written as one of up to 18 digits, else an odd one of its text. */
+/* An id as a number: twice its value if it is written in up to 18 digits, else an odd hash of its text. */
 typedef uint64_t frame_id;
 enum { ID_DIGITS = 18 };
 static const int64_t ID_LIMIT = 1000000000000000000; /* numbers from here on have more digits */
@@ -27,13 +27,13 @@ typedef struct raw_frame {
     uint32_t name, node; /* node HD_NONE: not made yet */
     uint8_t kind;
     bool is_open;    /* on the chain that is being followed */
-    bool bad_caller; /* it has one, but that is no id */
+    bool bad_caller; /* it has a caller that is not an id */
     bool is_damaged; /* and counted */
 } raw_frame;
 
 struct hd_trace_stacks {
     const hd_trace *trace;
-    const hd_stacks *lent; /* the trace's own tree, whose ids are its nodes; else NULL, and all below is in use */
+    const hd_stacks *lent; /* the trace's own tree, whose ids are its nodes; NULL: the members below are in use */
     hd_stacks *tree;
     hd_strings texts; /* ids that are no numbers */
     bool has_texts;
@@ -87,7 +87,7 @@ static hd_status not_an_object(hd_error *err)
     return hd_error_set(err, HD_ERR_DAMAGED, NULL, HD_OFFSET_NONE, "stackFrames is not a JSON object of frames");
 }
 
-/* The decoded text of a string; false: no memory. What is no UTF-8 is left as it stands. */
+/* The decoded text of a string; false: no memory. Invalid UTF-8 is left unchanged. */
 static bool decode(hd_string *out, frame_reader *r, const hd_json_text *text)
 {
     *out = (hd_string){text->data, text->size};
@@ -150,7 +150,7 @@ static hd_status read_member(raw_frame *out, frame_reader *r, const hd_json_text
     return out->name == HD_NONE ? HD_NOMEM(err) : HD_OK;
 }
 
-/* p is behind the key of a member; *out behind its value. */
+/* p is after the key of a member; *out after its value. */
 static hd_status find_value(const char **out_value, const char **out, const char *p, hd_error *err)
 {
     p = hd_json_skip_space(p);
@@ -160,7 +160,7 @@ static hd_status find_value(const char **out_value, const char **out, const char
     return *out ? HD_OK : not_an_object(err);
 }
 
-/* A frame's object, which was found to be valid JSON. */
+/* A frame's object, which is known to be valid JSON. */
 static hd_status read_frame(raw_frame *out, frame_reader *r, const char *p, hd_error *err)
 {
     hd_json_text key;
@@ -189,7 +189,7 @@ static hd_status add_frame(frame_reader *r, const raw_frame *frame, hd_error *er
 {
     hd_trace_stacks *s = r->stacks;
     const hd_map_entry *known = hd_map_find(&s->ids, frame->id, 0);
-    if (known) { /* the earlier one is lost */
+    if (known) { /* the earlier frame is lost */
         raw_frame *earlier = &r->frames[known->value];
         s->damaged += !earlier->is_damaged;
         *earlier = *frame;
@@ -238,7 +238,7 @@ static hd_status read_frames(frame_reader *r, const char *p, hd_error *err)
 
 /* ---- the tree ---- */
 
-/* The circle that a chain closed: its frames are chain[i …], where chain[i] is what the last one names. */
+/* The circle that a chain closed: its frames are chain[i …], where chain[i] is the caller of the last one. */
 static void count_circle(frame_reader *r, const uint32_t *chain, size_t depth, uint32_t again)
 {
     for (size_t i = depth; i-- > 0;) {
@@ -247,7 +247,7 @@ static void count_circle(frame_reader *r, const uint32_t *chain, size_t depth, u
     }
 }
 
-/* What stands above the top frame of a chain: a node, or HD_NONE and *out_next is a frame to be made first. */
+/* The caller of the top frame of a chain: a node, or HD_NONE and *out_next is a frame to be made first. */
 static uint32_t caller_node(uint32_t *out_next, frame_reader *r, const uint32_t *chain, size_t depth)
 {
     hd_trace_stacks *s = r->stacks;

@@ -12,7 +12,7 @@
 
 struct diff_options {
     cli_texts before, after, fail_if;
-    const char *step, *min, *binary;
+    const char *step, *min, *binary, *junit;
     double noise;
     uint64_t across, seed, threads, memory_limit;
     bool all, csv, markdown, strict;
@@ -63,6 +63,12 @@ static const cli_option options[] = {
      FIELD(noise),
      .help = "what changes by less of what it was is noise, however sure"},
     {.name = "all", .kind = CLI_FLAG, FIELD(all), .help = "rows that are noise as well, and all of them"},
+    {.name = "junit",
+     .kind = CLI_TEXT,
+     .value = "FILE",
+     .offer = "<files>",
+     FIELD(junit),
+     .help = "the conditions, or without any the verdict, as test cases of JUnit's XML"},
     {.name = "csv", .kind = CLI_FLAG, FIELD(csv), .help = "the rows as CSV"},
     {.name = "markdown", .kind = CLI_FLAG, FIELD(markdown), .help = "Markdown, for a comment on a pull request"},
     {.name = "seed", .kind = CLI_COUNT, .value = "N", FIELD(seed), .help = "of the bootstrap's random numbers"},
@@ -94,7 +100,8 @@ static hd_status add_file(hd_diff_side *side, cli_run *run, const char *path)
     return status;
 }
 
-static hd_status read_side(hd_diff_side **out, cli_run *run, const char *const *operands, size_t count)
+static hd_status read_side(hd_diff_side **out, cli_run *run, const char *name, const char *const *operands,
+                           size_t count)
 {
     const struct diff_options *o = run->options;
     job_files files = {0};
@@ -102,6 +109,7 @@ static hd_status read_side(hd_diff_side **out, cli_run *run, const char *const *
     for (size_t i = 0; i < count && status == HD_OK; i++) status = job_files_add(&files, run, operands[i]);
     for (size_t i = 0; i < files.count && status == HD_OK; i++) status = add_file(*out, run, files.list[i]);
     job_files_deinit(&files);
+    if (status != HD_OK) hd_error_add_cause(&run->err, "cannot read the side %s", name);
     return status;
 }
 
@@ -133,6 +141,21 @@ static void print_table(cli_run *run, const char *title, const hd_table *table, 
     hd_table_free(shown);
 }
 
+/* Names without parameters; what was matched plainly needs no word. */
+static void add_narrow_cell(hd_table_builder *b, const hd_table *table, size_t row, size_t column, const char *name)
+{
+    char out[HD_NAME_BYTES];
+    size_t size = 0;
+    bool is_text = hd_table_get_column(table, column)->type == HD_VALUE_STRING && !hd_table_is_null(table, row, column);
+    const char *text = is_text ? hd_table_get_string(&size, table, row, column) : NULL;
+    if (text && strcmp(name, "matched") == 0 && size == 4 && memcmp(text, "same", size) == 0)
+        hd_table_add_null(b);
+    else if (text && strncmp(name, "name", 4) == 0)
+        hd_table_add_string(b, out, hd_name_short(out, (hd_string){text, size}));
+    else
+        hd_table_add_cell(b, table, row, column);
+}
+
 /* Some columns of a table: what fits a screen. The list ends with NULL. */
 static hd_table *narrow(const hd_table *table, const char *const *wanted, cli_run *run)
 {
@@ -142,7 +165,8 @@ static hd_table *narrow(const hd_table *table, const char *const *wanted, cli_ru
     for (size_t i = 0; wanted[i]; i++)
         hd_table_add_column(b, wanted[i], hd_table_get_column(table, hd_table_find_column(table, wanted[i]))->type);
     for (size_t row = 0; row < hd_table_row_count(table); row++)
-        for (size_t i = 0; wanted[i]; i++) hd_table_add_cell(b, table, row, hd_table_find_column(table, wanted[i]));
+        for (size_t i = 0; wanted[i]; i++)
+            add_narrow_cell(b, table, row, hd_table_find_column(table, wanted[i]), wanted[i]);
     return hd_table_finish(&out, b, &run->err) == HD_OK ? out : NULL;
 }
 
@@ -180,6 +204,70 @@ static void print(cli_run *run, const hd_diff *diff)
         print_text(run, diff);
 }
 
+/* ---- JUnit ---- */
+
+/* Text of an attribute; what XML cannot hold is left out. */
+static void put_xml(FILE *file, const char *text, size_t size)
+{
+    static const char marks[] = "<>&\"";
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
+    for (size_t i = 0; i < size; i++) {
+        const char *mark = text[i] ? strchr(marks, text[i]) : NULL;
+        if (mark)
+            fputs(entities[mark - marks], file);
+        else if ((unsigned char)text[i] >= ' ')
+            putc(text[i], file);
+    }
+}
+
+static void put_case(FILE *file, const char *name, size_t size, const char *tag, const char *text, size_t text_size)
+{
+    fputs("  <testcase classname=\"heddle.diff\" name=\"", file);
+    put_xml(file, name, size);
+    fputs(tag ? "\"><" : "\"/>\n", file);
+    if (!tag) return;
+    fprintf(file, "%s message=\"", tag);
+    put_xml(file, text, text_size);
+    fputs("\"/></testcase>\n", file);
+}
+
+/* What cannot be said is an error, which CI shows apart from a failure. */
+static const char *tag_of(hd_diff_gate gate)
+{
+    return gate == HD_DIFF_FAILS ? "failure" : gate == HD_DIFF_UNSAID ? "error" : NULL;
+}
+
+static hd_diff_gate gate_of_word(const char *word)
+{
+    return *word == 'f' ? HD_DIFF_FAILS : *word == 'c' ? HD_DIFF_UNSAID : HD_DIFF_PASSES;
+}
+
+static hd_status write_junit(cli_run *run, const hd_diff *diff, const char *path)
+{
+    const hd_table *gate = hd_diff_table(diff, "gate");
+    size_t rows = hd_table_row_count(gate), counts[3] = {0}, size, text_size;
+    FILE *file = fopen(path, "w");
+    if (!file) return hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written");
+    for (size_t i = 0; i < rows; i++) counts[gate_of_word(hd_table_get_string(&size, gate, i, 1))]++;
+    if (!rows) counts[hd_diff_gate_of(diff)]++;
+    fprintf(
+        file,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"heddle diff\" tests=\"%zu\" failures=\"%zu\" "
+        "errors=\"%zu\">\n",
+        rows ? rows : 1, counts[HD_DIFF_FAILS], counts[HD_DIFF_UNSAID]);
+    for (size_t i = 0; i < rows; i++) {
+        const char *name = hd_table_get_string(&size, gate, i, 0), *text = hd_table_get_string(&text_size, gate, i, 2);
+        size_t word_size;
+        put_case(file, name, size, tag_of(gate_of_word(hd_table_get_string(&word_size, gate, i, 1))), text, text_size);
+    }
+    const char *sentence = hd_diff_sentence(diff);
+    if (!rows) put_case(file, "step", 4, tag_of(hd_diff_gate_of(diff)), sentence, strlen(sentence));
+    fputs("</testsuite>\n", file);
+    bool failed = ferror(file);
+    return fclose(file) || failed ? hd_error_set(&run->err, HD_ERR_IO, path, HD_OFFSET_NONE, "cannot be written")
+                                  : HD_OK;
+}
+
 /* ---- the command ---- */
 
 static hd_status compare(cli_run *run, hd_diff **out, int64_t min_ns)
@@ -198,11 +286,26 @@ static hd_status compare(cli_run *run, hd_diff **out, int64_t min_ns)
                                   .all = o->all,
                                   .fail_if = fail_if};
     hd_status status = hd_diff_conditions_valid(fail_if, &run->err);
-    if (status == HD_OK) status = read_side(&before, run, one ? operands : o->before.items, one ? 1 : o->before.count);
-    if (status == HD_OK) status = read_side(&after, run, one ? operands + 1 : o->after.items, one ? 1 : o->after.count);
+    if (status == HD_OK)
+        status = read_side(&before, run, "before", one ? operands : o->before.items, one ? 1 : o->before.count);
+    if (status == HD_OK)
+        status = read_side(&after, run, "after", one ? operands + 1 : o->after.items, one ? 1 : o->after.count);
     if (status == HD_OK) status = hd_diff_new(out, before, after, &diff, &run->err);
     hd_diff_side_free(before);
     hd_diff_side_free(after);
+    return status;
+}
+
+static int spare_inputs(cli_run *run)
+{
+    const struct diff_options *o = run->options;
+    const cli_texts *const sides[] = {&o->before, &o->after};
+    int status = CLI_OK;
+    for (int i = 0; i < run->operand_count && status == CLI_OK; i++)
+        status = cli_spare_input(run, o->junit, run->operands[i], "");
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < sides[side]->count && status == CLI_OK; i++)
+            status = cli_spare_input(run, o->junit, sides[side]->items[i], "");
     return status;
 }
 
@@ -216,6 +319,7 @@ static int run(cli_run *run)
         return cli_usage_error(run, "two sides are wanted: BEFORE AFTER, or --before FILE... and --after FILE...");
     if (hd_convert_time_parse(&min, o->min, &run->err) != HD_OK || min.unit != HD_CONVERT_NS)
         return cli_usage_error(run, "--min: '%.40s' is no time, as 20us", o->min);
+    if (spare_inputs(run) != CLI_OK) return CLI_USAGE;
     hd_status status = compare(run, &diff, min.value);
     if (status == HD_ERR_ARGUMENT) return CLI_USAGE;
     if (status != HD_OK) {
@@ -224,7 +328,9 @@ static int run(cli_run *run)
     }
     print(run, diff);
     hd_diff_gate gate = hd_diff_gate_of(diff);
+    if (o->junit) status = write_junit(run, diff, o->junit);
     hd_diff_free(diff);
+    if (status != HD_OK) return CLI_FAILED;
     return gate == HD_DIFF_FAILS ? CLI_FOUND : gate == HD_DIFF_UNSAID ? DIFF_UNKNOWN : CLI_OK;
 }
 

@@ -253,11 +253,11 @@ static int run_session(query_session *session, const asked *a)
     bool is_read = read_inputs(&in, run, a->file_count) == HD_OK;
     session->traces = in.traces;
     session->trace_count = in.count;
-    bool shared_clock = false;
-    is_read = is_read && hd_traces_share_clock(&shared_clock, in.traces, in.count, &run->err) == HD_OK;
-    if (is_read) note_inputs(&in, shared_clock, run);
-    if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK)
+    if (is_read && hd_query_new(&session->query, in.list, in.count, &query_options, &run->err) == HD_OK) {
+        int64_t shift;
+        note_inputs(&in, hd_query_shift(&shift, session->query, 0), run);
         status = a->is_shell ? session_shell(session) : run_script(session, a);
+    }
     hd_query_free(session->query);
     free_inputs(&in);
     return status;

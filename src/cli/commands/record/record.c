@@ -272,7 +272,7 @@ static int check_ways(cli_run *run)
     if (!run->global.json) {
         ways_print(run, devices);
     } else if (ways_table(&table, devices, &run->err) == HD_OK) {
-        cli_print(run, "{\n  \"ways\":");
+        cli_print(run, "{\n  " CLI_SCHEMA("record-check") ",\n  \"ways\":");
         hd_table_write(table, (hd_sink){cli_write, run}, &style, &run->err);
         cli_print(run, "\n}\n");
         hd_table_free(table);

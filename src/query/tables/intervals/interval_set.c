@@ -63,7 +63,7 @@ typedef struct reading {
     const char *what;
     sqlite3_stmt *stmt;
     int ts, dur, id, partition; /* columns; id, partition -1: none */
-    int64_t latest;             /* where what has not ended ends */
+    int64_t latest;             /* where unfinished intervals end */
 } reading;
 
 static int find_column(sqlite3_stmt *stmt, const char *name)
@@ -119,7 +119,7 @@ static bool is_name(const char *sql)
     return size > 0;
 }
 
-/* What SQLite says of the query, in words that tell which of the two it is. */
+/* SQLite's error for the query, with the name of the failing argument. */
 static hd_status failed(const reading *r, hd_error *err)
 {
     if (query_stopped(r->tables->query)) return query_check_stop(r->tables, err);
@@ -147,7 +147,7 @@ hd_status query_intervals_read(query_interval_set *out, query_tables *tables, co
 {
     reading r = {.tables = tables, .what = what};
     for (size_t i = 0; i < tables->count; i++) {
-        int64_t end = hd_trace_facts_of(tables->sources[i].trace)->end_ns;
+        int64_t end = query_time(&tables->sources[i], hd_trace_facts_of(tables->sources[i].trace)->end_ns);
         if (end > r.latest) r.latest = end;
     }
     if (tables->nesting >= QUERY_NESTING_MAX)

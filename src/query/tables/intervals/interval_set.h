@@ -1,8 +1,8 @@
-/* interval_set.h - the rows of a query as intervals; what interval_set.c, which reads them, and intervals.c share
+/* interval_set.h - the rows of a query as intervals; shared by interval_set.c, which reads them, and intervals.c
  *
  * In: the text of a query whose columns ts and dur are the intervals [ts, ts + dur), or a table's name. Out: intervals
- * by partition, then start. What has not ended (dur < 0) reaches to the end of the traces; without ts it is no
- * interval.
+ * by partition, then start. An unfinished interval (dur < 0) reaches to the end of the traces; rows without ts are
+ * ignored.
  */
 #ifndef HD_QUERY_TABLES_INTERVALS_INTERVAL_SET_H
 #define HD_QUERY_TABLES_INTERVALS_INTERVAL_SET_H
@@ -12,9 +12,9 @@
 
 typedef struct query_interval {
     int64_t start, end;
-    int64_t id;     /* column id, or the row's number from 0 on */
+    int64_t id;     /* column id, else the index of the row */
     uint32_t group; /* its partition */
-    uint32_t set;   /* which of the queries it is from */
+    uint32_t set;   /* the query that it is from */
 } query_interval;
 
 /* Zero-initialised is empty. */
@@ -26,11 +26,11 @@ typedef struct query_interval_set {
     hd_slots slots;
 } query_interval_set;
 
-/* Add the rows of a query. what: "interval_union: the query", for errors. partition: a column of it, NULL: none.
- * Errors: ARGUMENT (what is wrong with the query), MEMORY, LIMIT. */
+/* Adds the rows of a query. what: prefix for errors, such as "interval_union: the query". partition: a column of it,
+ * NULL: none. Errors: ARGUMENT (what is wrong with the query), MEMORY, LIMIT. */
 hd_status query_intervals_read(query_interval_set *out, query_tables *tables, const char *what, const char *sql,
                                const char *partition, uint32_t set, hd_error *err);
-/* By partition, start, set, and the order in which they came. */
+/* By partition, start, set, and original order. */
 hd_status query_intervals_sort(query_interval_set *set, query_tables *tables, hd_error *err);
 void query_intervals_deinit(query_interval_set *set);
 

@@ -1,12 +1,13 @@
-/* intervals.c - joins of intervals as table-valued functions: one sweep over what two queries give
+/* intervals.c - joins of intervals as table-valued functions: one sweep over the rows of two queries
  *
- *     interval_union(QUERY [, PARTITION])        the times that at least one interval covers, each once
- *     interval_intersect(A, B [, PARTITION])     each pair of an interval of A and one of B that overlap, and where
- *     containing(RANGES, EVENTS [, PARTITION])   each event with each range in which all of it lies
+ *     interval_union(QUERY [, PARTITION])        the times that at least one interval covers, merged
+ *     interval_intersect(A, B [, PARTITION])     each overlapping pair of an interval of A and one of B, with the
+ *     overlap containing(RANGES, EVENTS [, PARTITION])   each event with each range that contains it entirely
  *
- * Intervals are half open; one of no length is at its ts. Intervals of one query may overlap. Sweep: sorted by start,
- * each interval meets those of the other query that are open, and then is open itself; what has ended leaves the list
- * when it is met. O(n log n + pairs), without the log where the queries are sorted by ts.
+ * Intervals are half open; an interval of length 0 is at its ts. Intervals of one query may overlap. Sweep: in order of
+ * start, each interval is paired with the open intervals of the other query and then becomes open itself; intervals
+ * that have ended are removed when the sweep comes across them. O(n log n + pairs), without the log if both are sorted
+ * by ts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,9 +89,9 @@ typedef struct interval_cursor {
     query_interval_set set;
     open_list open[2];
     size_t item;      /* the interval at hand */
-    size_t met, kept; /* of the other list: looked at, and still open */
+    size_t met, kept; /* of the other list: entries compared, and entries still open */
     bool is_meeting;
-    query_interval a, b; /* the row: both intervals; of a union a alone */
+    query_interval a, b; /* the row: both intervals; for a union only a */
     uint64_t count;
     sqlite3_int64 row;
     sqlite3_value *given[ARGUMENTS_MAX]; /* NULL: it was not */
@@ -115,7 +116,7 @@ static bool is_pair(interval_kind kind, const query_interval *range, const query
     return kind == INTERVAL_INTERSECT || (range->start <= event->start && event->end <= range->end);
 }
 
-/* The next pair of the interval at hand with those that are open in the other list. */
+/* The next pair of the current interval with open intervals of the other list. */
 static bool meet(interval_cursor *cursor)
 {
     const query_interval *list = cursor->set.list, *here = &list[cursor->item];
@@ -123,7 +124,9 @@ static bool meet(interval_cursor *cursor)
     while (cursor->met < other->count) {
         uint32_t at = other->items[cursor->met++];
         const query_interval *open = &list[at];
-        if (open->end <= here->start && open->start != here->start) continue; /* it has ended: it leaves the list */
+        if (open->end <= here->start && open->start != here->start)
+            continue; /* it has ended: remove it from the list
+                                                                                 */
         other->items[cursor->kept++] = at;
         cursor->a = here->set == 0 ? *here : *open;
         cursor->b = here->set == 0 ? *open : *here;
@@ -176,7 +179,7 @@ static hd_status next_row(interval_cursor *cursor, hd_error *err)
 
 /* ---- plans ---- */
 
-/* idxNum: which arguments are given, bit by bit; argv has them in their order. */
+/* idxNum: a bit per given argument; argv has them in that order. */
 static int interval_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const query_vtab *vtab = (const query_vtab *)base;

@@ -1,4 +1,4 @@
-/* report_cache.c - reports that were run, by their options: a join asks for the same ones again and again */
+/* report_cache.c - reports that were run, by their options: a join requests the same report again and again */
 #include "query/tables/reports/reports.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static void free_entry(report_entry *entry)
     free(entry);
 }
 
-/* All inputs as one job. */
+/* Builds one job from all inputs. */
 static hd_status make_job(hd_job **out, const query_tables *tables, hd_error *err)
 {
     hd_status status = hd_job_new(out, err);
@@ -51,7 +51,7 @@ static hd_status run(report_entry *entry, const query_tables *tables, hd_error *
     return status;
 }
 
-/* Where the next entry goes: at the end, or in the place of the one that was not used for the longest time. */
+/* The place for the next entry: at the end, or the least recently used entry. */
 static report_entry **place(struct query_reports *reports)
 {
     size_t oldest = SIZE_MAX;

@@ -1,4 +1,4 @@
-/* reports.h - reports as table-valued functions: what reports.c and report_cache.c share */
+/* reports.h - reports as table-valued functions: shared by reports.c and report_cache.c */
 #ifndef HD_QUERY_TABLES_REPORTS_REPORTS_H
 #define HD_QUERY_TABLES_REPORTS_REPORTS_H
 
@@ -23,7 +23,8 @@ struct query_reports {
     uint64_t uses;
 };
 
-/* The report, run if it was not yet with these options; the caller gives it back. Errors: those of the report. */
+/* The report with these options, run if it is not in the cache; the caller gives it back. Errors: those of the
+ * report. */
 hd_status report_cache_take(report_entry **out, query_tables *tables, const hd_report_about *report, size_t input,
                             const char *options, hd_error *err);
 void report_cache_give(report_entry *entry);

@@ -11,11 +11,13 @@
 
 #include "base/error.h"
 #include "base/sorted.h"
+#include "model/host/stalls.h"
 #include "report/job/slowdown/findings.h"
 #include "report/job/slowdown/impl.h"
+#include "report/job/slowdown/starved.h"
 
 const hd_report_column job_findings_columns[] = {
-    {"code", HD_VALUE_STRING, "late-rank, uneven-ranks or transfers; docs/findings has a page for each"},
+    {"code", HD_VALUE_STRING, "cpu-starved, late-rank, uneven-ranks or transfers; docs/findings has a page for each"},
     {"severity", HD_VALUE_STRING, "warning: it can be changed; note: so it is"},
     {"saves", HD_VALUE_DURATION, "at most, of the time between the first and the last collective"},
     {"how", HD_VALUE_STRING, "ranks: the job simulated without it"},
@@ -178,6 +180,43 @@ static void add_uneven(job_state *s)
     add_row(s, &job_finding_codes[1], slow_simulate(s->j, false), s->waited, text, NULL);
 }
 
+/* The job with hosts that are no limit: between collectives ranks take only what their devices are busy for. */
+static hd_status simulate_busy(double *out, const hd_job *of, hd_table_builder *lost, hd_error *err)
+{
+    slow_job j = {.of = of, .kept_operation = NO_OPERATION, .wants_busy = true};
+    hd_status status = job_roles_init(&j.roles, &of, 1, false, lost, err);
+    if (status == HD_OK) status = slow_job_read(&j, lost, err);
+    if (status == HD_OK && !(slow_find_ideals(&j) && slow_make_lists(&j))) status = HD_NOMEM(err);
+    if (status == HD_OK) {
+        for (uint32_t m = 0; m < j.members.count; m++) j.kept[m] = true;
+        *out = slow_simulate(&j, false);
+    }
+    slow_job_deinit(&j);
+    return status;
+}
+
+/* The same as of a trace. */
+static const hd_finding_code *about_starved(void)
+{
+    size_t i = 0;
+    while (strcmp(hd_finding_code_at(i)->code, "cpu-starved") != 0) i++;
+    return hd_finding_code_at(i);
+}
+
+static void add_starved(job_state *s, const job_starved *of, double after)
+{
+    char text[400], at_once[120] = "", still[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
+    uint32_t running = of->ranks - of->most;
+    if (of->most_for >= 50 && of->most && running)
+        snprintf(at_once, sizeof at_once, " For %.0f %% of the time %u of %u do so at once, as if there %s %u CPU%s.",
+                 of->most_for, of->most, of->ranks, running == 1 ? "was" : "were", running, running == 1 ? "" : "s");
+    snprintf(text, sizeof text,
+             "The hosts' threads stall for %s of %s (%.1f %%), mean over ranks, in %u different operators.%s",
+             hd_text_duration(still, llround(of->still)), hd_text_duration(whole, llround(s->whole)),
+             100 * of->still / s->whole, of->names, at_once);
+    add_row(s, about_starved(), after, of->still, text, NULL);
+}
+
 static void add_transfers(job_state *s)
 {
     char text[300], transfer[HD_VALUE_TEXT_BYTES], whole[HD_VALUE_TEXT_BYTES];
@@ -192,10 +231,13 @@ static void add_transfers(job_state *s)
     add_row(s, &job_finding_codes[2], slow_simulate(s->j, true), s->transfer, text, NULL);
 }
 
+enum { STARVED = 10 }; /* a tenth of the whole */
+
 hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_builder *lost, hd_error *err)
 {
     slow_job j = {.of = of, .kept_operation = NO_OPERATION};
     job_state s = {.j = &j, .b = b};
+    job_starved starved;
     hd_error ignored = {0};
     hd_status status = job_roles_init(&j.roles, &of, 1, false, lost, err);
     if (status == HD_OK) status = slow_job_read(&j, lost, &ignored);
@@ -206,11 +248,16 @@ hd_status job_add_findings(hd_table_builder *b, const hd_job *of, hd_table_build
         double measured = slow_measure(&j);
         bool is_like = !isnan(s.whole) && s.whole > 0 && fabs(s.whole - measured) * 100 <= PERCENT_MAX * measured;
         set_least(&j);
-        if (is_like && !find_late(&s)) status = HD_NOMEM(err);
+        status = job_find_starved(&starved, &j, lost, err);
+        if (status == HD_OK && is_like && !find_late(&s)) status = HD_NOMEM(err);
         if (is_like && status == HD_OK) {
+            bool is_starved = starved.names >= GPU_STALL_NAMES && starved.still * STARVED >= s.whole;
+            double after = s.whole;
+            if (is_starved) status = simulate_busy(&after, of, lost, err);
+            if (is_starved && status == HD_OK) add_starved(&s, &starved, after);
             if (s.late)
                 add_late(&s);
-            else
+            else if (!is_starved)
                 add_uneven(&s);
             add_transfers(&s);
             hd_table_sort(b, "", "saves");

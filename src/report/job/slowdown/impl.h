@@ -59,8 +59,10 @@ typedef struct slow_job {
     uint32_t list_count, collective_count;
     uint32_t joined_count;    /* of collectives; what is behind them is unmatched, and of one member each */
     size_t unmatched;         /* rows */
+    bool wants_busy;          /* gaps last as long as the device is busy in them */
     bool wants_steps, counts; /* counts: any number was counted */
     bool is_split;            /* a member is in several summaries: they have to be read before it is made of them */
+    uint32_t *doubts;         /* texts of codes, by member */
     uint32_t *by_collective;  /* members */
     double *gaps, *transfers; /* ideal, by kind */
     size_t *next;             /* while simulating: visit, by member */
@@ -70,7 +72,7 @@ typedef struct slow_job {
     uint32_t kept_operation; /* its gaps and transfers are as measured; NO_OPERATION: of none */
 } slow_job;
 
-/* Visits and collectives of zero-initialised jobs but for `of`, `roles`, `wants_steps`. Errors: MEMORY, LIMIT,
+/* Visits and collectives of zero-initialised jobs but for `of`, `roles`, `wants_…`. Errors: MEMORY, LIMIT,
  * UNSUPPORTED (too much is not joined). The caller calls slow_job_deinit, in any case. */
 hd_status slow_job_read(slow_job *job, hd_table_builder *lost, hd_error *err);
 void slow_job_deinit(slow_job *job);

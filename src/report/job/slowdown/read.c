@@ -14,7 +14,7 @@
 
 /* A row of a summary, until all of its member are there. */
 typedef struct slow_op {
-    int64_t start, end;
+    int64_t start, end, busy;                     /* busy: before it; HD_NO_NUMBER: not known */
     uint32_t member, collective, operation, step; /* the last two: texts */
 } op;
 typedef struct group_key {
@@ -34,13 +34,29 @@ static const size_t ROWS_MAX = 4000000000; /* so that unmatched ones can have nu
 
 /* ---- what is read ---- */
 
-enum { RANK, DEVICE, STEP, GROUP, STREAM, POINT, SEQUENCE, IS_COUNTED, OPERATION, SIZE, BYTES, START, END, COLUMNS };
+enum {
+    RANK,
+    DEVICE,
+    STEP,
+    GROUP,
+    STREAM,
+    POINT,
+    SEQUENCE,
+    IS_COUNTED,
+    OPERATION,
+    SIZE,
+    BYTES,
+    START,
+    END,
+    BUSY,
+    COLUMNS
+};
 static const job_wanted wanted[COLUMNS] = {
     {"rank", HD_VALUE_INT},     {"device", HD_VALUE_INT},   {"step", HD_VALUE_STRING},
     {"group", HD_VALUE_STRING}, {"stream", HD_VALUE_INT},   {"point_to_point", HD_VALUE_BOOL},
     {"sequence", HD_VALUE_INT}, {"counted", HD_VALUE_BOOL}, {"operation", HD_VALUE_STRING},
     {"size", HD_VALUE_INT},     {"bytes", HD_VALUE_COUNT},  {"start", HD_VALUE_TIME},
-    {"end", HD_VALUE_TIME}};
+    {"end", HD_VALUE_TIME},     {"busy", HD_VALUE_DURATION}};
 
 /* HD_NONE: no memory. */
 static uint32_t find_group(slow_job *j, const group_key *key, uint32_t member)
@@ -75,7 +91,7 @@ static bool add_op(slow_job *j, const job_cells *c, size_t row, int64_t place)
     const slow_member_key m = {rank == HD_NO_NUMBER ? place : rank, job_int(c, row, DEVICE)};
     group_key group = {HD_NO_NUMBER, HD_NONE, job_int(c, row, POINT) == 1};
     collective_key key = {job_int(c, row, SEQUENCE), HD_NONE, 0};
-    op of = {.start = start, .end = end > start ? end : start};
+    op of = {.start = start, .end = end > start ? end : start, .busy = job_int(c, row, BUSY)};
     if (!job_text(&group.name, &j->texts, c, row, GROUP) || !job_text(&of.step, &j->texts, c, row, STEP) ||
         !job_text(&of.operation, &j->texts, c, row, OPERATION))
         return false;
@@ -110,7 +126,9 @@ static bool add_visit(slow_job *j, const op *o, const op *before, uint32_t place
         (j->wants_steps && !hd_grow((void **)&j->steps, &j->step_capacity, j->count, sizeof *j->steps)))
         return false;
     if (j->wants_steps) j->steps[j->count] = o->step;
-    j->visits[j->count++] = (slow_visit){before ? o->start - before->end : 0, o->collective, number};
+    int64_t gap = before ? o->start - before->end : 0;
+    if (j->wants_busy && o->busy != HD_NO_NUMBER && o->busy < gap) gap = o->busy;
+    j->visits[j->count++] = (slow_visit){gap, o->collective, number};
     return true;
 }
 
@@ -282,8 +300,8 @@ void slow_job_deinit(slow_job *j)
 {
     gpu_groups *groups[] = {&j->members, &j->groups, &j->collective_keys, &j->gap_kinds, &j->transfer_kinds};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) gpu_groups_deinit(groups[i]);
-    void *lists[] = {j->ops,  j->visits,    j->steps, j->list, j->collectives, j->by_collective, j->group_members,
-                     j->gaps, j->transfers, j->next,  j->now,  j->stack,       j->kept};
+    void *lists[] = {j->ops,  j->visits,    j->steps,  j->list, j->collectives, j->by_collective, j->group_members,
+                     j->gaps, j->transfers, j->doubts, j->next, j->now,         j->stack,         j->kept};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) free(lists[i]);
     job_roles_deinit(&j->roles);
     gpu_texts_deinit(&j->texts);

@@ -139,6 +139,28 @@ static double ideal_of(const slow_job *j, uint32_t member, double *measured)
     return ideal;
 }
 
+static hd_status find_doubts(slow_job *j, hd_error *err)
+{
+    uint32_t *of_job;
+    bool fine = (j->doubts = malloc(((size_t)j->members.count + 1) * sizeof *j->doubts)) != NULL;
+    hd_status status = job_doubts_of_members(&of_job, &j->texts, j->of, GPU_FIGURE_TIME | GPU_FIGURE_IDLE, err);
+    for (uint32_t m = 0; m < j->members.count && fine && status == HD_OK; m++)
+        fine = job_doubt_of_rank(&j->doubts[m], &j->texts, of_job, j->of, slow_member_at(j, m)->rank);
+    free(of_job);
+    return fine ? status : HD_NOMEM(err);
+}
+
+/* The last cell of a row that rests on all members, or on those that are kept. false: no memory. */
+static bool add_doubts(hd_table_builder *b, slow_job *j, bool all)
+{
+    uint32_t together = HD_NONE;
+    bool fine = true;
+    for (uint32_t m = 0; m < j->members.count && fine; m++)
+        if (all || j->kept[m]) fine = job_add_doubt(&together, &j->texts, j->doubts[m]);
+    gpu_cell_text(b, &j->texts, together);
+    return fine;
+}
+
 static void add_members(hd_table_builder *b, slow_job *j, double ideal)
 {
     const double visits_max = 1e9; /* some 15 s */
@@ -156,6 +178,7 @@ static void add_members(hd_table_builder *b, slow_job *j, double ideal)
         hd_table_add_int(b, llround(measured));
         hd_table_add_int(b, llround(expected));
         gpu_cell_decimal(b, alone, each);
+        gpu_cell_text(b, &j->texts, j->doubts[m]);
     }
     hd_table_sort(b, "", "slowdown");
 }
@@ -166,40 +189,47 @@ static int64_t stage_of(const slow_job *j, uint32_t member)
     return role ? role->at[JOB_PIPELINE] : -1;
 }
 
-static void add_stages(hd_table_builder *b, slow_job *j, double ideal)
+/* false: no memory. */
+static bool add_stages(hd_table_builder *b, slow_job *j, double ideal)
 {
     int64_t last = -1;
+    bool fine = true;
     for (uint32_t m = 0; m < j->members.count; m++) last = stage_of(j, m) > last ? stage_of(j, m) : last;
-    for (int64_t stage = 0; stage <= last; stage++) {
+    for (int64_t stage = 0; stage <= last && fine; stage++) {
         uint64_t count = 0;
         for (uint32_t m = 0; m < j->members.count; m++) count += j->kept[m] = stage_of(j, m) == stage;
         if (!count) continue;
         hd_table_add_int(b, stage);
         hd_table_add_count(b, count);
         gpu_cell_decimal(b, slow_simulate(j, true) / ideal, ideal > 0);
+        fine = add_doubts(b, j, false);
     }
     keep(j, false);
+    return fine;
 }
 
 static hd_status add_operations(hd_table_builder *b, slow_job *j, double ideal, hd_error *err)
 {
-    uint64_t *counts = calloc((size_t)j->texts.count + 1, sizeof *counts);
+    uint32_t texts = j->texts.count; /* doubts together may be new ones */
+    uint64_t *counts = calloc((size_t)texts + 1, sizeof *counts);
+    bool fine = true;
     if (!counts) return HD_NOMEM(err);
     for (uint32_t c = 0; c < j->joined_count; c++) {
         uint32_t operation = operation_of(j, &j->collectives[c]);
-        if (operation < j->texts.count && j->collectives[c].count) counts[operation]++;
+        if (operation < texts && j->collectives[c].count) counts[operation]++;
     }
-    for (uint32_t text = 0; text < j->texts.count; text++) {
+    for (uint32_t text = 0; text < texts && fine; text++) {
         if (!counts[text]) continue;
         j->kept_operation = text;
         gpu_cell_text(b, &j->texts, text);
         hd_table_add_count(b, counts[text]);
         gpu_cell_decimal(b, slow_simulate(j, true) / ideal, ideal > 0);
+        fine = add_doubts(b, j, true);
     }
     free(counts);
     j->kept_operation = NO_OPERATION;
     hd_table_sort(b, "", "slowdown");
-    return HD_OK;
+    return fine ? HD_OK : HD_NOMEM(err);
 }
 
 /* ---- ranks as their peers ---- */
@@ -294,7 +324,7 @@ static hd_status add_fixed(hd_table_builder *b, slow_job *j, const hd_option_tex
     gpu_cell_decimal(b, 100 * (changed - replayed) / replayed, replayed > 0);
     hd_table_add_int(b, llround(changed * error / 100));
     hd_table_add_count(b, alone);
-    return HD_OK;
+    return add_doubts(b, j, true) ? HD_OK : HD_NOMEM(err);
 }
 
 static uint64_t count_joined(const slow_job *j)
@@ -308,6 +338,7 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
 {
     hd_table_builder *check = builders[CHECK], *what_if = builders[SLOWDOWN];
     if (!j->count) return HD_OK;
+    HD_TRY(find_doubts(j, err));
     keep(j, true);
     double measured = slow_measure(j), replayed = slow_simulate(j, false);
     if (isnan(replayed))
@@ -332,8 +363,9 @@ static hd_status add_rows(slow_job *j, hd_table_builder **builders, const hd_opt
     hd_table_add_int(what_if, llround(ideal));
     gpu_cell_decimal(what_if, replayed / ideal, ideal > 0);
     gpu_cell_decimal(what_if, transfers / ideal, ideal > 0);
+    if (!add_doubts(what_if, j, true)) return HD_NOMEM(err);
     add_members(builders[RANKS], j, ideal);
-    add_stages(builders[STAGES], j, ideal);
+    if (!add_stages(builders[STAGES], j, ideal)) return HD_NOMEM(err);
     HD_TRY(add_operations(builders[OPERATIONS], j, ideal, err));
     return add_fixed(builders[AS_PEERS], j, ranks, replayed, error, err);
 }
@@ -355,6 +387,7 @@ static const hd_report_column slowdown_columns[] = {
     {"ideal", HD_VALUE_DURATION, "where every computation takes the mean, and every transfer the median, of its kind"},
     {"slowdown", HD_VALUE_DECIMAL, "S: replayed / ideal"},
     {"transfer_slowdown", HD_VALUE_DECIMAL, "where only transfers are as measured, over ideal"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column rank_columns[] = {
     {"rank", HD_VALUE_INT, "of the job; where it is not known, the place of the file"},
@@ -364,16 +397,19 @@ static const hd_report_column rank_columns[] = {
     {"compute", HD_VALUE_DURATION, "sum of what lies between its collectives"},
     {"ideal_compute", HD_VALUE_DURATION, "the same by the means"},
     {"slowdown", HD_VALUE_DECIMAL, "of the job where only this rank is as measured; null: too many to simulate each"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column stage_columns[] = {
     {"pp", HD_VALUE_INT, "pipeline stage, as of report topology"},
     {"ranks", HD_VALUE_COUNT, "and devices of it"},
     {"slowdown", HD_VALUE_DECIMAL, "of the job where only these are as measured"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column operation_columns[] = {
     {"operation", HD_VALUE_STRING, "of collectives"},
     {"collectives", HD_VALUE_COUNT, "of it"},
     {"slowdown", HD_VALUE_DECIMAL, "of the job where only these, and what ranks compute before them, are as measured"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column peer_columns[] = {
     {"ranks", HD_VALUE_COUNT, "and devices that --rank names"},
@@ -383,6 +419,7 @@ static const hd_report_column peer_columns[] = {
     {"change_percent", HD_VALUE_DECIMAL, "of what was before"},
     {"uncertainty", HD_VALUE_DURATION, "what `after` may be off by: the error of the check, of it"},
     {"alone", HD_VALUE_COUNT, "computations that no other rank has there, and that stay as measured"},
+    GPU_COLUMN_DOUBT,
     {0}};
 static const hd_report_column lost_columns[] = {JOB_COLUMNS_LOST};
 

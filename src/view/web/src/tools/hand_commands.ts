@@ -1,4 +1,4 @@
-// The commands of moving, tools, selection, marks and the look of the page. Titles are what help and palette show.
+// The commands for moving, tools, selection, marks and appearance. Titles are shown in help and palette.
 import type { App } from "../app";
 import type { Command, CommandGroup } from "./commands";
 import type { Motion } from "./nav";

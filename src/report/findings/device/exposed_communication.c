@@ -1,0 +1,97 @@
+/* exposed_communication.c - collectives that no compute hides: on a stream of their own, or on that of compute */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/findings/finding.h"
+#include "trace/event.h"
+#include "trace/lazy.h"
+
+static bool is_communication(const findings *f, uint32_t node, void *user)
+{
+    (void)user;
+    return findings_is_of_class(f, node, GPU_COMMUNICATION);
+}
+
+/* The device on which most runs alone, and how long. */
+static void most_exposed(uint32_t *out, int64_t *out_ns, const findings *f)
+{
+    *out_ns = 0;
+    for (uint32_t d = 0; d < f->scope.device_count; d++) {
+        int64_t both = findings_busy(f, d, 1u << GPU_COMPUTE | 1u << GPU_COMMUNICATION);
+        int64_t compute = findings_busy(f, d, 1u << GPU_COMPUTE);
+        if (both - compute <= *out_ns) continue;
+        *out = d;
+        *out_ns = both - compute;
+    }
+}
+
+/* Half of the device's communication or more is on streams where compute runs, too. */
+static bool is_on_compute_stream(const findings *f, uint32_t device)
+{
+    const gpu_scope *s = &f->scope;
+    int64_t all = 0, shared = 0;
+    for (uint32_t r = 0; r < s->row_count; r++) {
+        int64_t sums[GPU_CLASSES] = {0};
+        if (s->rows[r].device != device) continue;
+        for (uint32_t i = 0; i < s->rows[r].count; i++) {
+            const gpu_work *work = &s->works[s->by_row[s->rows[r].first + i]];
+            sums[work->class] = gpu_sum(sums[work->class], gpu_duration(work));
+        }
+        all = gpu_sum(all, sums[GPU_COMMUNICATION]);
+        if (sums[GPU_COMPUTE]) shared = gpu_sum(shared, sums[GPU_COMMUNICATION]);
+    }
+    return all && shared >= all - shared;
+}
+
+static hd_status find_with(findings *f, const finding_rule *rule, bool on_compute_stream, hd_error *err)
+{
+    finding *of;
+    uint32_t device = HD_NONE;
+    int64_t exposed;
+    char amount[96], name[72];
+    most_exposed(&device, &exposed, f);
+    if (!findings_is_worth(f, exposed) || is_on_compute_stream(f, device) != on_compute_stream) return HD_OK;
+    HD_TRY(findings_gather(&of, f, rule, is_communication, NULL, err));
+    if (!of) return HD_OK;
+    if (exposed < of->amount) of->amount = exposed; /* what other findings have of it is not here */
+    of->device = device;
+    of->rank = f->scope.devices[device].rank;
+    of->has_other_ranks = findings_lacks_ranks(f);
+    uint32_t longest = (uint32_t)hd_slice_column(f->scope.trace, (uint32_t)of->ids[0], HD_COL_NAME);
+    hd_string kernel = longest == HD_STRING_NONE ? (hd_string){0} : hd_trace_string(f->scope.trace, longest);
+    const char *collective = gpu_collective_names[gpu_collective_of(kernel)];
+    snprintf(of->text, sizeof of->text, "Communication runs alone for %s%s; most of it %s%s.",
+             findings_amount(amount, of), on_compute_stream ? ", on the stream of compute, which cannot hide it" : "",
+             collective ? collective : findings_short(name, f->scope.trace, longest),
+             of->has_other_ranks ? "; it includes waiting for other ranks" : "");
+    return HD_OK;
+}
+
+static hd_status find_shared(findings *f, const finding_rule *rule, hd_error *err)
+{
+    return find_with(f, rule, true, err);
+}
+
+static hd_status find(findings *f, const finding_rule *rule, hd_error *err)
+{
+    return find_with(f, rule, false, err);
+}
+
+const finding_rule finding_same_stream_communication = {
+    .about.code = "same-stream-communication",
+    .about.severity = "warning",
+    .about.meaning = "collectives run on the stream of compute, which they cannot overlap",
+    .about.advice =
+        "Run collectives on a stream of their own (async_op=True, a process group per use), so that compute that does "
+        "not need them goes on.",
+    .find = find_shared,
+};
+
+const finding_rule finding_exposed_communication = {
+    .about.code = "exposed-communication",
+    .about.severity = "warning",
+    .about.meaning = "collectives that no compute hides",
+    .about.advice = "First see who is late: heddle report stragglers RANKS. Then overlap more: DDP bucket_cap_mb, "
+                    "gradient_as_bucket_view, FSDP prefetch; fewer and larger collectives; bf16 gradients.",
+    .find = find,
+};
