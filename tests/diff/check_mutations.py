@@ -50,7 +50,7 @@ def judge(answer, truth):
     said = f"{rows[0]['kind']} {rows[0]['verdict']}" if rows else f"none, step {answer['verdict']}"
     kind = truth["kind"]
     if kind in QUIET:
-        few = kind == "drop" and truth["steps"] < 5 and answer["verdict"] == "inconclusive"
+        few = kind == "drop" and truth["steps"] < 6 and answer["verdict"] == "inconclusive"
         return (few or answer["verdict"] == "same") and not rows, said
     if kind == "rename":
         named = [row for row in answer["rows"] if row["matched"] == "renamed" and truth["renamed"] in row_names(row)]
@@ -140,7 +140,7 @@ def main():
         for n in range(args.pairs):
             seed = first + n
             kind = args.one or ("noise" if n % 5 == 4 else KINDS[(n - n // 5) % len(KINDS)])
-            if real and n % 10 == 7 and kind not in ("launch", "collective"):
+            if real and n % 10 == 7 and kind not in ("launch", "collective", "sync"):
                 trace = real[n // 10 % len(real)]
             else:
                 mutate.synth(args.heddle, seed, kind, folder / "base.json")

@@ -163,7 +163,7 @@ class Mutation:
             top = self.outermost(b)
             self.edits.gone |= {b, b.launch}
             self.edits.gone |= {e for e in self.trace.events if e.thread == top.thread and top.start <= e.start and e.end <= top.end}
-            self.edits.name[a] = f"fused_{key[0][0][:40]}_{key[1][0][:40]}"
+            self.edits.name[a] = "triton_fused_" + "_".join(part[1][0].rpartition("::")[2] for part in key)
             self.names.add(self.edits.name[a])
         for part in key:
             self.names |= {part[0], *part[1]}
@@ -229,13 +229,13 @@ class Mutation:
 
 
 def with_noise(trace, edits, scale, share, rng):
-    """The edits with noise on all durations: iid, at most three times its deviation."""
+    """The edits with noise on all durations: independent, close to normal. Sums alone: the same on each machine."""
     noisy = Edits()
     noisy.__dict__.update(edits.__dict__)
     noisy.length, noisy.longer = dict(edits.length), dict(edits.longer)
 
     def factor():
-        return 1 + min(3 * share, max(-3 * share, rng.gauss(0, share)))
+        return 1 + share * 1.7320508 * (rng.random() + rng.random() + rng.random() + rng.random() - 2)
 
     for a in trace.activities:
         noisy.length[a] = max(1, round(noisy.length.get(a, a.length) * scale * factor()))
