@@ -267,14 +267,14 @@ static hd_status add_sides(maker *m, hd_error *err)
     return keep(m, b, err);
 }
 
-static int64_t sum_column(const diff_half *half, unsigned c)
+static gpu_i128 sum_column(const diff_half *half, unsigned c)
 {
     gpu_i128 sum = 0;
     for (uint32_t i = 0; i < half->side->sample_count; i++) {
         const diff_sample *sample = &half->side->samples[i];
         if (half->unit_of[i] != HD_NONE) sum += c == DIFF_COLUMNS ? sample->length : sample->columns[c];
     }
-    return gpu_whole(sum);
+    return sum;
 }
 
 static double mean_column(const diff_half *half, unsigned c)
@@ -294,9 +294,9 @@ static hd_status add_parts(maker *m, hd_error *err)
                                      {0}};
     hd_table_builder *b;
     HD_TRY(new_table(&b, "parts", columns, err));
-    int64_t sum[2] = {0, 0};
+    gpu_i128 sum[2] = {0, 0};
     for (unsigned c = 0; c < DIFF_PARTS; c++) {
-        int64_t total[2];
+        gpu_i128 total[2];
         double mean[2];
         for (int h = 0; h < 2; h++) {
             sum[h] += total[h] = sum_column(&m->units.half[h], c);
@@ -306,12 +306,12 @@ static hd_status add_parts(maker *m, hd_error *err)
         hd_table_add_text(b, diff_column_name(c));
         for (int h = 0; h < 2; h++) add_ns(b, mean[h]);
         add_ns(b, mean[1] - mean[0]);
-        for (int h = 0; h < 2; h++) hd_table_add_int(b, total[h]);
+        for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(total[h]));
     }
     HD_TRY(keep(m, b, err));
     for (int h = 0; h < 2; h++) {
-        int64_t all = sum_column(&m->units.half[h], DIFF_COLUMNS);
-        if (sum[h] != all) return gpu_broken("the parts of all steps, in ns", sum[h], all, err);
+        gpu_i128 all = sum_column(&m->units.half[h], DIFF_COLUMNS);
+        if (sum[h] != all) return gpu_broken("the parts of all steps, in ns", gpu_whole(sum[h]), gpu_whole(all), err);
     }
     return HD_OK;
 }
@@ -665,7 +665,7 @@ static hd_status add_step(maker *m, hd_error *err)
         hd_table_add_null(b);
     add_ns(b, c->low);
     add_ns(b, c->high);
-    for (int h = 0; h < 2; h++) hd_table_add_int(b, sum_column(&m->units.half[h], DIFF_COLUMNS));
+    for (int h = 0; h < 2; h++) hd_table_add_int(b, gpu_whole(sum_column(&m->units.half[h], DIFF_COLUMNS)));
     hd_table_add_text(b, diff_verdict_names[m->out->verdict]);
     return keep(m, b, err);
 }

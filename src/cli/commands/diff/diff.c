@@ -115,16 +115,19 @@ static hd_status read_side(hd_diff_side **out, cli_run *run, const char *name, c
 
 /* ---- text ---- */
 
+/* What changed most. */
 static void print_first(cli_run *run, const hd_diff *diff)
 {
     const hd_table *rows = hd_diff_table(diff, "rows");
-    char change[HD_VALUE_TEXT_BYTES];
+    const hd_diff_verdict verdict = hd_diff_verdict_of(diff);
+    char change[HD_VALUE_TEXT_BYTES], out[HD_NAME_BYTES];
     size_t size;
-    if (!hd_table_row_count(rows) || hd_diff_verdict_of(diff) == HD_DIFF_SAME) return;
+    if (!hd_table_row_count(rows) || (verdict != HD_DIFF_SLOWER && verdict != HD_DIFF_FASTER)) return;
     const char *kind = hd_table_get_string(&size, rows, 0, hd_table_find_column(rows, "kind"));
     cli_print(run, "  first: %.*s ", (int)size, kind);
     const char *name = hd_table_get_string(&size, rows, 0, hd_table_find_column(rows, "name"));
-    report_print_safe(run, name, size < 100 ? size : 100);
+    size = hd_name_short(out, (hd_string){name, size});
+    report_print_safe(run, out, size < 100 ? size : 100);
     int64_t ns = hd_table_get_int(rows, 0, hd_table_find_column(rows, "change"));
     cli_print(run, "%s, %s%s a step\n", size > 100 ? "…" : "", ns > 0 ? "+" : "", hd_text_duration(change, ns));
 }
