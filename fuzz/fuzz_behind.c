@@ -109,8 +109,9 @@ static void put_pair(maker *m)
     put(m, ",\"args\":{%s}}", ONE_OF(m, args));
     const uint8_t *behind = m->at;
     m->at = place < m->end ? place : m->at;
-    begin(m, "E", "pair", m->now + 1 + take(m));
-    put(m, "}");
+    unsigned duration = take(m);
+    begin(m, "E", "pair", m->now + 1 + duration);
+    put(m, duration % 2 ? ",\"tts\":%u}" : "}", duration);
     m->at = behind > m->at ? behind : m->at;
 }
 

@@ -20,7 +20,7 @@ static char *padded(const void *data, size_t size)
 {
     char *text = calloc(1, size + HD_JSON_PADDING);
     require(text != NULL);
-    if (size) memcpy(text, data, size);
+    if (data) memcpy(text, data, size);
     return text;
 }
 
@@ -35,11 +35,12 @@ static void check_value(const uint8_t *data, size_t size)
     size_t begin = 0; /* any shorter part of an array or object is cut, never broken */
     while (hd_json_is_space((char)data[begin])) begin++;
     if (data[begin] != '[' && data[begin] != '{') return;
-    for (size_t part = begin + 1; part < size && part < begin + 200; part++) {
-        text = padded(data + begin, part - begin);
-        if (!hd_json_skip_value(text)) require(hd_json_is_cut(text, text + (part - begin)));
-        free(text);
+    text = padded(NULL, size - begin);
+    for (size_t part = 1; part < size - begin && part < 200; part++) {
+        text[part - 1] = (char)data[begin + part - 1];
+        if (!hd_json_skip_value(text)) require(hd_json_is_cut(text, text + part));
     }
+    free(text);
 }
 
 static void check_string(const uint8_t *data, size_t size)

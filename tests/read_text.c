@@ -1,31 +1,18 @@
-/* read_text.c - traces from text in memory: a memfd is a file to the reader */
+/* read_text.c - traces from text in memory, and back */
 #include "read_text.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "dump.h"
 #include "format/chrome/reader.h"
+#include "heddle/source.h"
 
 const hd_read_options read_fast = {READ_FAST}, read_fast_strict = {READ_FAST, .strict = true};
-
-static int memory_file(char path[64], const char *text, size_t size)
-{
-    int fd = memfd_create("heddle-test", MFD_CLOEXEC);
-    assert(fd >= 0);
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(fd, text + done, size - done);
-        assert(n > 0);
-        done += (size_t)n;
-    }
-    snprintf(path, 64, "/proc/self/fd/%d", fd);
-    return fd;
-}
 
 static hd_status read_pieces(hd_trace **out, hd_input *input, const hd_read_options *options, size_t piece_size,
                              hd_error *err)
@@ -45,17 +32,17 @@ static hd_status read_pieces(hd_trace **out, hd_input *input, const hd_read_opti
 hd_status read_text(hd_trace **out, const char *text, size_t size, const hd_read_options *options, size_t piece_size,
                     hd_error *err)
 {
-    char path[64];
-    int fd = memory_file(path, text, size);
+    hd_byte_source *source;
     hd_input *input;
-    hd_status status = hd_input_open(&input, path, NULL, err);
     *out = NULL;
+    HD_TRY(hd_byte_source_new_memory(&source, text, size, NULL, err));
+    hd_status status = hd_input_open_source(&input, source, NULL, err);
+    hd_byte_source_free(source);
     if (status == HD_OK) {
         status =
             piece_size ? read_pieces(out, input, options, piece_size, err) : hd_format_read(out, input, options, err);
         hd_input_close(input);
     }
-    close(fd);
     return status;
 }
 
@@ -78,17 +65,17 @@ char *dump_text(const char *text, size_t size, const hd_read_options *options, s
 
 char *write_text(const hd_trace *trace, const hd_write_options *options, size_t *out_size)
 {
-    char path[64];
-    int fd = memory_file(path, "", 0);
+    hd_byte_sink *sink;
     hd_error err = {0};
-    hd_status status = hd_trace_write(trace, path, options, &err);
+    hd_status status = hd_byte_sink_new_memory(&sink, NULL, &err);
+    if (status == HD_OK) status = hd_trace_write_to(trace, sink, options, &err);
     assert(status == HD_OK);
-    off_t size = lseek(fd, 0, SEEK_END);
-    char *text = malloc((size_t)size + 1);
-    assert(text && pread(fd, text, (size_t)size, 0) == size);
-    text[size] = '\0';
-    close(fd);
-    *out_size = (size_t)size;
+    const void *written = hd_byte_sink_get_memory(out_size, sink);
+    char *text = malloc(*out_size + 1);
+    assert(text && written);
+    memcpy(text, written, *out_size);
+    text[*out_size] = '\0';
+    hd_byte_sink_free(sink);
     (void)status;
     return text;
 }

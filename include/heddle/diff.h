@@ -35,6 +35,7 @@ typedef struct hd_diff_options {
     int64_t min_ns;             /* rows and steps that change by less per step are noise. 0: HD_DIFF_MIN_NS */
     double noise;               /* likewise, as a share of what it was: 0.02 */
     uint64_t seed;              /* of the bootstrap */
+    unsigned across;            /* of HD_DIFF_ACROSS_… */
     bool all;                   /* rows that are noise as well */
     const char *const *fail_if; /* conditions, "step>3%"; ends with NULL. NULL: none */
 } hd_diff_options;
@@ -43,6 +44,12 @@ enum { HD_DIFF_MIN_NS = 20000 };
 
 typedef enum hd_diff_verdict { HD_DIFF_SAME, HD_DIFF_SLOWER, HD_DIFF_FASTER, HD_DIFF_INCONCLUSIVE } hd_diff_verdict;
 typedef enum hd_diff_gate { HD_DIFF_PASSES, HD_DIFF_FAILS, HD_DIFF_UNSAID } hd_diff_gate;
+
+/* What may differ between the sides and they are compared all the same. */
+enum {
+    HD_DIFF_ACROSS_GPUS = 1, /* models of GPUs */
+    HD_DIFF_ACROSS_RANKS = 2 /* sizes of the job, and how many GPUs have activities */
+};
 
 /* Only look at the conditions. Errors: ARGUMENT. */
 hd_status hd_diff_conditions_valid(const char *const *fail_if, hd_error *err);
@@ -70,7 +77,7 @@ const char *hd_diff_sentence(const hd_diff *diff);
  * `counts`   per step: `what`, `before`, `after`
  * `rows`     what makes up the change, most first: `kind`, `name`, `name_after` (null: the same), `within` (operator or
  *            modules around), `matched`, `before`, `after`, `change`, `low`, `high`, `calls_before`, `calls_after`,
- *            `n_before`, `n_after` (units that were compared), `per_call_before`, `per_call_after`, `verdict`. Rows of one
+ *            `n_before`, `n_after` (units that were compared), `per_call_before`, `per_call_after`, `cpu_before`, `cpu_after` (of operators and modules: their own time on the CPU), `verdict`: slower, faster, new, gone, noise, or "too few": beyond noise, were it the only row. Rows of one
  *            kind share no time; those of kernels, collectives and copies are GPU time, as are those of operators
  *            and modules, which hold the same time again
  * `differs`  what is not the same and can be compared: `what`, `before`, `after`

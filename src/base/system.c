@@ -144,7 +144,9 @@ static unsigned allowed_cores(void)
 
 unsigned hd_core_count(void)
 {
-    uint64_t limit = hd_core_limit_in("");
+    static _Atomic uint64_t known; /* likewise; 0: not asked for yet */
+    uint64_t limit = atomic_load(&known);
+    if (!limit) atomic_store(&known, limit = hd_core_limit_in(""));
     unsigned allowed = allowed_cores();
     return limit < allowed ? (unsigned)limit : allowed;
 }

@@ -37,7 +37,8 @@ void hd_threads_run(void (*work)(void *state), void *states, size_t size, unsign
 
 unsigned hd_thread_count(unsigned wanted, size_t pieces)
 {
+    if (pieces <= 1) return 1;
     unsigned count = wanted ? wanted : hd_core_count();
     if (count > HD_THREAD_LIMIT) count = HD_THREAD_LIMIT;
-    return pieces < count ? (pieces ? (unsigned)pieces : 1) : count;
+    return pieces < count ? (unsigned)pieces : count;
 }

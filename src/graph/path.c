@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/memory/large.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "heddle/graph.h"
 #include "trace/event.h"
 #include "trace/lazy.h"
 #include "trace/spill.h"
-#include "trace/text.h"
 
 static inline int64_t ready_at(const hd_graph *g, uint32_t from, uint32_t to)
 {
@@ -31,7 +31,8 @@ static bool is_preferred(const hd_graph *g, uint32_t b, uint32_t a)
     bool is_work_a = g->kinds[a] == HD_NODE_WORK, is_work_b = g->kinds[b] == HD_NODE_WORK;
     if (is_work_a != is_work_b) return is_work_b;
     if (g->starts[a] != g->starts[b]) return g->starts[b] > g->starts[a];
-    int order = hd_string_compare(name_of(g, a), name_of(g, b));
+    hd_string name_a = name_of(g, a), name_b = name_of(g, b);
+    int order = hd_text_compare(name_a.data, name_a.size, name_b.data, name_b.size);
     return order ? order < 0 : b > a;
 }
 

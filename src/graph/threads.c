@@ -122,9 +122,8 @@ static hd_status is_backward(bool *out, finder *f, const hd_graph_lane *thread, 
                        f->backward[at].backward != wanted.backward ? f->backward[at].backward < wanted.backward
                        : f->backward[at].forward != wanted.forward ? f->backward[at].forward < wanted.forward
                                                                    : f->backward[at].start_ns < from);
-    const forward_thread *found = &f->backward[low];
-    *out = low < f->backward_count && found->backward == wanted.backward && found->forward == wanted.forward &&
-           found->start_ns < until;
+    const forward_thread *found = low < f->backward_count ? &f->backward[low] : NULL;
+    *out = found && found->backward == wanted.backward && found->forward == wanted.forward && found->start_ns < until;
     return HD_OK;
 }
 
@@ -227,7 +226,8 @@ static hd_status find_waits_of(finder *f, uint32_t lane, const uint32_t *sibling
         f->contained[siblings[i]] = f->contained_times[siblings[i]] = 0;
         if (siblings[i] != lane && !find_waits_for(f, lane, siblings[i])) return HD_NOMEM(err);
     }
-    if (!hd_large_sort(f->waits + first, f->count - first, sizeof *f->waits, by_stretch, f->m->large))
+    if (f->count > first &&
+        !hd_large_sort(f->waits + first, f->count - first, sizeof *f->waits, by_stretch, f->m->large))
         return HD_NOMEM(err);
     return decide(f, &f->m->g->lanes[lane], first, err);
 }

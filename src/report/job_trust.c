@@ -77,7 +77,8 @@ static bool concerns(const member_doubts *d, hd_string figures)
     bool any = hd_string_is(figures, d->all);
     for (unsigned one = 1; one && one <= d->figures && !any; one <<= 1) {
         char name[GPU_DOUBT_TEXT];
-        any = d->figures & one && memmem(figures.data, figures.size, gpu_figure_names(name, one), strlen(name)) != NULL;
+        gpu_figure_names(name, one);
+        any = d->figures & one && memmem(figures.data, figures.size, name, strlen(name)) != NULL;
     }
     return any;
 }

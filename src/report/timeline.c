@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "heddle/pass.h"
 #include "model/identity/process.h"
 #include "model/pattern/pattern.h"
@@ -69,9 +70,7 @@ static int64_t bound(const timeline *t, uint64_t column)
 static bool comes_first(const hd_trace *trace, uint32_t a, uint32_t b)
 {
     hd_string x = hd_trace_string(trace, a), y = hd_trace_string(trace, b);
-    size_t size = x.size < y.size ? x.size : y.size;
-    int order = size ? memcmp(x.data, y.data, size) : 0;
-    return order ? order < 0 : x.size < y.size;
+    return hd_text_compare(x.data, x.size, y.data, y.size) < 0;
 }
 
 /* The row of `cells` for the column at hand. Of names with the same time the first by its bytes. */

@@ -17,12 +17,4 @@ static inline bool hd_string_begins(hd_string string, const char *text)
     return hd_starts_with(string.data, string.size, text);
 }
 
-/* The order of bytes, as a comparison of qsort has it; a beginning of a text comes before the text. */
-static inline int hd_string_compare(hd_string a, hd_string b)
-{
-    size_t size = a.size < b.size ? a.size : b.size;
-    int order = size ? memcmp(a.data, b.data, size) : 0;
-    return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
 #endif

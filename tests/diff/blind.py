@@ -14,8 +14,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import mutate  # noqa: E402
-from check_mutations import DATA, REAL  # noqa: E402
+from check_mutations import DATA  # noqa: E402
 from retime import Trace, write  # noqa: E402
+
+REAL = ("kineto/resnet50_2021.json.gz", "kineto/nccl_data.json.gz")
 
 
 def main():

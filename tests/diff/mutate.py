@@ -11,6 +11,7 @@ and an API call; `after` has one change as well:
   rename      a kernel has another name, and its time
   split       a kernel became two, with a launch each, 10 % to 30 % longer together
   fuse        two kernels of neighbouring operators became one, 20 % to 40 % faster; the second operator is gone
+              (a run without such operators: slow)
   move        a kernel is on another stream
   drop        a step is missing
   insert      one more operator with a kernel
@@ -152,7 +153,10 @@ class Mutation:
                and len({id(self.outermost(b)) for _, b in found}) == len(found)
                and all(sum(self.outermost(c) is self.outermost(b) for c in self.in_steps if c.launch and c.launch.parent
                            and abs(c.order - b.order) < 400) == 1 for _, b in found[:3])}
-        key = self.rng.choice(sorted(fit or pairs))
+        if not fit:
+            self.kind = "slow"
+            return self.slow()
+        key = self.rng.choice(sorted(fit))
         faster = self.rng.uniform(0.6, 0.8)
         for a, b in pairs[key]:
             self.edits.length[a] = int((a.length + b.length) * faster)
@@ -256,7 +260,7 @@ def make(trace, kind, seed, share=0.05):
     sides = [retime(trace, with_noise(trace, edits, mutation.scale, share, rng)) for edits in (Edits(), mutation.edits)] if share else plain
     lengths = [steps_of(side) for side in plain]
     mean = [sum(side) / len(side) for side in lengths]
-    truth = {"kind": kind, "seed": seed, "names": sorted(mutation.names), "rows": sorted(mutation.rows), "matched": mutation.matched,
+    truth = {"kind": mutation.kind, "seed": seed, "names": sorted(mutation.names), "rows": sorted(mutation.rows), "matched": mutation.matched,
              "renamed": getattr(mutation, "renamed", None), "steps": mutation.steps, "gpu_ns": mutation.expected(),
              "step_before_ns": round(mean[0]), "step_change_ns": round(mean[1] - mean[0])}
     return *sides, truth

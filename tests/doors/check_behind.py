@@ -54,10 +54,10 @@ def random_trace(seed):
                     events.append({"ph": "X", "cat": cat, "name": rng.choice(("gemm", "Memcpy HtoD (Pageable -> Device)")), **where, "dur": rng.randrange(1, 40), "args": {**args, **number, "correlation": calls.pop(0) if calls else len(events)}})
                 elif rng.random() < 0.7:
                     calls.append(len(events))  # each of one work: of several the order in the file decides
-                    events.append({"ph": "X", "cat": rng.choice(("cpu_op", "cuda_runtime", "user_annotation")), "name": rng.choice(("cudaLaunchKernel", "aten::mm", f"ProfilerStep#{i}")),
+                    events.append({"ph": "XX" if i == 3 else "X", "cat": rng.choice(("cpu_op", "cuda_runtime", "user_annotation")), "name": rng.choice(("cudaLaunchKernel", "aten::mm", f"ProfilerStep#{i}")),
                                    **where, **({"dur": rng.randrange(0, 40)} if rng.random() < 0.9 else {}), "args": {**args, "correlation": calls[-1]}})
                 else:
-                    events += [{"ph": "B", "cat": "c", "name": "b", **where, "args": args}, {"ph": "E", "name": "b", **where, "ts": at + 0.5}]
+                    events += [{"ph": "B", "cat": "c", "name": "b", **where, "args": args}, {"ph": "E", "name": "b", **where, "ts": at + 0.5, **({"tts": at} if i % 2 else {})}]
             events.append({"ph": "i", "s": rng.choice("tpg"), "cat": "mark", "name": "i", "pid": pid, "tid": tid, "ts": at})
             for i in range(rng.randrange(3)):
                 key = rng.choice(({"id": i}, {"id": f"0x{i}"}, {"id2": {"local": i}}))

@@ -1,5 +1,6 @@
 /* stacks.c - modules, symbols and frames of a capture -> the stacks of a trace */
 #include "format/capture/stacks.h"
+#include "base/text/ends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,10 +177,8 @@ typedef struct named_range {
 static int by_name(const void *a, const void *b)
 {
     const named_range *x = a, *y = b;
-    size_t size = x->name.size < y->name.size ? x->name.size : y->name.size;
-    int order = size ? memcmp(x->name.data, y->name.data, size) : 0;
+    int order = hd_text_compare(x->name.data, x->name.size, y->name.data, y->name.size);
     if (order) return order;
-    if (x->name.size != y->name.size) return x->name.size < y->name.size ? -1 : 1;
     return (x->range->name > y->range->name) - (x->range->name < y->range->name); /* paths are interned */
 }
 

@@ -398,20 +398,16 @@ static bool read_heap_header(heap_header *out, cursor line)
     return true;
 }
 
-static int64_t to_int(double value)
-{
-    if (!(fabs(value) < 9.2e18)) return value < 0 ? INT64_MIN : INT64_MAX;
-    return (int64_t)value;
-}
-
-/* Estimates the real amount from samples of one byte in `rate`. */
-static void scale(int64_t *count, int64_t *bytes, const heap_header *h)
+/* Estimates the real amount from samples of one byte in `rate`; false: more than any machine has. */
+static bool scale(int64_t *count, int64_t *bytes, const heap_header *h)
 {
     if (*count == 0 || *bytes == 0) *count = *bytes = 0;
-    if (h->rate <= 1 || *count == 0) return;
+    if (h->rate <= 1 || *count == 0) return true;
     double size = (double)*bytes / (double)*count, factor = 1 / (1 - exp(-size / (double)h->rate));
-    *count = to_int((double)*count * factor);
-    *bytes = to_int((double)*bytes * factor);
+    if (!(fabs((double)*count * factor) < 9.2e18 && fabs((double)*bytes * factor) < 9.2e18)) return false;
+    *count = (int64_t)((double)*count * factor);
+    *bytes = (int64_t)((double)*bytes * factor);
+    return true;
 }
 
 static hd_status add_heap_line(pprof_profile *p, cursor line, const heap_header *h, stack *s, uint32_t bytes_key)
@@ -432,7 +428,7 @@ static hd_status add_heap_line(pprof_profile *p, cursor line, const heap_header 
         fine = count != 0 || bytes == 0;
         if (!fine) break;
         if (count) block = bytes / count;
-        if (h->scaled) scale(&count, &bytes, h);
+        fine = !h->scaled || scale(&count, &bytes, h);
         values[n++] = count;
         values[n++] = bytes;
     }

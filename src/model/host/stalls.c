@@ -1,6 +1,6 @@
 /* stalls.c - the stretches in which no thread of a process begins or ends a slice
  *
- * By thread, stretches without a moment are listed with a stack of what is open; a process stands still where all of
+ * By thread, stretches without a moment are listed with a stack of what is open; a process stalls where all of
  * its threads are in one. Besides the slices, memory is only needed for stretches of a millisecond or more.
  */
 #include "model/host/stalls.h"
@@ -165,7 +165,7 @@ static hd_status name_candidates(sweep *s, hd_error *err)
     return status;
 }
 
-/* By string: how many operators of the name there are, how many of them stand still, when the first has ended. */
+/* By string: how many operators of the name there are, how many of them stall, when the first has ended. */
 typedef struct usual {
     uint64_t slices, stalls;
     int64_t first_start, first_end;

@@ -116,18 +116,22 @@ static bool facts_differ(const maker *m, int fact)
     return x.data && y.data && (x.size != y.size || memcmp(x.data, y.data, x.size) != 0);
 }
 
-static void refuse_facts(maker *m)
+static void refuse_facts(maker *m, unsigned across)
 {
     static const int facts[] = {DIFF_FACT_GPU, DIFF_FACT_WORLD};
+    static const char *const hints[] = {"; --across gpus compares them all the same",
+                                        "; --across ranks compares them all the same"};
     for (int i = 0; i < 2; i++) {
+        if (across & (i ? HD_DIFF_ACROSS_RANKS : HD_DIFF_ACROSS_GPUS)) continue;
         hd_string x = fact_of(m->side[0], facts[i]), y = fact_of(m->side[1], facts[i]);
         if (facts_differ(m, facts[i]))
-            add_reason(m, "before has %s %.*s, after %.*s", diff_fact_names[facts[i]], (int)(x.size < 80 ? x.size : 80),
-                       x.data, (int)(y.size < 80 ? y.size : 80), y.data);
+            add_reason(m, "before has %s %.*s, after %.*s%s", diff_fact_names[facts[i]],
+                       (int)(x.size < 80 ? x.size : 80), x.data, (int)(y.size < 80 ? y.size : 80), y.data, hints[i]);
     }
-    if (m->side[0]->places.count != m->side[1]->places.count && m->side[0]->places.count && m->side[1]->places.count)
-        add_reason(m, "before has %u GPU%s with activities, after %u", m->side[0]->places.count,
-                   m->side[0]->places.count == 1 ? "" : "s", m->side[1]->places.count);
+    if (!(across & HD_DIFF_ACROSS_RANKS) && m->side[0]->places.count != m->side[1]->places.count &&
+        m->side[0]->places.count && m->side[1]->places.count)
+        add_reason(m, "before has %u GPU%s with activities, after %u%s", m->side[0]->places.count,
+                   m->side[0]->places.count == 1 ? "" : "s", m->side[1]->places.count, hints[1]);
 }
 
 /* Refuses a comparison with a doubt on one side only, about more than a twentieth of the data. */
@@ -143,8 +147,10 @@ static void refuse_doubts(maker *m)
         }
         int worse = share[1] > share[0];
         if (share[worse] - share[!worse] <= 0.05) continue;
-        add_reason(m, "%s cannot be trusted as %s can: %s of %llu", side_names[worse], side_names[!worse], about->code,
-                   (unsigned long long)m->side[worse]->doubts[i]);
+        add_reason(m,
+                   i == GPU_DOUBT_INPUT_LOST ? "%s lost part of its input (%s: %llu), %s did not"
+                                             : "%s cannot be trusted (%s: %llu) as %s can",
+                   side_names[worse], about->code, (unsigned long long)m->side[worse]->doubts[i], side_names[!worse]);
     }
 }
 
@@ -296,12 +302,23 @@ static hd_status add_parts(maker *m, hd_error *err)
     return HD_OK;
 }
 
+/* Digits that a mean count is printed with. */
+static unsigned decimals_of(const diff_half *half)
+{
+    for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++)
+        if (half->used && sum_column(half, c) % half->used) return 2;
+    return 0;
+}
+
 static hd_status add_counts(maker *m, hd_error *err)
 {
-    static const column columns[] = {
-        {"what", HD_VALUE_STRING}, {"before", HD_VALUE_DECIMAL}, {"after", HD_VALUE_DECIMAL}, {0}};
     hd_table_builder *b;
-    HD_TRY(new_table(&b, "counts", columns, err));
+    HD_TRY(hd_table_builder_new(&b, "counts", err));
+    hd_table_add_column(b, "what", HD_VALUE_STRING);
+    for (int h = 0; h < 2; h++) {
+        hd_table_add_column(b, side_names[h], HD_VALUE_DECIMAL);
+        hd_table_set_decimals(b, decimals_of(&m->units.half[h]));
+    }
     for (unsigned c = DIFF_LAUNCHES; c < DIFF_COLUMNS; c++) {
         hd_table_add_text(b, diff_column_name(c));
         for (int h = 0; h < 2; h++) hd_table_add_decimal(b, mean_column(&m->units.half[h], c));
@@ -471,19 +488,34 @@ static bool is_structural(const row *r)
     return is_there && r->key.kind != DIFF_GAP && match != DIFF_SAME && match != DIFF_PLACE;
 }
 
-static void judge(row *r, const maker *m)
+static bool is_beyond(const diff_change *c, const maker *m)
+{
+    double least = m->noise * c->before;
+    return (c->low > 0 || c->high < 0) && fabs(c->change) >= (least > m->min_ns ? least : m->min_ns);
+}
+
+/* Of few units nearly nothing is beyond noise among many rows; what would be by itself is named, and not judged. */
+enum { UNITS_FEW = 6 };
+#define ROWS_MISS 0.005 /* of all rows together */
+
+static void judge(row *r, const maker *m, double p)
 {
     static const double weights[DIFF_KINDS] = {1, 1, 1, 0.95, 0.9, 0.8};
-    const diff_change *c = &r->change;
-    double least = m->noise * c->before;
-    bool beyond = (c->low > 0 || c->high < 0) && fabs(c->change) >= (least > m->min_ns ? least : m->min_ns);
+    diff_change *c = &r->change;
+    bool by_itself = is_beyond(c, m),
+         has_few = m->units.half[0].units < UNITS_FEW || m->units.half[1].units < UNITS_FEW;
+    diff_bound(c, p);
+    bool beyond = is_beyond(c, m);
     bool is_one_sided = r->key.match == DIFF_NEW || r->key.match == DIFF_GONE;
     bool is_own = fabs(c->change - r->elsewhere) >= 0.2 * fabs(c->change);
     if (r->key.kind == DIFF_GAP && m->out->verdict == HD_DIFF_SAME) is_own = false; /* it makes up for something else */
-    r->tier = c->is_known && beyond && is_own ? 0 : is_structural(r) || (c->is_known && beyond) ? 1 : 2;
+    bool counts = c->is_known && (beyond || (by_itself && has_few)),
+         is_large = r->cpu[0] >= m->min_ns || r->cpu[1] >= m->min_ns || c->before >= m->min_ns || c->after >= m->min_ns;
+    bool is_there = is_structural(r) && (!is_one_sided || is_large);
+    r->tier = counts && is_own ? 0 : is_there || counts ? 1 : 2;
     if (is_one_sided && r->tier < 2)
         r->verdict = r->key.match == DIFF_NEW ? ROW_NEW : ROW_GONE;
-    else if (!c->is_known)
+    else if (!c->is_known || (!beyond && counts))
         r->verdict = ROW_FEW;
     else
         r->verdict = !beyond ? ROW_NOISE : c->change > 0 ? ROW_SLOWER : ROW_FASTER;
@@ -532,11 +564,10 @@ static hd_status find_rows(maker *m, hd_error *err)
             }
         }
         r->change = diff_change_of(&m->units);
-        candidates += fabs(r->change.change) >= m->min_ns;
+        candidates += r->change.before >= m->min_ns || r->change.after >= m->min_ns;
     }
     for (uint32_t i = 0; fine && i < rows; i++) {
-        diff_bound(&m->list[i].change, DIFF_MISS / (candidates ? candidates : 1));
-        judge(&m->list[i], m);
+        judge(&m->list[i], m, ROWS_MISS / (candidates ? candidates : 1));
     }
     if (fine) hd_sort(m->list, rows, sizeof *m->list, by_score);
     free(first);
@@ -626,6 +657,12 @@ static hd_status add_step(maker *m, hd_error *err)
     return keep(m, b, err);
 }
 
+/* "+1.2", without a sign where it is 0. */
+static double shown(double share)
+{
+    return fabs(share) < 0.05 ? 0 : share;
+}
+
 static void say(maker *m)
 {
     const diff_change *c = &m->step;
@@ -642,7 +679,7 @@ static void say(maker *m)
         snprintf(out, size, "no change: before and after hold the same, %s takes %s", unit, before);
     else if (m->out->verdict == HD_DIFF_SAME)
         snprintf(out, size, "no change beyond noise: %s before, %s after, %s (%+.1f %%, 99 %%: %+.1f to %+.1f %%)",
-                 before, after, unit, share, 100 * c->low / c->before, 100 * c->high / c->before);
+                 before, after, unit, shown(share), shown(100 * c->low / c->before), shown(100 * c->high / c->before));
     else
         snprintf(out, size, "after is %.1f %% %s: %s -> %s %s (99 %%: %+.1f to %+.1f %%)", fabs(share),
                  diff_verdict_names[m->out->verdict], before, after, unit, 100 * c->low / c->before,
@@ -652,8 +689,7 @@ static void say(maker *m)
 static void decide(maker *m)
 {
     const diff_change *c = &m->step;
-    double least = m->noise * c->before;
-    bool beyond = (c->low > 0 || c->high < 0) && fabs(c->change) >= (least > m->min_ns ? least : m->min_ns);
+    bool beyond = is_beyond(c, m);
     m->out->verdict = m->reason_count ? HD_DIFF_INCONCLUSIVE
                       : !beyond       ? HD_DIFF_SAME
                       : c->change > 0 ? HD_DIFF_SLOWER
@@ -690,7 +726,7 @@ static hd_status make(maker *m, const hd_diff_options *o, hd_error *err)
     HD_TRY(diff_units_init(&m->units, m->side[0], m->side[1], o->seed, err));
     HD_TRY(diff_align(&m->aligned, &m->units, err));
     m->out->is_identical = diff_sides_are_same(m->side[0], m->side[1]);
-    refuse_facts(m);
+    refuse_facts(m, o->across);
     refuse_doubts(m);
     if (!m->out->is_identical || !m->side[0]->sample_count) refuse_steps(m);
     refuse_strangers(m);

@@ -187,13 +187,15 @@ static int by_double(const void *a, const void *b)
 }
 
 enum { ROUNDS = 2000, DRAWS_MAX = 4000000, ROUNDS_MIN = 400, FEW = 20 };
+static const double median_to_mean = 1.2533; /* sqrt(pi / 2): how much wider the median of normal values varies */
 
 hd_status diff_change_of_step(diff_change *out, diff_units *u, hd_error *err)
 {
     uint32_t n[2] = {u->half[0].units, u->half[1].units}, most = n[0] > n[1] ? n[0] : n[1], least = n[0] + n[1] - most;
     uint64_t state = u->seed;
     diff_change mean = diff_change_of_column(u, DIFF_COLUMNS);
-    double before = diff_median(&u->half[0]), after = diff_median(&u->half[1]), half = mean.high - mean.change;
+    double before = diff_median(&u->half[0]), after = diff_median(&u->half[1]),
+           half = median_to_mean * (mean.high - mean.change);
     *out = mean;
     out->before = before;
     out->after = after;

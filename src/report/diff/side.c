@@ -53,24 +53,31 @@ static uint32_t text_of(adder *a, uint32_t string)
     return a->text_of[string] - 1;
 }
 
-/* Replaces separate numbers by "#": "layer_12" and "layer_13" are the same, "conv2d" and "conv3d" are not. */
+/* How long the number is that stands by itself at a place of a name: digits, or 0x and hexadecimal ones. 0: none. */
+static size_t number_at(hd_string name, size_t at)
+{
+    size_t end = at;
+    if (at && isalnum((unsigned char)name.data[at - 1])) return 0;
+    if (name.size - at > 2 && name.data[at] == '0' && name.data[at + 1] == 'x' &&
+        isxdigit((unsigned char)name.data[at + 2])) {
+        for (end += 2; end < name.size && isxdigit((unsigned char)name.data[end]);) end++;
+    } else {
+        while (end < name.size && isdigit((unsigned char)name.data[end])) end++;
+    }
+    return end < name.size && isalpha((unsigned char)name.data[end]) ? 0 : end - at;
+}
+
+/* Replaces such numbers by "#": "layer_12" and "layer_13" are the same, "conv2d" and "conv3d" are not. */
 static uint32_t fold(gpu_texts *texts, uint32_t text)
 {
     char out[HD_NAME_BYTES];
     hd_string name = gpu_text_of(texts, text);
     size_t size = 0;
-    if (name.size >= sizeof out) return text;
+    if (name.size > sizeof out) return text;
     for (size_t i = 0; i < name.size;) {
-        size_t end = i;
-        while (end < name.size && isdigit((unsigned char)name.data[end])) end++;
-        bool apart = end > i && (i == 0 || !isalnum((unsigned char)name.data[i - 1])) &&
-                     (end == name.size || !isalpha((unsigned char)name.data[end]));
-        if (end == i) end++;
-        if (apart)
-            out[size++] = '#';
-        else
-            memcpy(out + size, name.data + i, end - i), size += end - i;
-        i = end;
+        size_t length = number_at(name, i);
+        out[size++] = length ? '#' : name.data[i];
+        i += length ? length : 1;
     }
     return gpu_text(texts, out, size);
 }

@@ -147,6 +147,11 @@ static void bound_one(findings *f, uint32_t index)
     finding *of = &f->list[index];
     int64_t whole = findings_whole(f);
     if (of->reason) return;
+    if (of->device_needs != HD_NO_TIME) {
+        of->saves = whole - of->device_needs;
+        of->how = FINDING_BY_HOST;
+        return;
+    }
     of->saves = whole;
     of->how = FINDING_BY_PATH;
     if (!of->frees_waits) of->saves = of->path;
@@ -191,13 +196,15 @@ static void bound_behind(findings *f)
 {
     uint32_t first = HD_NONE;
     for (uint32_t i = 0; i < f->count; i++)
-        if (f->list[i].saves > 0 && (first == HD_NONE || f->list[i].saves > f->list[first].saves)) first = i;
+        if (f->list[i].saves > 0 && f->list[i].device_needs == HD_NO_TIME &&
+            (first == HD_NONE || f->list[i].saves > f->list[first].saves))
+            first = i;
     if (first == HD_NONE) return;
     set_claims(f, first, true);
     int64_t alone = f->is_complete ? saved(f) : 0;
     for (uint32_t i = 0; i < f->count; i++) {
         finding *of = &f->list[i];
-        if (i == first || of->how == FINDING_NOT_KNOWN) continue;
+        if (i == first || of->how == FINDING_NOT_KNOWN || of->device_needs != HD_NO_TIME) continue;
         int64_t then = saves_then(f, i, alone);
         if (then <= of->saves || !findings_is_worth(f, then)) continue;
         of->then = then;

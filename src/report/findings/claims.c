@@ -30,6 +30,7 @@ finding *findings_add(findings *f, const finding_rule *rule)
         .whole = findings_whole(f),
         .saves = HD_NO_TIME,
         .then = HD_NO_TIME,
+        .device_needs = HD_NO_TIME,
     };
     return &f->list[f->count++];
 }

@@ -45,7 +45,8 @@ extern const finding_rule finding_overhead, finding_data_loading, finding_garbag
     finding_launch_bound, finding_host_bound, finding_idle_unknown, finding_slow_first_step, finding_slow_step,
     finding_memory_limit, finding_cpu_starved, finding_recompilation, finding_host_collectives, finding_optimizer_loop,
     finding_few_blocks, finding_small_collectives, finding_unfused_elementwise, finding_same_stream_copy,
-    finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments;
+    finding_roofline_gap, finding_memory_growth, finding_allocator_retries, finding_memory_fragments,
+    finding_default_stream, finding_low_clock;
 /* The table, in the order in which rules claim; ends with NULL. */
 extern const finding_rule *const finding_rules[];
 
@@ -67,6 +68,7 @@ typedef struct finding {
     uint32_t id_count;
     int64_t path;         /* ns of the path that it claims */
     int64_t freed;        /* with frees_waits: how long any of its calls or claimed activities runs */
+    int64_t device_needs; /* waits that are in no edge go: a device needs so much in any case; HD_NO_TIME: none do */
     bool frees_waits;     /* a path means nothing then, since it goes through the activity waited for */
     bool is_of_host;      /* never below the busy time of a device */
     bool has_other_ranks; /* in its time may be waiting for ranks that are not there */

@@ -25,6 +25,8 @@ const finding_rule *const finding_rules[] = {
     &finding_exposed_communication,
     &finding_same_stream_copy,
     &finding_exposed_copy,
+    &finding_default_stream,
+    &finding_low_clock,
     &finding_tensor_cores,
     &finding_layout_conversions,
     &finding_data_shuffle,

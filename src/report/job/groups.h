@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/arena.h"
+#include "base/text/ends.h"
 #include "heddle/job.h"
 #include "report/gpu/gpu.h"
 
@@ -70,11 +71,9 @@ bool job_step_number(int64_t *out, hd_string name);
 /* Below, at or above 0. The unnamed come first, by stream. */
 static inline int job_compare_groups(const hd_collective *x, const hd_collective *y)
 {
-    size_t size = x->group.size < y->group.size ? x->group.size : y->group.size;
     int order = (x->group.data != NULL) - (y->group.data != NULL);
     if (!order && !x->group.data) order = job_compare_numbers(x->stream, y->stream);
-    if (!order && size) order = memcmp(x->group.data, y->group.data, size);
-    if (!order) order = job_compare_numbers((int64_t)x->group.size, (int64_t)y->group.size);
+    if (!order) order = hd_text_compare(x->group.data, x->group.size, y->group.data, y->group.size);
     return order ? order : x->is_point_to_point - y->is_point_to_point;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory/vector.h"
 #include "base/sorted.h"
+#include "base/text/ends.h"
 #include "report/gpu/gpu.h"
 #include "report/job/job.h"
 #include "table/pack.h"
@@ -161,10 +162,8 @@ static int compare_unsigned(uint64_t x, uint64_t y)
 
 static int compare_texts(hd_string x, hd_string y)
 {
-    size_t size = x.size < y.size ? x.size : y.size;
     int order = (y.data != NULL) - (x.data != NULL);
-    if (!order && size) order = memcmp(x.data, y.data, size);
-    return order ? order : compare_unsigned(x.size, y.size);
+    return order ? order : hd_text_compare(x.data, x.size, y.data, y.size);
 }
 
 /* Numbers, the unknown last: it is the lowest value, so that subtracting one makes it the highest. */

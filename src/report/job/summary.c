@@ -61,7 +61,7 @@ static const hd_report_column collective_columns[] = {
     {0}};
 static const hd_report_column stall_columns[] = {
     {"rank", HD_VALUE_INT, "null: unknown"},
-    {"start", HD_VALUE_TIME, "when its process stands still: no slice begins or ends, and nothing waits"},
+    {"start", HD_VALUE_TIME, "when its process stalls: no slice begins or ends, and nothing waits"},
     {"end", HD_VALUE_TIME, "when it goes on"},
     {"name", HD_VALUE_STRING, "the operator in which it does; null: between operators"},
     {0}};
@@ -88,9 +88,7 @@ static const hd_report_table_about tables[] = {
     {.name = "idle", .meaning = "of report idle, by step: its causes"},
     {.name = "copies", .meaning = "of report copies, by step"},
     {.name = "memory", .meaning = "of report memory: its devices, with the peak"},
-    {.name = "stalls",
-     .meaning = "a row per millisecond or more in which the host stands still",
-     .columns = stall_columns},
+    {.name = "stalls", .meaning = "a row per millisecond or more in which the host stalls", .columns = stall_columns},
     {.name = "trust", .meaning = "what is missing or impossible in the trace, as the trust of its reports has it"},
 };
 

@@ -14,13 +14,15 @@ struct diff_options {
     cli_texts before, after, fail_if;
     const char *step, *min, *binary;
     double noise;
-    uint64_t seed, threads, memory_limit;
+    uint64_t across, seed, threads, memory_limit;
     bool all, csv, markdown, strict;
 };
 
 #define FIELD(member) .field = offsetof(struct diff_options, member)
 
 static const struct diff_options defaults = {.min = "20us", .noise = 0};
+
+static const char *const across_names[] = {"gpus", "ranks", NULL}; /* as HD_DIFF_ACROSS_… */
 
 static const cli_option options[] = {
     {.name = "fail-if",
@@ -43,6 +45,12 @@ static const cli_option options[] = {
      .value = "PATTERN",
      FIELD(step),
      .help = "annotations of these names are the steps, not ProfilerStep#N; auto: guess them from what repeats"},
+    {.name = "across",
+     .kind = CLI_CHOICES,
+     .value = "WHAT",
+     .choices = across_names,
+     FIELD(across),
+     .help = "what may differ and is compared all the same: gpus, ranks"},
     {.name = "min",
      .kind = CLI_TEXT,
      .value = "TIME",
@@ -125,22 +133,16 @@ static void print_table(cli_run *run, const char *title, const hd_table *table, 
     hd_table_free(shown);
 }
 
-/* The first columns of the rows, as many as fit a screen. */
-static hd_table *narrow(const hd_table *rows, cli_run *run)
+/* Some columns of a table: as many as fit a screen. The list ends with NULL. */
+static hd_table *narrow(const hd_table *table, const char *const *wanted, cli_run *run)
 {
-    static const char *const wanted[] = {"kind",   "name",  "name_after", "matched",
-                                         "before", "after", "change",     "verdict"};
-    enum { WANTED = sizeof wanted / sizeof *wanted };
     hd_table_builder *b;
     hd_table *out;
-    size_t columns[WANTED];
-    if (hd_table_builder_new(&b, "rows", &run->err) != HD_OK) return NULL;
-    for (size_t i = 0; i < WANTED; i++) {
-        columns[i] = hd_table_find_column(rows, wanted[i]);
-        hd_table_add_column(b, wanted[i], hd_table_get_column(rows, columns[i])->type);
-    }
-    for (size_t row = 0; row < hd_table_row_count(rows); row++)
-        for (size_t i = 0; i < WANTED; i++) hd_table_add_cell(b, rows, row, columns[i]);
+    if (hd_table_builder_new(&b, hd_table_name(table), &run->err) != HD_OK) return NULL;
+    for (size_t i = 0; wanted[i]; i++)
+        hd_table_add_column(b, wanted[i], hd_table_get_column(table, hd_table_find_column(table, wanted[i]))->type);
+    for (size_t row = 0; row < hd_table_row_count(table); row++)
+        for (size_t i = 0; wanted[i]; i++) hd_table_add_cell(b, table, row, hd_table_find_column(table, wanted[i]));
     return hd_table_finish(&out, b, &run->err) == HD_OK ? out : NULL;
 }
 
@@ -148,7 +150,10 @@ static void print_text(cli_run *run, const hd_diff *diff)
 {
     const struct diff_options *o = run->options;
     const hd_table *rows = hd_diff_table(diff, "rows");
-    hd_table *few = narrow(rows, run);
+    static const char *const row_columns[] = {"kind",  "name",   "name_after", "matched", "before",
+                                              "after", "change", "verdict",    NULL};
+    static const char *const part_columns[] = {"part", "before", "after", "change", NULL};
+    hd_table *few = narrow(rows, row_columns, run), *parts = narrow(hd_diff_table(diff, "parts"), part_columns, run);
     cli_print(run, "%s", cli_style(run, CLI_BOLD));
     report_print_safe(run, hd_diff_sentence(diff), strlen(hd_diff_sentence(diff)));
     cli_print(run, "%s\n", cli_style(run, CLI_PLAIN));
@@ -157,11 +162,12 @@ static void print_text(cli_run *run, const hd_diff *diff)
         print_table(run, "why nothing can be concluded", hd_diff_table(diff, "reasons"), SIZE_MAX - 2);
     print_table(run, "of the conditions", hd_diff_table(diff, "gate"), SIZE_MAX - 2);
     if (few) print_table(run, "what makes up the change, per step", few, o->all ? SIZE_MAX - 2 : ROWS_SHOWN);
-    print_table(run, "of which the mean step is made; they add up to it", hd_diff_table(diff, "parts"), SIZE_MAX - 2);
+    if (parts) print_table(run, "of which the mean step is made; they add up to it", parts, SIZE_MAX - 2);
     print_table(run, "per step", hd_diff_table(diff, "counts"), SIZE_MAX - 2);
     print_table(run, "what was compared", hd_diff_table(diff, "sides"), SIZE_MAX - 2);
     print_table(run, "what is not the same", hd_diff_table(diff, "differs"), SIZE_MAX - 2);
     hd_table_free(few);
+    hd_table_free(parts);
 }
 
 static void print(cli_run *run, const hd_diff *diff)
@@ -188,6 +194,7 @@ static hd_status compare(cli_run *run, hd_diff **out, int64_t min_ns)
                                   .min_ns = min_ns,
                                   .noise = o->noise / 100,
                                   .seed = o->seed,
+                                  .across = (unsigned)o->across,
                                   .all = o->all,
                                   .fail_if = fail_if};
     hd_status status = hd_diff_conditions_valid(fail_if, &run->err);
@@ -210,7 +217,11 @@ static int run(cli_run *run)
     if (hd_convert_time_parse(&min, o->min, &run->err) != HD_OK || min.unit != HD_CONVERT_NS)
         return cli_usage_error(run, "--min: '%.40s' is no time, as 20us", o->min);
     hd_status status = compare(run, &diff, min.value);
-    if (status != HD_OK) return status == HD_ERR_ARGUMENT ? CLI_USAGE : CLI_FAILED;
+    if (status == HD_ERR_ARGUMENT) return CLI_USAGE;
+    if (status != HD_OK) {
+        cli_report(run);
+        return DIFF_UNKNOWN; /* 1 would be a regression */
+    }
     print(run, diff);
     hd_diff_gate gate = hd_diff_gate_of(diff);
     hd_diff_free(diff);
@@ -235,11 +246,10 @@ const cli_command cmd_diff = {
         "is one row. Rows are those that change beyond noise and by --min.\n\n"
         "Warm-up is left out: the first of four steps or more, and those behind it that take much longer than the "
         "rest.\n\n"
-        "Nothing is concluded where a side is empty, where GPU, ranks, or what can be trusted differ, or where there "
-        "are "
-        "too few steps. The exit status is then 2; it is 1 if a condition of --fail-if holds beyond noise, or if a "
-        "file cannot be "
-        "read.",
+        "Nothing is concluded where a side is empty or cannot be read, where GPU, ranks, or what can be trusted "
+        "differ, or "
+        "where there are too few steps. The exit status is then 2; it is 1 if a condition of --fail-if holds beyond "
+        "noise.",
     .options = options,
     .defaults = &defaults,
     .options_size = sizeof(struct diff_options),

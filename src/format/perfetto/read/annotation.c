@@ -222,15 +222,17 @@ static hd_status put_annotation(perfetto_reader *reader, const perfetto_sequence
 
 /* ---- as a value ---- */
 
-/* Our writer stores members of the event outside args as annotations `event.KEY`. Such keys of other producers are left
+/* Our writer stores members of the event outside args as annotations `event.KEY`. Such keys of other fields are left
  * unchanged. */
-static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader)
+static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader, hd_arg_type type, int64_t bits)
 {
     static const char *const held[] = {"ph",  "ts",   "dur", "name", "cat",   "pid",
                                        "tid", "args", "id",  "id2",  "scope", "bp"};
     hd_string s = hd_builder_string(reader->builder, *key);
     if (s.size < 7 || memcmp(s.data, "event.", 6) != 0) return HD_SCOPE_ARGS;
-    for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+    /* a phase of several letters is not what the kind of the event says */
+    bool is_phase = type == HD_ARG_STRING && hd_builder_string(reader->builder, (uint32_t)bits).size > 1;
+    for (size_t i = is_phase ? 1 : 0; i < sizeof held / sizeof *held; i++) {
         if (s.size - 6 == strlen(held[i]) && memcmp(s.data + 6, held[i], s.size - 6) == 0) return HD_SCOPE_ARGS;
     }
     *key = hd_builder_intern(reader->builder, s.data + 6, s.size - 6);
@@ -240,7 +242,7 @@ static hd_arg_scope scope_of(uint32_t *key, perfetto_reader *reader)
 
 static hd_status add_value(perfetto_reader *reader, uint32_t key, hd_arg_type type, int64_t bits)
 {
-    hd_arg_scope scope = scope_of(&key, reader);
+    hd_arg_scope scope = scope_of(&key, reader, type, bits);
     return perfetto_add_arg(reader, &reader->args, key, type, scope, bits);
 }
 

@@ -216,9 +216,9 @@ typedef struct perfetto_reader {
     uint64_t base_offset;   /* and their offset in the input */
     uint64_t packet_offset; /* of the packet, or of the compressed one that contains it */
     uint64_t packet_count, slice_count;
-    uint64_t damaged_count;     /* packets, and other bytes, that could not be read */
-    bool group_damaged;         /* the last of them: compressed packets, in a packet that is fine */
-    uint32_t tts_key, tdur_key; /* of members, where an event had a thread's time */
+    uint64_t damaged_count;                  /* packets, and other bytes, that could not be read */
+    bool group_damaged;                      /* the last of them: compressed packets, in a packet that is fine */
+    uint32_t tts_key, tdur_key, end_tts_key; /* of members, where an event had a thread's time */
 
     hd_map sequence_index; /* (id, 0) */
     perfetto_sequence **sequences;

@@ -157,9 +157,11 @@ void perfetto_know_thread_times(perfetto_reader *reader)
     if (reader->tts_key) return;
     reader->tts_key = hd_builder_intern_text(reader->builder, "tts");
     reader->tdur_key = hd_builder_intern_text(reader->builder, "tdur");
+    reader->end_tts_key = hd_builder_intern_text(reader->builder, "end.tts");
 }
 
-/* Both ends of a slice may have the time of its thread: the second becomes how long that ran. */
+/* Both ends of a slice may have the time of its thread: the second becomes how long that ran. That of an end alone is
+ * an argument, since it is not when the slice began. */
 static void join_thread_times(perfetto_reader *reader, size_t first_more)
 {
     perfetto_args *all = &reader->joined;
@@ -170,7 +172,12 @@ static void join_thread_times(perfetto_reader *reader, size_t first_more)
             continue;
         if (i < first_more) begin = i;
         int64_t run;
-        if (i < first_more || begin == all->count) continue;
+        if (i < first_more) continue;
+        if (begin == all->count) {
+            arg->key.key = reader->end_tts_key;
+            arg->key.scope = HD_SCOPE_ARGS;
+            continue;
+        }
         if (__builtin_sub_overflow(arg->bits, all->list[begin].bits, &run)) continue;
         arg->key.key = reader->tdur_key;
         arg->bits = run;
