@@ -1,4 +1,4 @@
-"""Tables: named, typed columns and rows, as the caller wants them."""
+"""Tables: named, typed columns and rows, exported to other libraries."""
 from __future__ import annotations
 
 import array
@@ -48,14 +48,14 @@ def _columns(raw: list[tuple[str, str, Any, Any, list[str] | None]]) -> list[Col
 
 
 class Table:
-    """Rows with named columns, as `Trace.slices`, `Trace.query` and `Trace.report` give them.
+    """Rows with named columns, returned by `Trace.slices`, `Trace.query` and `Trace.report`.
 
     A table of a trace is computed block by block each time it is read, so it takes no memory of its own. It keeps the data of
     its trace, even after the trace is closed. It exports Arrow data, so libraries that read Arrow take the table itself::
 
         polars.DataFrame(table), pyarrow.table(table), duckdb.sql("select * from table"), pandas.DataFrame.from_arrow(table)
 
-    Times and durations are int64 nanoseconds. Text is valid UTF-8: bytes of a trace that are not stand as U+FFFD.
+    Times and durations are int64 nanoseconds. Text is valid UTF-8: invalid bytes of a trace become U+FFFD.
     Iteration gives rows as named tuples; `None` is null. A slice is a table, as `head()` is; a table can be pickled, with
     its rows. Any number of threads may use one table.
     """
@@ -73,7 +73,7 @@ class Table:
     # ---- Arrow ----
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule "arrow_array_stream": a new stream by each call. `requested_schema` is not needed, and ignored."""
+        """A capsule "arrow_array_stream": each call makes a new stream. `requested_schema` is ignored."""
         return self._make().capsule()
 
     def __arrow_c_schema__(self) -> object:
@@ -98,7 +98,7 @@ class Table:
     # ---- NumPy and pandas ----
 
     def collect(self) -> list[Column]:
-        """All columns, each in contiguous memory of its own, which later calls share."""
+        """All columns, each copied once into contiguous memory, which later calls share."""
         if self._all is None:
             self._all = _columns(self._make().columns())
             self._rows = len(self._all[0].data) if self._all else 0
@@ -106,7 +106,7 @@ class Table:
         return self._all
 
     def to_numpy(self) -> dict[str, numpy.ndarray[Any, Any]]:
-        """Arrays by column, without a copy and read-only. Text is an array of `str` (dtype object, null is None); a column of
+        """Read-only arrays by column, without a copy. Text is an array of `str` (dtype object, null is None); a column of
         numbers that has nulls is a masked array, so that its integers stay exact."""
         import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -125,7 +125,7 @@ class Table:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A `pandas.DataFrame` with memory of its own; pandas 1.5 or later. Text is Categorical. Integers that have nulls are
-        pandas' "Int64", so that they stay exact; numbers with a point have NaN."""
+        pandas' "Int64", so that they stay exact; floats have NaN."""
         import numpy  # type: ignore[import-not-found,import-untyped,unused-ignore]
         import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -177,7 +177,7 @@ class Table:
         self._after()
 
     def __iter__(self) -> Iterator[Any]:
-        """Rows as named tuples; columns whose names are no Python names are `_0`, `_1` … there, by their place."""
+        """Rows as named tuples; columns whose names are no Python names are `_0`, `_1` …, by position."""
         make = self._row_type()
         for batch in self._batches():
             for row in zip(*(column.to_list() for column in batch)):
@@ -195,7 +195,7 @@ class Table:
     def __getitem__(self, key: slice) -> Table: ...
 
     def __getitem__(self, key: str | int | slice) -> Any:
-        """A column by its name, as a list; a row by its place, as a named tuple; a slice of the rows, as a table."""
+        """A column by name, as a list; a row by index, as a named tuple; a slice of the rows, as a table."""
         if not isinstance(key, (str, slice)) and not hasattr(key, "__index__"):
             raise TypeError(f"a table is asked by the name of a column, a row's place, or a slice, not {type(key).__name__}: "
                             "for anything else take .to_pandas(), .to_polars() or .to_arrow()")
@@ -216,7 +216,7 @@ class Table:
         return self._row_type()(*(_part(column, slice(at, at + 1)).to_list()[0] for column in columns))
 
     def _of(self, columns: list[Column]) -> Table:
-        """A table of these rows, of the columns of this one."""
+        """A table of these rows, with the same columns."""
         return _unpickled(self.name, _packed(self._make().schema(), columns))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -234,14 +234,14 @@ class Table:
     # ---- to look at ----
 
     def head(self, rows: int = _HEAD) -> Table:
-        """The first rows, as a table. Of a few no more than the first block is read."""
+        """The first rows, as a table. For a few rows, only the first block is read."""
         first = next(self._batches(), None)
         if first is None or not first or len(first[0].data) < rows:
             return self[:rows]
         return self._of([_part(column, slice(0, rows)) for column in first])
 
     def __repr__(self) -> str:
-        """The first rows, without the columns that have no value in them."""
+        """The first rows, without columns that are empty in them."""
         count = len(self)
         title = f"<heddle.Table {self.name}: {count:,} rows, {len(self.columns)} columns>"
         if not count:
@@ -263,7 +263,7 @@ class Table:
 
 
 def _text_dtype() -> str:
-    """Of categories: pandas 3 has a type for text, which it takes for `object` as well."""
+    """The dtype of categories: pandas 3 has a type for text, which it uses in place of `object`."""
     import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     return "str" if int(pandas.__version__.split(".")[0]) >= 3 else "object"
@@ -277,7 +277,7 @@ _Packed = list[tuple[str, str, bool, bytes, Union[bytes, None], Union[list[str],
 
 
 def _packed(schema: list[tuple[str, str, bool]], columns: list[Column]) -> _Packed:
-    """Columns as `_heddle.held` takes them; texts that no row has are left out."""
+    """Columns as arguments of `_heddle.held`; texts that no row uses are left out."""
     out: _Packed = []
     for (name, code, is_dictionary), column in zip(schema, columns):
         data, texts = column.data, column.texts
@@ -303,7 +303,7 @@ def _parted(table: Table) -> tuple[tuple[list[str], list[list[Any]]], list[str]]
 
 
 def _shown(value: object) -> str:
-    """In one line, whatever characters the trace has."""
+    """On one line, with control characters escaped."""
     if isinstance(value, str):
         return "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)
     return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
@@ -319,7 +319,7 @@ def _aligned(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def table_of(name: str, table: _heddle.Table | _heddle.Held) -> Table:
-    """Of a table of a report."""
+    """The `Table` of a report's table."""
     return Table(name, table.stream, table.rows, getattr(table, "text", None))
 
 
@@ -328,7 +328,7 @@ def _unpickled_report(name: str, tables: list[tuple[str, _Packed]]) -> Report:
 
 
 class Report(Table):
-    """What `Trace.report` gives: its first table, and all of them in `tables`, by name."""
+    """The result of `Trace.report`: its first table; all of them are in `tables`, by name."""
 
     def __init__(self, name: str, tables: Sequence[tuple[str, _heddle.Table | _heddle.Held]]) -> None:
         first_name, first = tables[0]
@@ -338,7 +338,7 @@ class Report(Table):
         self._page: Callable[[], bytes] | None = None
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The report as one HTML page, which loads nothing; with a path it is written there as well. Of the report "summary" the
+        """The report as one HTML page, without external resources; with a path it is also written there. Of the report "summary" the
         page has a headline, findings, a timeline and a flame graph, as `heddle report -o page.html` makes it."""
         if self._page is None:
             raise ArgumentError("a report that was unpickled has no trace to make a page of")

@@ -34,7 +34,7 @@ Patterns = Union[str, Iterable[str], None]
 
 @dataclass(frozen=True)
 class Info(Mapping[str, Any]):
-    """What a trace says of itself; attributes, or keys as of a dict. What is not known is None.
+    """Facts about a trace, as attributes or as keys of a dict. Unknown ones are None.
 
     format, compression   "chrome", "gzip"                         origin        of a store: the format that it was made from
     stored_bytes          size of the file; input_bytes: unpacked    has_args    whether arguments were read
@@ -80,7 +80,7 @@ class Info(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class _Part:
-    """One input: its handle, and where it came from."""
+    """One input: its handle and its source."""
 
     handle: _heddle.Trace
     path: str | None  # None: memory, or a file object
@@ -93,7 +93,7 @@ def _patterns(given: Patterns) -> str | None:
 
 
 def option_texts(options: Mapping[str, Any]) -> list[str]:
-    """Keyword arguments as the options of reports and passes: rows=5, by="stream", series=True, from_="10%", names=["a", "b"]."""
+    """Options of reports and passes from keyword arguments: rows=5, by="stream", series=True, from_="10%", names=["a", "b"]."""
     texts = []
     for key, value in options.items():
         name = key.rstrip("_").replace("_", "-")
@@ -121,7 +121,7 @@ def _time_text(value: str | int | None) -> str | None:
 
 
 def pass_text(name: str, options: Mapping[str, Any]) -> str:
-    """As `heddle passes` writes it: NAME:KEY=VALUE,…, where a comma of a value has a backslash."""
+    """As `heddle passes` writes it: NAME:KEY=VALUE,…, with a backslash before a comma in a value."""
     texts = [text.replace("\\", "\\\\").replace(",", "\\,") for text in option_texts(options)]
     return name + (":" + ",".join(texts) if texts else "")
 
@@ -164,7 +164,7 @@ class Trace:
             raise AttributeError(f"a trace has no {name}: {ours}")
 
     def close(self) -> None:
-        """Release the trace: using it afterwards is an error. Its tables keep the data that they need."""
+        """Release the trace: later use is an error. Its tables keep the data that they need."""
         with self._lock:
             self._parts = None
             self._whole = None
@@ -195,7 +195,7 @@ class Trace:
             return self._whole
 
     def _tell_unread(self) -> None:
-        """A warning of what could not be read of a store since the last one."""
+        """Warns about parts of a store that could not be read since the last warning."""
         for handle, path in [(part.handle, part.path) for part in self._parts or []] + [(self._whole, None)]:
             if handle is not None and (count := handle.unread()):
                 warnings.warn(f"{path or '<memory>'}: {count:,} block{'s' if count > 1 else ''} of events cannot be read: "
@@ -209,7 +209,7 @@ class Trace:
 
     @property
     def paths(self) -> list[str]:
-        """The files that it was read from; none of what came from memory or a file object."""
+        """The files that the trace was read from; none for bytes and file objects."""
         return [part.path for part in self._open_parts() if part.path is not None]
 
     def __repr__(self) -> str:
@@ -223,12 +223,12 @@ class Trace:
 
     @property
     def info(self) -> Info:
-        """Format, size, span, rank, counts. Of several inputs: of all of them, merged."""
+        """Format, size, span, rank, counts. For several inputs: of all of them, merged."""
         return Info(**self._handle().facts())
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The top-level keys of the input, parsed; what is no JSON stays text."""
+        """The top-level keys of the input, parsed as JSON where possible, else as text."""
         out: dict[str, Any] = {}
         for key, text in self._handle().metadata():
             try:
@@ -239,7 +239,7 @@ class Trace:
 
     @property
     def ledger(self) -> Table:
-        """What was repaired or lost by reading: stage, code, level ("note", "repair", "loss"), count, first byte offset in the
+        """Repairs and losses while reading: stage, code, level ("note", "repair", "loss"), count, first byte offset in the
         decompressed input, detail."""
         return self.table("ledger")
 
@@ -254,8 +254,8 @@ class Trace:
         tracks      only events on these tracks: their ids, or patterns
         names       only events of these names: patterns
 
-        Patterns are globs, ``/regex/``, or ``!pattern`` for what is left out: a list, or a text with commas between them.
-        Raises `ArgumentError` where there is no such table or column.
+        Patterns are globs, ``/regex/``, or ``!pattern`` to exclude: a list, or a text with commas between them.
+        Raises `ArgumentError` for an unknown table or column.
         """
         handle = self._handle()
         ids: array.array[int] | None = None
@@ -281,17 +281,17 @@ class Trace:
 
     def slices(self, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
                tracks: Patterns | Iterable[int] = None, names: Patterns = None) -> Table:
-        """Slices: events with a begin and an end. Options as of `table`. `ts` and `dur` are int64 ns."""
+        """Slices: events with a begin and an end. Options as for `table`. `ts` and `dur` are int64 ns."""
         return self.table("slices", columns, start, end, tracks, names)
 
     def counters(self, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
                  tracks: Patterns | Iterable[int] = None, names: Patterns = None) -> Table:
-        """Samples of counters: a row for each value. Options as of `table`."""
+        """Samples of counters: a row for each value. Options as for `table`."""
         return self.table("counters", columns, start, end, tracks, names)
 
     def flows(self, columns: Iterable[str] | None = None, start: int | None = None, end: int | None = None,
               tracks: Patterns | Iterable[int] = None, names: Patterns = None) -> Table:
-        """Arrows between slices. Options as of `table`."""
+        """Arrows between slices. Options as for `table`."""
         return self.table("flows", columns, start, end, tracks, names)
 
     def args(self, columns: Iterable[str] | None = None) -> Table:
@@ -311,10 +311,10 @@ class Trace:
     # ---- analyses ----
 
     def report(self, name: str, **options: Any) -> Report:
-        """An analysis: "kernels", "steps", "idle", "breakdown" …: `heddle.reports()` lists them, docs/reports tells what they mean.
+        """An analysis: "kernels", "steps", "idle", "breakdown" …: `heddle.reports()` lists them, docs/reports explains them.
 
         Options are those of `heddle report NAME`, with _ for -: ``report("kernels", by="stream", from_="10%")``. The result is
-        its first table; ``.tables`` has all. Raises `ArgumentError` for a report or an option that there is not.
+        its first table; ``.tables`` has all. Raises `ArgumentError` for an unknown report or option.
         """
         tables = _heddle.report(self._handle(), name, option_texts(options))
         if not tables:
@@ -326,16 +326,16 @@ class Trace:
         return report
 
     def check(self, **options: Any) -> Report:
-        """What a viewer drops or misdraws, or an analysis gets wrong: a row for each finding. As `heddle check`."""
+        """Events that a viewer drops or draws wrong, or an analysis misreads: a row for each finding, as in `heddle check`."""
         return self.report("check", **options)
 
     def query(self, sql: str, parameters: Mapping[str, Any] | None = None, /, *, timeout: float | None = None, **params: Any) -> Table:
-        """SQL over the trace: docs/query.md has the tables, which have Perfetto's names where it has them::
+        """SQL over the trace: docs/query.md has the tables, named as in Perfetto where it has them::
 
             trace.query("select name, sum(dur) from slice where ts >= :since group by name", since=0)
 
-        Parameters are `:name`, given by name or as a mapping. Of several statements the last one's rows are returned; they are
-        kept in memory. timeout: seconds. Of several inputs each is a `rank`. Raises `ArgumentError` with `offset`, the place
+        Parameters are `:name`, given by name or as a mapping. With several statements, the rows of the last one are returned; they are
+        kept in memory. timeout: seconds. Each of several inputs is a `rank`. Raises `ArgumentError` with `offset`, the place
         in the SQL, and a hint; `LimitError` after the timeout. Ctrl-C ends it.
         """
         parts = self._open_parts()
@@ -348,7 +348,7 @@ class Trace:
     def flame(self, of: str = "auto", *, by: str = "nothing", from_: str | int | None = None, until: str | int | None = None,
               names: Patterns = None, event: str | None = None, reverse: bool = False, full_names: bool = False,
               title: str | None = None) -> Flame:
-        """A flame graph: for which code the GPU, or the CPU, is busy. of: "gpu-time", "cpu-time", "cpu-self", "launches",
+        """A flame graph: the code for which the GPU, or the CPU, is busy. of: "gpu-time", "cpu-time", "cpu-self", "launches",
         "bytes", "samples"; by: "rank", "device", "stream", "thread", "step", "name"."""
         handles = [part.handle for part in self._open_parts()]
         flame = Flame(handles, (of, by, _time_text(from_), _time_text(until), _patterns(names), event, reverse, full_names, title))
@@ -358,7 +358,7 @@ class Trace:
     # ---- to look at ----
 
     def view(self, height: int = 700, port: int = 0) -> View:
-        """The page, served to this machine: shows itself in a notebook, `.show()` opens a browser, `.url` is its address."""
+        """The viewer, served on this machine: shown in a notebook, `.show()` opens a browser, `.url` is its address."""
         paths, scratch = self._files()
         return view(paths, height, port, scratch)
 
@@ -373,7 +373,7 @@ class Trace:
                 scratch.cleanup()
 
     def _files(self) -> tuple[list[str], tempfile.TemporaryDirectory[str] | None]:
-        """Files with the trace: its own, or a store that is written from it."""
+        """Files with the trace: its sources, or a store written from it."""
         paths = self.paths
         if not self._options.get("binary") and len(paths) == len(self._open_parts()):
             return paths, None
@@ -399,17 +399,17 @@ class Trace:
         return Trace([_Part(made, None)], {})
 
     def crop(self, from_: str | int | None = None, until: str | int | None = None, clip: bool = False) -> Trace:
-        """Only what touches a range of time: "1.5s", "10%", or int ns, from the first event on. clip: cut slices there."""
+        """Only events that overlap a range of time: "1.5s", "10%", or int ns, from the first event on. clip: cut slices there."""
         return self.apply("crop", from_=from_, until=until, clip=clip)
 
     def filter(self, tracks: Patterns = None, names: Patterns = None, category: Patterns = None) -> Trace:
-        """Only the events of some tracks, names, categories: patterns as of `table`."""
+        """Only the events of some tracks, names, categories: patterns as for `table`."""
         return self.apply("filter", tracks=_patterns(tracks), names=_patterns(names), category=_patterns(category))
 
     def write(self, path: PathLike, level: int = 0, pretty: bool = False, strict: bool = False, clean: bool = False,
               threads: int = 0) -> list[dict[str, Any]]:
-        """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …); one that no format has is an
-        `ArgumentError`. The file appears whole or not at all. strict: write nothing that loses something. Returns what the format could not keep."""
+        """Write the trace, in the format of the extension (.heddle, .json.gz, .pftrace, .parquet …); an unknown one is an
+        `ArgumentError`. The file appears whole or not at all. strict: fail instead of losing data. Returns the losses."""
         _, rows = _heddle.write(self._handle(), path, "", level, pretty, strict, clean, threads)
         return [dict(zip(("stage", "code", "level", "count", "lost_events"), row)) for row in rows]
 
@@ -437,7 +437,7 @@ def _read(source: Source, strict: bool, lazy: bool, sources: bool, args: bool, t
 
 
 def _callers_level() -> int:
-    """The `stacklevel` with which a warning names the caller's line outside of the package."""
+    """The `stacklevel` with which a warning points to the caller's line outside the package."""
     level, here, frame = 1, os.path.dirname(__file__), sys._getframe(1)
     while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
         level, frame = level + 1, frame.f_back
@@ -455,20 +455,20 @@ def _warn(part: _Part) -> None:
 
 def open(source: Source | Iterable[Source], *, strict: bool = False, lazy: bool = True, sources: bool = False, args: bool = True,
          threads: int = 0, memory_limit: int = 0, binary: PathLike | None = None) -> Trace:
-    """Read a trace of any format that `heddle.formats()` lists, packed by gzip or zstd or not.
+    """Read a trace of any format that `heddle.formats()` lists, also compressed with gzip or zstd.
 
-    source        a path, bytes, a file object (opened as binary), or a list of these: then they are the ranks of one run, each
-                  under processes of its own, on the clock of the one that counts from the earliest time (if all say from what)
+    source        a path, bytes, a file object (opened as binary), or a list of these, which are the ranks of one run, each
+                  with its own processes, on the clock with the earliest origin (if all origins are known)
     strict        refuse damage instead of repairing it: `DamagedError`
-    lazy          read the blocks of a store (.heddle) when they are first asked for. If its file is changed meanwhile, what asks is
+    lazy          read the blocks of a store (.heddle) when they are first needed. If its file is changed meanwhile, reading fails with
                   an `InputError`. Other formats are read at once
     sources       keep byte offsets and repairs (the report "check" prints them)
-    args          read arguments; without them it is faster, and takes less memory
+    args          read arguments; without them, reading is faster and takes less memory
     threads       0: one per core
-    memory_limit  bytes that events may take in memory, the rest goes to a temporary file; 0: a quarter of the machine's
-    binary        the program of an XRay log, which has the names of its functions; None: it is searched next to the log
+    memory_limit  limit of memory for events, in bytes; the rest goes to a temporary file; 0: a quarter of the machine's
+    binary        the program of an XRay log, for the names of its functions; None: it is searched next to the log
 
-    Raises `NotFoundError`, `InputError`, `FormatError`, `DamagedError`. What could not be kept of the input is a `LossWarning`,
+    Raises `NotFoundError`, `InputError`, `FormatError`, `DamagedError`. Losses while reading are a `LossWarning`,
     once for each input.
     """
     items = list(source) if isinstance(source, (list, tuple)) else [cast(Source, source)]
@@ -489,27 +489,27 @@ def _reopen(paths: list[str], options: dict[str, Any]) -> Trace:
 
 
 def tables() -> dict[str, dict[str, str]]:
-    """The tables that `Trace.table` knows: their columns, and what these mean."""
+    """The tables of `Trace.table`, with their columns and the meanings of these."""
     return {name: {column: meaning for column, _, meaning in columns} for name, _, columns in _heddle.arrow_tables()}
 
 
 def reports() -> dict[str, str]:
-    """The reports that `Trace.report` knows, with a description of each."""
+    """The reports of `Trace.report`, with a description of each."""
     return {name: title for name, title, _, _ in _heddle.reports()}
 
 
 def formats() -> dict[str, str]:
-    """The formats of this build that are read, and their titles."""
+    """The formats that this build reads, with their titles."""
     return {name: title for name, title, _, reads, _ in _heddle.formats() if reads}
 
 
 def passes() -> dict[str, str]:
-    """The passes that `Trace.apply` knows, and what they do."""
+    """The passes of `Trace.apply`, with a description of each."""
     return {name: summary for name, summary, _ in _heddle.passes()}
 
 
 def path_of(source: PathLike | Trace, folder: Path) -> str:
-    """A file with the trace: its own, or a store that is written into the folder."""
+    """A file with the trace: its source, or a store written into the folder."""
     if not isinstance(source, Trace):
         return os.fspath(source)
     paths = source.paths

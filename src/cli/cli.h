@@ -177,7 +177,8 @@ struct cli_run {
 /* All commands, in the order of `heddle help`; ends with NULL. */
 extern const cli_command *const cli_commands[];
 
-/* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not copied. */
+/* A file of the command's own, which a signal that ends the program removes too; NULL: none any more. Kept, not
+ * copied. */
 void cli_remove_at_stop(const char *path);
 /* Removes that file and unfinished outputs; async-signal-safe. */
 void cli_remove_unfinished(void);

@@ -226,8 +226,8 @@ static void ignore(int number)
     (void)number;
 }
 
-/* Beyond ulimit -f a write is an error, after which outputs are cleaned up. A handler, since programs that are run would
- * inherit SIG_IGN. */
+/* Beyond ulimit -f a write is an error, after which outputs are cleaned up. A handler, since programs that are run
+ * would inherit SIG_IGN. */
 static void catch_size_limit(void)
 {
     struct sigaction before, action = {.sa_handler = ignore, .sa_flags = SA_RESTART};

@@ -173,8 +173,8 @@ static bool is_flight_recorder(const char *text, size_t size)
     return found >= 2 || (found && !is_trace && holds(text, size, "nccl_version"));
 }
 
-/* "[12:00:00.000000100] (+0.000000200) host provider:event: { … }", "[   12.345678] usb 1-1: new device": behind an array
- * of a number JSON has no word. */
+/* "[12:00:00.000000100] (+0.000000200) host provider:event: { … }", "[   12.345678] usb 1-1: new device": behind an
+ * array of a number JSON has no word. */
 static bool is_timed_line(const char *text, size_t size)
 {
     const char *end = memchr(text, '\n', size), *close;

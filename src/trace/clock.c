@@ -1,5 +1,5 @@
-/* clock.c - what the times of a trace count from, and a trace on another clock: the base of each block's column of starts
- * moves */
+/* clock.c - what the times of a trace count from, and a trace on another clock: the base of each block's column of
+ * starts moves */
 #include "trace/clock.h"
 
 #include <stdlib.h>

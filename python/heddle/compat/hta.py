@@ -33,7 +33,7 @@ _ELSEWHERE = {
     "get_gpu_user_annotation_breakdown": 'Trace.report("ranges")',
     "get_frequent_cuda_kernel_sequences": "`heddle query` over gpu_slice, with the window function lead()",
     "get_aten_op_kernels_and_delay": 'Trace.report("operators"), or Trace.report("launches")',
-    "get_cupti_counter_data_with_operators": 'Trace.counters(), beside Trace.report("operators")',
+    "get_cupti_counter_data_with_operators": 'Trace.counters(), with Trace.report("operators")',
     "get_potential_stragglers": "`heddle stragglers FILE...`",
 }
 

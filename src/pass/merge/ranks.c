@@ -46,8 +46,8 @@ bool hd_merge_is_one_rank(const hd_merge_input *inputs, size_t count)
     return is_one;
 }
 
-/* Numbers at the ends of names are ranks only if they are 0 to count - 1, each once: else they may be process ids, as in
- * dynolog's trace_7605.json. */
+/* Numbers at the ends of names are ranks only if they are 0 to count - 1, each once: else they may be process ids,
+ * as in dynolog's trace_7605.json. */
 static hd_status number_by_names(bool *out, hd_merge_input *inputs, size_t count, hd_error *err)
 {
     bool *seen = calloc(count + 1, sizeof *seen);

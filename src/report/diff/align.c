@@ -29,7 +29,8 @@ typedef struct aligner {
         items[2]; /* by key, where names are those of both sides; their numbers are those of the side */
 } aligner;
 
-/* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] … first[1]). */
+/* Children of nodes, or items of nodes: of node i list[first[i + 1] … first[i + 2]), of none list[first[0] …
+ * first[1]). */
 typedef struct children {
     uint32_t *first, *list;
 } children;

@@ -462,7 +462,8 @@ static void put_item(maker *m, row *r, int h, uint32_t item)
     }
 }
 
-/* Activities that went over to another operator, as when two kernels are fused, are no change of those that had them. */
+/* Activities that went over to another operator, as when two kernels are fused, are no change of those that had
+ * them. */
 static bool find_over(maker *m)
 {
     for (int h = 0; h < 2; h++) {

@@ -77,7 +77,8 @@ static const stretch *stretch_of(const stretches *all, uint32_t place)
     return NULL;
 }
 
-/* Sets match[i] of the steps of x to that of y with their number, which both sides have in ascending order; how many. */
+/* Sets match[i] of the steps of x to that of y with their number, which both sides have in ascending order; how
+ * many. */
 static uint32_t join_numbers(uint32_t *match, const diff_sample *x, uint32_t x_count, const diff_sample *y,
                              uint32_t y_count)
 {
@@ -112,7 +113,8 @@ static bool add_unit(diff_half *h, uint32_t sample, uint32_t unit)
     return true;
 }
 
-/* Pairs of all places; those of one number in several places are one unit. *out_paired is false where some cannot be. */
+/* Pairs of all places; those of one number in several places are one unit. *out_paired is false where some cannot
+ * be. */
 static hd_status pair_all(bool *out_paired, diff_units *u, const stretches *all, bool *const *skip, hd_error *err)
 {
     const hd_diff_side *before = u->half[0].side;

@@ -178,8 +178,8 @@ const char *findings_short(char out[72], const hd_trace *trace, uint32_t string)
 const char *findings_longest(char out[72], const findings *f, const finding *of);
 
 /* lines.c */
-/* The line of the user's code (model/host/lines.h) around these sorted places to which most of `lengths` (by id) belongs;
- * HD_STRING_NONE: the trace has no frames. */
+/* The line of the user's code (model/host/lines.h) around these sorted places to which most of `lengths` (by id)
+ * belongs; HD_STRING_NONE: the trace has no frames. */
 hd_status findings_line(uint32_t *out, const findings *f, const gpu_place *places, const int64_t *lengths, size_t count,
                         hd_error *err);
 /* The same around the longest slice that shows the last finding. */
@@ -210,8 +210,8 @@ typedef bool findings_is_name(hd_string name);
 hd_status findings_gather_named(finding **out, findings *f, const finding_rule *rule,
                                 bool (*is_one)(const findings *f, uint32_t node), findings_is_name *is_name,
                                 hd_error *err);
-/* By string, whether a slice of the trace has this name and `is_name` says yes; *any: of some. The caller frees it. NULL:
- * no memory. */
+/* By string, whether a slice of the trace has this name and `is_name` says yes; *any: of some. The caller frees it.
+ * NULL: no memory. */
 uint8_t *findings_choose_names(bool *any, const findings *f, findings_is_name *is_name);
 /* The same for all activity of threads within host slices with such a name; events and evidence are the outermost of
  * these slices. */

@@ -4,7 +4,7 @@ import tempfile
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Beside its place, then renamed. Raises OSError."""
+    """Writes to a temporary file next to it, then renames. Raises OSError."""
     handle, beside = tempfile.mkstemp(prefix=".heddle-", dir=os.path.dirname(path) or ".")
     try:
         with open(handle, "wb") as file:

@@ -1,6 +1,6 @@
 """Reading and writing SBT, TraceSmith's binary trace: docs/formats/sbt.md.
 
-A file is read by Heddle, which mends what is damaged, and is parsed from the SBT that Heddle makes of it. So a reader takes every
+A file is read by Heddle, which repairs damage, and is parsed from the SBT that Heddle makes of it. So a reader takes every
 trace that `heddle convert` can make SBT of, and what is parsed here is always whole.
 """
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _parse(data: bytes) -> _File:
 
 
 class SBTReader:
-    """The events of a file. What cannot be read is told by `is_open` and `is_valid`, and raised by what is asked then."""
+    """The events of a file. A file that cannot be read shows in `is_open` and `is_valid`; other methods then raise the error."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file: _File | None = None
@@ -229,7 +229,7 @@ class SBTWriter:
         return self.write_events([event])
 
     def write_events(self, events: Iterable[TraceEvent]) -> SBTResult:
-        """Up to the first that has a number which SBT has no place for: the result tells which."""
+        """Writes up to the first with a number that SBT cannot hold: the result says which."""
         def change() -> None:
             for event in events:
                 self._add(event)
