@@ -7,7 +7,6 @@
 #include "base/sorted.h"
 #include "base/text/utf8.h"
 #include "parquet/impl.h"
-#include "trace/text.h"
 
 static double double_of(int64_t bits)
 {
@@ -16,12 +15,19 @@ static double double_of(int64_t bits)
     return value;
 }
 
+static int compare_texts(hd_string a, hd_string b)
+{
+    size_t size = a.size < b.size ? a.size : b.size;
+    int order = size ? memcmp(a.data, b.data, size) : 0;
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
 int parquet_compare(const parquet_worker *w, const parquet_column *column, int64_t a, int64_t b)
 {
     switch (column->type) {
     case PARQUET_BYTE_ARRAY:
         if (w->has_ranks) return (w->ranks[a] > w->ranks[b]) - (w->ranks[a] < w->ranks[b]);
-        return a == b ? 0 : hd_string_compare(w->texts[a], w->texts[b]);
+        return a == b ? 0 : compare_texts(w->texts[a], w->texts[b]);
     case PARQUET_DOUBLE: return (double_of(a) > double_of(b)) - (double_of(a) < double_of(b));
     default: break;
     }
@@ -38,7 +44,7 @@ typedef struct ranked_text {
 
 static int by_text(const void *a, const void *b)
 {
-    return hd_string_compare(((const ranked_text *)a)->text, ((const ranked_text *)b)->text);
+    return compare_texts(((const ranked_text *)a)->text, ((const ranked_text *)b)->text);
 }
 
 hd_status parquet_rank_texts(parquet_worker *w, size_t values, hd_error *err)
